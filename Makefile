@@ -1,0 +1,49 @@
+# Everything starts here: `make run` needs python3 (3.11 or newer) and nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := .venv/.setup-done
+
+.PHONY: run setup test test-slow check fix bench demo-judge demo-judge-eval prompts clean
+
+run: setup ## score the bundled sample with the demo judge
+	$(BIN)/python main.py config.yaml
+
+setup: $(SETUP) ## make .venv with the tested versions
+
+$(SETUP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
+	@touch $@
+
+test: setup ## the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: setup ## the measurements that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: setup ## lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: setup ## format and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## measure; writes benchmarks/results.md
+	$(BIN)/python -m benchmarks
+
+demo-judge: setup ## train the bundled demo judge
+	$(BIN)/python -m tools.demo_judge.train --out rag_evaluator/demo/judge
+
+demo-judge-eval: setup ## measure the bundled demo judge
+	$(BIN)/python -m tools.demo_judge.evaluate
+
+prompts: setup ## write ragas' English prompts to orig_prompts/
+	$(BIN)/python main.py prompts export
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,47 @@
+"""Evaluate RAG systems with ragas metrics and local Hugging Face models, offline, in the data's own language."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.offline import disable_telemetry
+
+if TYPE_CHECKING:
+    from rag_evaluator.config import Config, load_config
+    from rag_evaluator.dataset import load_dataset
+    from rag_evaluator.evaluator import RAGEvaluator
+    from rag_evaluator.judge import Judge, ScriptedJudge
+    from rag_evaluator.metrics import METRICS
+    from rag_evaluator.results import Results
+
+__version__ = "0.1.0"
+__all__ = [
+    "METRICS",
+    "Config",
+    "Judge",
+    "RAGEvaluator",
+    "RagEvaluatorError",
+    "Results",
+    "ScriptedJudge",
+    "load_config",
+    "load_dataset",
+]
+_HOMES = {
+    "METRICS": "metrics",
+    "Config": "config",
+    "Judge": "judge",
+    "RAGEvaluator": "evaluator",
+    "Results": "results",
+    "ScriptedJudge": "judge",
+    "load_config": "config",
+    "load_dataset": "dataset",
+}
+
+disable_telemetry()
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: torch and ragas take seconds to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rag_evaluator' has no attribute '{name}'")
+    return getattr(import_module(f"rag_evaluator.{_HOMES[name]}"), name)

@@ -1,0 +1,169 @@
+"""The command line: subcommands, exit codes, progress, and the only place that prints."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from rag_evaluator import __version__
+from rag_evaluator.config import DEMO, Config, load_config
+from rag_evaluator.errors import RagEvaluatorError
+
+if TYPE_CHECKING:
+    from rag_evaluator.results import Results
+
+OK, NOTHING_SCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+QUIET_LIBRARIES = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}
+REASONS_SHOWN = 3
+EXAMPLES = """examples:
+  rag-evaluator config.yaml
+  rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
+  rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
+  rag-evaluator prompts export
+
+exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 130 interrupted (run again to continue)
+'python main.py' does the same as 'rag-evaluator'."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        arguments.insert(0, "evaluate")
+    options = _parser().parse_args(arguments)
+    try:
+        return int(COMMANDS[options.command](options))
+    except RagEvaluatorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("interrupted: what was scored is kept, the same command continues.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
+    for name, value in QUIET_LIBRARIES.items():
+        os.environ.setdefault(name, value)
+    config = load_config(options.config, options.set)
+    from rag_evaluator.evaluator import RAGEvaluator
+    from rag_evaluator.journal import Journal
+
+    evaluator = RAGEvaluator(config)
+    evaluator.check()
+    journal = Journal(config.results_dir, fresh=options.fresh)
+    try:
+        with _progress() as bar:
+            task = bar.add_task("scores", total=None)
+            results = evaluator.evaluate(
+                progress=lambda done, total: bar.update(task, completed=done, total=total), journal=journal
+            )
+    finally:
+        journal.close()
+    results.write(config.results_dir)
+    _print_table(results, config)
+    return OK if any(summary["scored"] for summary in results.summary().values()) else NOTHING_SCORED
+
+
+def export_prompts(options: argparse.Namespace) -> int:
+    """`rag-evaluator prompts export`: write ragas' English prompts."""
+    from rag_evaluator.prompts import export
+
+    written = export(options.folder)
+    print(f"{len(written)} English prompts of the installed ragas in {options.folder}/")
+    return OK
+
+
+def prompts(options: argparse.Namespace) -> int:
+    """`rag-evaluator prompts ...`."""
+    return PROMPT_COMMANDS[options.action](options)
+
+
+PROMPT_COMMANDS = {"export": export_prompts}
+COMMANDS = {"evaluate": evaluate, "prompts": prompts}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rag-evaluator",
+        description="Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser(
+        "evaluate",
+        help="score a dataset; the default: 'rag-evaluator config.yaml'",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
+    )
+    run.add_argument("--fresh", action="store_true", help="forget scores of earlier runs in the results folder")
+    packs = commands.add_parser("prompts", help="prompt packs")
+    actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
+    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
+    return parser
+
+
+class _Rate(ProgressColumn):
+    """Scores a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
+def _progress() -> Progress:
+    """A bar with rate and time left on standard error; silent where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _print_table(results: "Results", config: Config) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    table = Table(title=f"{config.name}: {len(results.samples)} rows")
+    for heading, side in (("metric", "left"), ("mean", "right"), ("coverage", "right")):
+        table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
+    summary = results.summary()
+    for name, row in summary.items():
+        mean = "no score" if row["mean"] is None else f"{row['mean']:.4f}"
+        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
+    console.print(table)
+    for name, row in summary.items():
+        for reason, count in list(row["reasons"].items())[:REASONS_SHOWN]:
+            console.print(f"  {name}: {count} missing: {reason}", markup=False, highlight=False)
+    if config.judge.model == DEMO:
+        console.print("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
+    console.print(f"written to {config.results_dir}", markup=False, highlight=False, soft_wrap=True)

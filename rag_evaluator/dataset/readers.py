@@ -1,0 +1,91 @@
+"""`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset.json_files import read_json, read_jsonl
+from rag_evaluator.dataset.plain import plain
+from rag_evaluator.dataset.record import Record, numbered
+from rag_evaluator.dataset.spreadsheets import read_csv, read_tsv, read_xlsx
+from rag_evaluator.dataset.tables import dataset_rows, frame_rows, read_folder, read_parquet, refuse_splits
+from rag_evaluator.errors import DatasetError
+
+READERS: Mapping[str, Callable[[Path], Iterable[Record]]] = {
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".json": read_json,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".parquet": read_parquet,
+    ".xlsx": read_xlsx,
+}
+
+# By the names of package and class, so that no library is imported to find out. Any: the libraries' objects.
+_OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
+    "builtins.list": list,
+    "builtins.tuple": list,
+    "pandas.DataFrame": frame_rows,
+    "datasets.Dataset": dataset_rows,
+    "datasets.DatasetDict": refuse_splits,
+}
+
+
+def read_records(source: Any) -> tuple[str, list[Record]]:
+    """The source's name for messages, and its records in order, at least one, with plain JSON values."""
+    name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
+    found = [Record(record.where, _plain_row(record), record.is_cells) for record in records]
+    if not found:
+        raise DatasetError(
+            f"{name}: expected at least one row, received none. Check that it is the right "
+            "dataset; of a workbook, the first sheet is read."
+        )
+    return name, found
+
+
+def _plain_row(record: Record) -> dict[str, Any]:
+    row = {}
+    for name, value in record.row.items():
+        try:
+            row[plain(name)] = plain(value)
+        except ValueError as error:
+            raise DatasetError(
+                f"{record.where}: column {name!r} holds {error}. Correct it, convert it to text, or drop the column."
+            ) from error
+    return row
+
+
+def _read_path(given: Path) -> tuple[str, Iterable[Record]]:
+    path = given.expanduser().absolute()
+    if path.is_dir():
+        return path.name, read_folder(path)
+    if not path.exists():
+        raise DatasetError(f"{path}: no such file or folder.{_near_names(path)} Correct the path.")
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DatasetError(
+            f"{path.name}: expected one of {', '.join(READERS)} or a folder saved by `datasets`, received the suffix "
+            f"'{path.suffix}'. Convert the file, or rename it if only its name is wrong."
+        )
+    if path.stat().st_size == 0:
+        raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")
+    return path.name, reader(path)
+
+
+def _near_names(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f" The folder {path.parent} does not exist either."
+    near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=3)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _read_object(source: Any) -> tuple[str, Iterable[Record]]:
+    for kind in type(source).__mro__:
+        rows_of = _OBJECTS.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
+        if rows_of:
+            return kind.__name__, numbered(rows_of(source), "")
+    raise DatasetError(
+        "dataset: expected a path, a list of dicts, a pandas DataFrame or a datasets.Dataset, received "
+        f"{type(source).__name__}. Convert it first; a ragas EvaluationDataset has `.to_list()`."
+    )

@@ -1,0 +1,58 @@
+"""Every error a user can cause. The command line prints them without a traceback and exits with 2.
+
+RagEvaluatorError
+├── ConfigError          config.yaml, --set, a key or a metric name
+├── DatasetError         the input rows
+├── PromptError          a prompt pack
+├── ModelError           the judge's or the embeddings' model cannot be loaded or used
+├── ResultsError         the output folder
+└── JudgementError       one judgement could not be made: the score is NaN with this reason
+    ├── PromptTooLongError
+    └── BudgetError
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class RagEvaluatorError(Exception):
+    """Base of all errors raised on purpose; the message says what was expected, where, and what to do."""
+
+
+class ConfigError(RagEvaluatorError):
+    """A configuration key, value or metric name is wrong."""
+
+
+class DatasetError(RagEvaluatorError):
+    """The input rows cannot be read or do not fit the chosen metrics."""
+
+
+class PromptError(RagEvaluatorError):
+    """A prompt pack is missing, incomplete or does not fit its metric."""
+
+
+class ModelError(RagEvaluatorError):
+    """A model cannot be loaded, or is of a kind that cannot judge."""
+
+
+class ResultsError(RagEvaluatorError):
+    """The output folder cannot be written."""
+
+
+class JudgementError(RagEvaluatorError):
+    """One judgement could not be made; the score it belongs to becomes NaN with this message as its reason."""
+
+
+class PromptTooLongError(JudgementError):
+    """The prompt and the shortest useful answer do not fit into the model's window together."""
+
+
+class BudgetError(JudgementError):
+    """The answer reached `max_new_tokens` before it was complete, and its part is not meaningful."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the nearest known name, or all known names when none is near; starts with a blank."""
+    options = list(known)
+    near = difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.6)
+    return f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(options)}."

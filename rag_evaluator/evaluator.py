@@ -1,0 +1,135 @@
+"""`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator import manifest
+from rag_evaluator.config import Config, load_config, make_config
+from rag_evaluator.dataset import Sample, check_columns, load_dataset
+from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.journal import Journal
+from rag_evaluator.judge import Judge, find_model, run
+from rag_evaluator.metrics import select_metrics
+from rag_evaluator.offline import disable_network
+from rag_evaluator.prompts import CarryingPrompt, Key, load_prompts
+from rag_evaluator.results import Results
+from rag_evaluator.scoring import Job, Progress, Scorer
+
+if TYPE_CHECKING:
+    from ragas.metrics.collections import BaseMetric
+
+IN_FLIGHT = 4  # scores in the making per row of a batch, so that batches stay full
+
+
+class RAGEvaluator:
+    """Judges a RAG dataset with ragas metrics and local models.
+
+    Args:
+        config: a `Config`, or a mapping with its keys.
+        judge: in place of the configured model: a `HuggingFacePipeline` or transformers pipeline already loaded, or any
+            ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`.
+        embeddings: in place of the configured model: a langchain embedding already loaded, or a ragas one.
+
+    Example:
+        >>> evaluator = RAGEvaluator.from_config("config.yaml")
+        >>> results = evaluator.evaluate()
+        >>> results.summary()["faithfulness"]["mean"]
+
+    Models are loaded when they are first needed, after everything else has been checked.
+    """
+
+    def __init__(self, config: Config | Mapping[str, Any], judge: Any = None, embeddings: Any = None) -> None:
+        self.config = config if isinstance(config, Config) else make_config(config)
+        self.metrics = select_metrics(self.config.metrics, self.config.source)
+        if self.config.offline:
+            disable_network()
+        self.prompts: dict[Key, CarryingPrompt] = {}
+        self._needs_judge = any(metric.judge for metric in self.metrics.values())
+        self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
+        self._judge = None if judge is None else _as_judge(judge, self.config)
+        self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
+        self._identity = {"judge": _name(judge), "embeddings": _name(embeddings)}
+
+    @classmethod
+    def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
+        """An evaluator from a YAML file. Raises `ConfigError`."""
+        return cls(load_config(path, overrides))
+
+    def set_prompts(self) -> None:
+        """Load the prompts of the configured language. Raises `PromptError` naming the packs that are missing."""
+        self.prompts = load_prompts(list(self.metrics), self.config.language, self.config.prompts_dir)
+
+    def evaluate(self, data: Any = None, progress: Progress | None = None, journal: Journal | None = None) -> Results:
+        """Score every sample with every metric.
+
+        Args:
+            data: path, list of dicts, pandas frame or `datasets.Dataset`; None takes `dataset` of the configuration.
+            progress: called with (scores made, scores to make).
+            journal: keeps every score the moment it exists, and knows those of an earlier run: they are not made again.
+
+        Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
+        reason and does not stop the others. Works inside a running event loop, too.
+        """
+        started = time.time()
+        samples = self.check(data)
+        signatures = manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
+        jobs = [Job(sample, name, signatures[name]) for sample in samples for name in self.metrics]
+        scores = [None if journal is None else journal.find(*job) for job in jobs]
+        if None in scores:
+            run(self._scorer().fill(jobs, scores, journal, progress or (lambda done, total: None)))
+        made = [score for score in scores if score is not None]
+        return Results(
+            samples,
+            {name: made[position :: len(self.metrics)] for position, name in enumerate(self.metrics)},
+            signatures,
+            manifest.describe(self.config, signatures, self.prompts, len(samples), started),
+        )
+
+    def check(self, data: Any = None) -> list[Sample]:
+        """Everything that can be checked without loading a model; returns the samples."""
+        source = self.config.dataset if data is None else data
+        if source is None:
+            raise ConfigError(f"{self.config.source}: 'dataset' is missing. Give the file with your rows.")
+        samples = load_dataset(source, columns=self.config.columns)
+        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+        if not self.prompts:
+            self.set_prompts()
+        if self._judge is None and self._needs_judge:
+            self._identity["judge"] = manifest.fingerprint(find_model(self.config.judge.model, self.config.offline))
+        if self._embeddings is None and self._needs_embeddings:
+            folder = find_embeddings(self.config.embeddings, self.config.offline)
+            self._identity["embeddings"] = manifest.fingerprint(folder)
+        return samples
+
+    def _scorer(self) -> Scorer:
+        """Loads the models and makes the ragas metrics with the prompts of the language."""
+        if self._judge is None and self._needs_judge:
+            self._judge = Judge.from_config(self.config.judge, self.config.offline)
+        if self._embeddings is None and self._needs_embeddings:
+            self._embeddings = LocalEmbeddings.from_config(self.config.embeddings, self.config.offline)
+        metrics: dict[str, BaseMetric] = {
+            name: metric.create(self._judge, self._embeddings) for name, metric in self.metrics.items()
+        }
+        for (name, attribute), prompt in self.prompts.items():
+            setattr(metrics[name], attribute, prompt)
+        columns = {name: metric.columns for name, metric in self.metrics.items()}
+        return Scorer(metrics, columns, self._judge, IN_FLIGHT * self.config.judge.batch_size)
+
+
+def _as_judge(judge: Any, config: Config) -> Any:
+    """A ragas LLM as it is; anything else is taken for a pipeline."""
+    return judge if hasattr(judge, "agenerate") else Judge(judge, config.judge)
+
+
+def _as_embeddings(embeddings: Any) -> Any:
+    """A ragas embedding as it is; anything else is taken for a langchain one."""
+    return embeddings if hasattr(embeddings, "aembed_text") else LocalEmbeddings(embeddings)
+
+
+def _name(model: Any) -> str:
+    """What can be told of a model handed in: its id, or its kind."""
+    return str(getattr(model, "model_id", None) or getattr(model, "model_name", None) or type(model).__name__)

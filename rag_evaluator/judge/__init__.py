@@ -1,0 +1,8 @@
+"""The judge: a local language model behind ragas' own interface, whose answers always parse."""
+
+from rag_evaluator.judge.judge import Judge, Opinion, run
+from rag_evaluator.judge.local import find_model
+from rag_evaluator.judge.requests import Judgement, PromptText, digest
+from rag_evaluator.judge.scripted import ScriptedJudge
+
+__all__ = ["Judge", "Judgement", "Opinion", "PromptText", "ScriptedJudge", "digest", "find_model", "run"]

@@ -1,0 +1,89 @@
+"""Prompt text to token ids: the chat template where there is one, and data that cannot pose as control tokens."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_evaluator.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
+
+
+class PromptEncoder:
+    """Turns prompts into token ids as the model was taught to read them.
+
+    Special tokens that stand in the data (`<|im_end|>` in a retrieved page) are read as plain text, so that no sample
+    can end its own turn.
+
+    Args:
+        tokenizer: fast tokenizer of the model.
+        chat_template: `auto` (the tokenizer's own, if any), `none`, or the path of a Jinja file.
+
+    Attributes:
+        answer_prefix: text the answer begins with: a blank where the prompt itself must not end in one, since the
+            blank would split the answer's first token.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast", chat_template: str = "auto") -> None:
+        self.tokenizer = tokenizer
+        self.template = _read_template(tokenizer, chat_template)
+        self.answer_prefix = "" if self.template else " "
+        self.specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+        if self.template:
+            self.before, self.after = self._render()
+
+    def encode(self, prompt: str) -> list[int]:
+        """Token ids of a prompt, with the special tokens that the model expects around it."""
+        if not self.template:
+            return self._with_specials(prompt.rstrip(" "))
+        if any(special in prompt for special in self.specials):
+            before = self._plain(self.before) if self.before else []
+            after = self._plain(self.after) if self.after else []
+            return [*before, *self._without_specials(prompt), *after]
+        return self._plain(self.before + prompt + self.after)
+
+    def count(self, text: str) -> int:
+        """Number of tokens of a text on its own."""
+        return len(self._without_specials(text))
+
+    def _render(self) -> tuple[str, str]:
+        """What the template puts before and after the user's message."""
+        text = self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": PLACEHOLDER}],
+            chat_template=self.template,
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=False,  # templates that know no thinking ignore it; the grammar leaves no room for it
+        )
+        before, found, after = str(text).partition(PLACEHOLDER)
+        if not found:
+            raise ModelError("the chat template does not show the user's message. Set judge.chat_template to 'none'.")
+        return before, after
+
+    def _plain(self, text: str) -> list[int]:
+        """Ids of a text that brings its own special tokens."""
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _without_specials(self, text: str) -> list[int]:
+        """Ids of a text in which special tokens are mere characters."""
+        return list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+
+    def _with_specials(self, text: str) -> list[int]:
+        """Ids of a text as a document of its own: begun as the tokenizer begins documents, not ended."""
+        start = self.tokenizer("", add_special_tokens=True)["input_ids"]
+        bos = self.tokenizer.bos_token_id
+        return [*(start[:1] if bos is not None and start[:1] == [bos] else []), *self._without_specials(text)]
+
+
+def _read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> str | None:
+    if chat_template == "none":
+        return None
+    if chat_template == "auto":
+        template = tokenizer.chat_template
+        return template if isinstance(template, str) or template is None else template.get("default")
+    path = Path(chat_template)
+    if not path.is_file():
+        raise ModelError(f"judge.chat_template: no such file: {path}. Give 'auto', 'none' or the path of a Jinja file.")
+    return path.read_text(encoding="utf-8")

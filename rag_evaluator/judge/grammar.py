@@ -1,0 +1,147 @@
+"""Tightened JSON schema to llguidance grammar, in the layout that the prompt's own examples show.
+
+ragas writes examples with `model_dump_json(indent=4)`; the grammar allows exactly that layout, so the model is never
+pushed off what it was just taught, and every blank and line break is forced.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+INDENT = 4
+STRING = r'STRING: /"([^"\\\x00-\x1F]|\\["\\\/nrt])+"/'
+TERMINALS = {
+    "string": ("STRING", STRING),
+    "integer": ("INTEGER", r"INTEGER: /-?(0|[1-9][0-9]{0,8})/"),
+    "number": ("NUMBER", r"NUMBER: /-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?/"),
+    "boolean": ("BOOLEAN", "BOOLEAN: /true|false/"),
+    "null": ("NULL", "NULL: /null/"),
+}
+
+
+def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
+    """An llguidance Lark grammar of the JSON documents that a schema from `tighten` allows.
+
+    Args:
+        schema: JSON schema without references.
+        prefix: text before the document, a blank where the prompt ends without one.
+    """
+    writer = _Writer()
+    start = writer.value(schema, 0)
+    head = f"start: {_literal(prefix)} {start}" if prefix else f"start: {start}"
+    return "\n".join([head, *writer.rules, *sorted(writer.terminals)]) + "\n"
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def dump(value: Any) -> str:
+    """JSON of a scalar, as pydantic writes it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def line(depth: int) -> str:
+    return "\n" + " " * (INDENT * depth)
+
+
+@dataclass
+class _Writer:
+    """Writes one rule per node and collects the terminals that are used."""
+
+    rules: list[str] = field(default_factory=list)
+    terminals: set[str] = field(default_factory=set)
+
+    def value(self, schema: dict[str, Any], depth: int) -> str:
+        """The name of the rule or terminal, or the literal, for a schema at a depth."""
+        if "const" in schema:
+            return _literal(dump(schema["const"]))
+        if "enum" in schema:
+            return "(" + " | ".join(_literal(dump(option)) for option in schema["enum"]) + ")"
+        if "anyOf" in schema:
+            return "(" + " | ".join(self.value(option, depth) for option in schema["anyOf"]) + ")"
+        kind = schema.get("type")
+        if kind == "object" and schema.get("properties"):
+            return self.object(schema, depth)
+        if kind == "array" and ("items" in schema or "prefixItems" in schema):
+            return self.array(schema, depth)
+        if kind in TERMINALS:
+            name, definition = TERMINALS[kind]
+            self.terminals.add(definition)
+            return name
+        raise NotImplementedError(f"no grammar for a schema like {json.dumps(schema)[:200]}")
+
+    def rule(self, body: str) -> str:
+        name = f"r{len(self.rules)}"
+        self.rules.append(f"{name}: {body}")
+        return name
+
+    def object(self, schema: dict[str, Any], depth: int) -> str:
+        partition = schema.get("x-partition", [])
+        parts, opening = [], "{" + line(depth + 1)
+        for name, value in schema["properties"].items():
+            if name in partition[1:]:
+                continue  # written together with the first
+            parts.append(_literal(opening + dump(name) + ": "))
+            if name in partition:
+                parts.append(self.partition(schema["properties"], partition, depth + 1))
+            else:
+                parts.append(self.value(value, depth + 1))
+            opening = "," + line(depth + 1)
+        return self.rule(" ".join([*parts, _literal(line(depth) + "}")]))
+
+    def array(self, schema: dict[str, Any], depth: int) -> str:
+        if "prefixItems" in schema:
+            items = [self.value(item, depth + 1) for item in schema["prefixItems"]]
+            if schema.get("x-optional"):
+                return self.subset(items, depth)
+            return self.rule(_listed(items, depth))
+        item = self.value(schema["items"], depth + 1)
+        at_least, at_most = schema.get("minItems", 0), schema.get("maxItems")
+        if at_most == 0:
+            return _literal("[]")
+        more = ""
+        if at_most != 1:
+            times = f"{{{max(at_least, 1) - 1},{'' if at_most is None else at_most - 1}}}"
+            more = f"({_literal(',' + line(depth + 1))} {item}){times}"
+        filled = f"{_literal('[' + line(depth + 1))} {item} {more} {_literal(line(depth) + ']')}"
+        return self.rule(filled if at_least else f"{_literal('[]')} | {filled}")
+
+    def subset(self, items: Sequence[str], depth: int) -> str:
+        """An array of any of the items, each at most once, in order."""
+        tail = self.rule(_literal(line(depth) + "]"))  # after the last item; built from the end
+        openings: list[str] = [_literal("[]")]
+        for item in reversed(items):
+            openings.append(f"{_literal('[' + line(depth + 1))} {item} {tail}")
+            tail = self.rule(f"{_literal(',' + line(depth + 1))} {item} {tail} | {tail}")
+        return self.rule(" | ".join(openings))
+
+    def partition(self, properties: dict[str, Any], names: Sequence[str], depth: int) -> str:
+        """Two neighbouring arrays that share out the items: what is not in the first is in the second, in order."""
+        first, second = names
+        items = [self.value(item, depth + 1) for item in properties[first]["prefixItems"]]
+        between = _literal("," + line(depth) + dump(second) + ": ")
+
+        def rest(taken: frozenset[int]) -> str:
+            return f"{between} {_listed([item for i, item in enumerate(items) if i not in taken], depth)}"
+
+        def after(taken: frozenset[int], start: int) -> str:
+            """Rule for what may follow once `taken` are in the first array and items before `start` are decided."""
+            choices = [f"{_literal(line(depth) + ']')} {rest(taken)}"]
+            for i in range(start, len(items)):
+                separator = _literal("," + line(depth + 1))
+                choices.append(f"{separator} {items[i]} {after(taken | {i}, i + 1)}")
+            return self.rule(" | ".join(choices))
+
+        openings = [f"{_literal('[]')} {rest(frozenset())}"]
+        for i, item in enumerate(items):
+            openings.append(f"{_literal('[' + line(depth + 1))} {item} {after(frozenset({i}), i + 1)}")
+        return self.rule(" | ".join(openings))
+
+
+def _listed(items: Sequence[str], depth: int) -> str:
+    if not items:
+        return _literal("[]")
+    separator = f" {_literal(',' + line(depth + 1))} "
+    return f"{_literal('[' + line(depth + 1))} {separator.join(items)} {_literal(line(depth) + ']')}"

@@ -1,0 +1,200 @@
+"""The judge: ragas hands it a prompt and a response model, and gets a validated object back."""
+
+import asyncio
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+from ragas.llms.base import InstructorBaseRagasLLM
+
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
+from rag_evaluator.judge.budget import share_out
+from rag_evaluator.judge.chat import PromptEncoder
+from rag_evaluator.judge.decode import Decoder
+from rag_evaluator.judge.grammar import to_lark
+from rag_evaluator.judge.local import check_model, load_pipeline
+from rag_evaluator.judge.requests import PromptText, Reply, Request, digest
+from rag_evaluator.judge.scheduler import Scheduler
+from rag_evaluator.judge.schema import CUT_LISTS, tighten
+
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
+
+Answer = TypeVar("Answer", bound=BaseModel)
+REMEMBERED = 65_536  # replies
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A validated answer with what it cost.
+
+    Attributes:
+        answer: instance of the response model.
+        prompt_tokens: tokens of the prompt, special tokens included.
+        generated_tokens: tokens of the answer.
+    """
+
+    answer: BaseModel
+    prompt_tokens: int
+    generated_tokens: int
+
+
+class Judge(InstructorBaseRagasLLM):
+    """A local causal language model that answers under the grammar of the response model.
+
+    Args:
+        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded.
+        config: decoding settings; its model keys are not used.
+
+    Identical requests are asked once (the last 65,536 replies are remembered). Safe for any number of concurrent
+    `agenerate` calls on one event loop; one thread owns the model.
+    """
+
+    def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
+        self.config = config or JudgeConfig()
+        inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
+        check_model(inner.model, inner.tokenizer)
+        self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
+        self.window = _window(inner.model, inner.tokenizer)
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
+        self._decoder = Decoder(inner.model, inner.tokenizer, self.window)
+        self._schedulers: dict[asyncio.AbstractEventLoop, Scheduler] = {}
+        self._replies: OrderedDict[tuple[str, str, int], asyncio.Future[Reply]] = OrderedDict()
+        self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
+
+    @classmethod
+    def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
+        """Load the configured model. Raises `ModelError`."""
+        return cls(load_pipeline(config, offline), config)
+
+    @property
+    def greedy(self) -> bool:
+        return self.config.temperature == 0
+
+    async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """The judge's answer, always valid. Raises `JudgementError` with the reason if there can be none."""
+        opinion = await self.opinion(prompt, response_model)
+        assert isinstance(opinion.answer, response_model)
+        return opinion.answer
+
+    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """`agenerate` for callers without an event loop; works inside a running one, too."""
+        answer: Answer = run(self.agenerate(prompt, response_model))
+        return answer
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:
+        """An answer with its token counts.
+
+        Args:
+            prompt: a `PromptText` lets the answer be tied to the prompt's input; a plain `str` does not.
+            response_model: what the answer must be.
+            occurrence: tells equal requests apart when sampling; equal ones with equal numbers give equal answers.
+        """
+        request = self.request(prompt, response_model, occurrence)
+        reply = await self._ask(request)
+        answer = _validated(reply, response_model, request.max_new_tokens)
+        return Opinion(answer, len(request.input_ids), len(reply.token_ids))
+
+    def request(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Request:
+        """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
+        schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
+        input_ids = self.encoder.encode(prompt)
+        room = min(self.config.max_new_tokens, self.window - len(input_ids))
+        budget = share_out(schema, max(room, 1), self._count)
+        if room < min(budget.needed, self.config.max_new_tokens):
+            raise PromptTooLongError(
+                f"prompt of {len(input_ids)} tokens and an answer of {budget.needed} do not fit the model's window "
+                f"of {self.window} tokens"
+            )
+        return Request(
+            input_ids=tuple(input_ids),
+            grammar=to_lark(schema, self.encoder.answer_prefix),
+            max_new_tokens=room,
+            string_tokens=budget.string_tokens,
+            reserve=budget.reserve,
+            temperature=self.config.temperature,
+            seed=0 if self.greedy else int(digest(f"{self.config.seed}\0{occurrence}\0{prompt}"), 16) % 2**63,
+        )
+
+    async def _ask(self, request: Request) -> Reply:
+        key = (digest(repr(request.input_ids)), digest(request.grammar), request.seed)
+        loop = asyncio.get_running_loop()
+        future = self._replies.get(key)
+        if future is not None and (future.done() or future.get_loop() is loop):
+            self._replies.move_to_end(key)
+            return await _shared(future)
+        future = self._replies[key] = loop.create_future()
+        if len(self._replies) > REMEMBERED:
+            self._replies.popitem(last=False)
+        try:
+            future.set_result(await self._scheduler(loop).submit(request))
+        except BaseException as error:
+            self._replies.pop(key, None)  # so that a later attempt asks again
+            future.set_exception(error if isinstance(error, Exception) else asyncio.CancelledError())
+            future.exception()  # seen: no warning if nobody else waits
+            raise
+        return future.result()
+
+    def _scheduler(self, loop: asyncio.AbstractEventLoop) -> Scheduler:
+        for other in [other for other in self._schedulers if other.is_closed()]:
+            del self._schedulers[other]
+        if loop not in self._schedulers:
+            self._schedulers[loop] = Scheduler(self._decoder.decode, self._executor, self.config.batch_size)
+        return self._schedulers[loop]
+
+
+async def _shared(future: "asyncio.Future[Reply]") -> Reply:
+    return future.result() if future.done() else await asyncio.shield(future)
+
+
+def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
+    """Run a coroutine to its end, on a thread of its own if this thread's event loop is running (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            results.append(asyncio.run(coroutine))
+        except BaseException as error:  # raised again below, in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=target, name="rag-evaluator")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
+    if reply.complete:
+        try:
+            return response_model.model_validate_json(reply.text.strip())
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
+    name = CUT_LISTS.get(response_model.__name__)
+    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
+    if name and isinstance(part, dict) and part.get(name):
+        return response_model.model_validate(part)
+    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
+
+
+def _window(model: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
+    text_config = model.config.get_text_config()
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
+    known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]
+    return min(known) if known else 10**9

@@ -1,0 +1,130 @@
+"""Loads the generative model from disk through langchain's `HuggingFacePipeline`, with errors that say what to do."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config import DEMO, JudgeConfig
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ModelError
+
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
+
+
+def find_model(model: str, offline: bool, key: str = "judge.model") -> str:
+    """The folder of a model, or its hub id when the network may be used.
+
+    Raises `ModelError` when it is neither a model folder nor, offline, in the Hugging Face cache.
+    """
+    if model == DEMO:
+        return str(DEMO_JUDGE)
+    folder = Path(model)
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelError(f"{key}: {folder} is not a model folder: it has no config.json. {_contents(folder)}")
+        return str(folder)
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
+    return _cached(model, key) if offline else model
+
+
+def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
+    """The judge's model and tokenizer as a `text-generation` pipeline.
+
+    Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
+    Raises `ModelError` for whatever cannot judge.
+    """
+    source = find_model(config.model, offline)
+    kwargs: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
+    kwargs |= {"dtype": config.dtype} | config.model_kwargs
+    _check_folder(Path(source), bool(kwargs["use_safetensors"]))
+    from langchain_huggingface import HuggingFacePipeline
+
+    try:
+        return HuggingFacePipeline.from_model_id(
+            model_id=source,
+            task="text-generation",
+            device_map=config.device_map if _accelerator() else None,  # type: ignore[arg-type]  # dicts work too
+            model_kwargs=kwargs,
+            pipeline_kwargs={"return_full_text": False},
+            batch_size=config.batch_size,
+        )
+    except MemoryError as error:
+        raise ModelError(_too_little_memory(config)) from error
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as error:
+        if "out of memory" in str(error).lower() or "can't allocate memory" in str(error).lower():
+            raise ModelError(_too_little_memory(config)) from error
+        reason = " ".join(str(error).split())[:400]
+        raise ModelError(f"judge.model: {source} cannot be loaded: {reason}") from error
+
+
+def check_model(model: Any, tokenizer: Any) -> None:
+    """Refuse what loads but cannot judge. Raises `ModelError`."""
+    from transformers import PreTrainedTokenizerFast
+
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise ModelError(_ENCODER_DECODER.format(model=model.config.model_type))
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        kind = type(tokenizer).__name__
+        raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
+
+
+_ENCODER_DECODER = (
+    "judge.model: this is an encoder-decoder model ({model}); the judge needs a decoder-only (causal) language model "
+    "such as Llama, Qwen or Mistral."
+)
+
+
+def _check_folder(folder: Path, safetensors: bool) -> None:
+    """What can be seen without loading: kind of model, tokenizer, weights."""
+    if not folder.is_dir():
+        return
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"judge.model: {folder}/config.json cannot be read as JSON: {error}.") from None
+    if config.get("is_encoder_decoder"):
+        raise ModelError(_ENCODER_DECODER.format(model=config.get("model_type", "unknown")))
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        raise ModelError(
+            f"judge.model: {folder} has no tokenizer (tokenizer.json). Copy the model's tokenizer files there."
+        )
+    if safetensors and not list(folder.glob("*.safetensors")):
+        others = sorted(path.name for path in folder.glob("*.bin"))
+        found = f"It has {', '.join(others)}" if others else "It has no weights at all"
+        raise ModelError(
+            f"judge.model: {folder} has no *.safetensors file. {found}. Convert the weights with "
+            "save_pretrained(), or, if you trust the file, set judge.model_kwargs: {use_safetensors: false}."
+        )
+
+
+def _cached(model: str, key: str) -> str:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return str(snapshot_download(model, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
+        raise ModelError(
+            f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
+            "download it. Give the model's folder, or download it once on a machine with network."
+        ) from None
+
+
+def _contents(folder: Path) -> str:
+    names = sorted(path.name for path in folder.iterdir())[:8]
+    return f"It holds: {', '.join(names)}." if names else "It is empty."
+
+
+def _accelerator() -> bool:
+    import torch
+
+    return torch.accelerator.is_available()
+
+
+def _too_little_memory(config: JudgeConfig) -> str:
+    return (
+        f"judge.model: too little memory to load {config.model}. Use a smaller model, judge.dtype: bfloat16, or "
+        "quantised weights."
+    )

@@ -1,0 +1,95 @@
+"""What goes into the judge and what comes out: prompt texts, requests, replies."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+
+def digest(text: str) -> str:
+    """First 16 hexadecimal digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class PromptText(str):
+    """A prompt that knows what it was made from; ragas metrics hand it to the judge like any `str`.
+
+    Attributes:
+        data: the prompt's input model, from which the judge reads what the answer must repeat.
+        name: the prompt's attribute in its metric, for instance `nli_statement_prompt`.
+        language: language of instruction and examples.
+        source: digest of instruction and examples, the same for every sample.
+    """
+
+    data: BaseModel | None
+    name: str
+    language: str
+    source: str
+
+    def __new__(
+        cls, text: str, data: BaseModel | None = None, name: str = "prompt", language: str = "english", source: str = ""
+    ) -> "PromptText":
+        prompt = super().__new__(cls, text)
+        prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source
+        return prompt
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to the model: token ids and the grammar the answer must obey.
+
+    Attributes:
+        input_ids: prompt tokens, without padding.
+        grammar: llguidance grammar of the answer.
+        max_new_tokens: the answer's budget, tokens.
+        string_tokens: a free string is closed after this many tokens.
+        reserve: tokens kept for ending the answer; below it no list is continued.
+        temperature: 0 is greedy.
+        seed: of this request's own random numbers; unused when greedy.
+    """
+
+    input_ids: tuple[int, ...] = field(repr=False)
+    grammar: str = field(repr=False)
+    max_new_tokens: int
+    string_tokens: int
+    reserve: int
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model said.
+
+    Attributes:
+        text: the answer, decoded from the tokens' bytes.
+        token_ids: the generated tokens.
+        complete: whether the grammar was satisfied; False when the budget ended first.
+    """
+
+    text: str
+    token_ids: tuple[int, ...] = field(repr=False)
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One call of the judge, as it is written to `details.jsonl`.
+
+    Attributes:
+        prompt: name of the prompt in its metric.
+        prompt_digest: digest of the whole text sent, sample included.
+        source_digest: digest of instruction and examples; tells which pack was used.
+        response: the validated answer as plain JSON; None if there was none.
+        error: why there was none.
+        prompt_tokens: tokens of the prompt; 0 when the judge has no tokenizer.
+        generated_tokens: tokens of the answer.
+    """
+
+    prompt: str
+    prompt_digest: str
+    source_digest: str
+    response: dict[str, object] | None
+    error: str | None
+    prompt_tokens: int
+    generated_tokens: int

@@ -1,0 +1,125 @@
+"""Response model to tightened JSON schema: nothing that ragas cannot use can be said.
+
+The schema is plain JSON Schema, with two keywords of our own: `x-optional` on an array of `prefixItems` (each item may
+be left out, the order stays) and `x-partition` on an object (each statement goes into exactly one of two arrays).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+Schema = dict[str, Any]  # JSON
+
+BINARY = (0, 1)
+SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
+    ("StatementFaithfulnessAnswer", "verdict"): BINARY,
+    ("ContextPrecisionOutput", "verdict"): BINARY,
+    ("ContextRecallClassification", "attributed"): BINARY,
+    ("AnswerRelevanceOutput", "noncommittal"): BINARY,
+    ("ContextRelevanceOutput", "rating"): (0, 1, 2),
+    ("ResponseGroundednessOutput", "rating"): (0, 1, 2),
+    ("AnswerAccuracyOutput", "rating"): (0, 2, 4),
+}
+MAX_PARTITION = 8  # statements: the grammar of a partition has 2^n rules
+MAX_ITEMS = 128
+
+
+def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> Schema:
+    """The JSON schema of a ragas response model, narrowed by its scale and by the input it answers.
+
+    Args:
+        response_model: what ragas will get, for instance `NLIStatementOutput`.
+        data: the prompt's input, for instance `NLIStatementInput`; None leaves lists and statements free.
+    """
+    schema = response_model.model_json_schema()
+    schema = _resolve(schema, schema.get("$defs", {}))
+    rule = RULES.get(response_model.__name__)
+    return rule(schema, data.model_dump()) if rule and data is not None else schema
+
+
+def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """The schema with references written out, free strings non-empty and the known scales as enums."""
+    if isinstance(schema, list):
+        return [_resolve(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _resolve(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    resolved = {key: _resolve(value, definitions) for key, value in schema.items() if key != "$defs"}
+    for name in resolved.get("properties", {}):
+        scale = SCALES.get((resolved.get("title", ""), name))
+        if scale:
+            resolved["properties"][name] = {"enum": list(scale)}
+    return resolved
+
+
+def _items_for(text: str, words_per_item: int) -> int:
+    """How many list items a text can give at most; counts characters where a script writes no blanks."""
+    return min(MAX_ITEMS, max(len(text.split()), len(text) // 6) // words_per_item + 1)
+
+
+def _bounded(array: str, source: str, words_per_item: int, at_least: int = 1) -> "Rule":
+    """A list drawn from the text in `source`: as many items as it can give, so that a weak model comes to an end."""
+
+    def rule(schema: Schema, data: dict[str, Any]) -> Schema:
+        if source in data:
+            limits = {"minItems": at_least, "maxItems": max(at_least, _items_for(data[source], words_per_item))}
+            schema["properties"][array] |= limits
+        return schema
+
+    return rule
+
+
+def _repeated(schema: Schema, data: dict[str, Any]) -> Schema:
+    """Exactly the statements that were given, in order, so that no verdict is lost, added or shifted."""
+    array = schema["properties"]["statements"]
+    array["prefixItems"] = [_with_statement(array["items"], text) for text in data["statements"]]
+    del array["items"]
+    return schema
+
+
+def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
+    """Each statement of the answer is TP or FP; each of the ground truth is FN or left out."""
+    answer, ground_truth = data["answer"], data["ground_truth"]
+    for name, statements in (("TP", answer), ("FP", answer), ("FN", ground_truth)):
+        array = schema["properties"][name]
+        array["prefixItems"] = [_with_statement(array["items"], text) for text in statements]
+        array["x-optional"] = True
+        del array["items"]
+    if len(answer) <= MAX_PARTITION:
+        schema["x-partition"] = ["TP", "FP"]
+    return schema
+
+
+def _with_statement(item: Schema, text: str) -> Schema:
+    return {**item, "properties": {**item["properties"], "statement": {"const": text}}}
+
+
+Rule = Callable[[Schema, dict[str, Any]], Schema]
+
+
+def _first_of(*rules: Rule) -> Rule:
+    def rule(schema: Schema, data: dict[str, Any]) -> Schema:
+        for one in rules:
+            schema = one(schema, data)
+        return schema
+
+    return rule
+
+
+RULES: Mapping[str, Rule] = {
+    "StatementGeneratorOutput": _first_of(_bounded("statements", "answer", 2), _bounded("statements", "text", 2)),
+    "ClaimDecompositionOutput": _bounded("claims", "response", 2),
+    "ContextRecallOutput": _bounded("classifications", "answer", 2),
+    "EntitiesList": _bounded("entities", "text", 1, at_least=0),
+    "NLIStatementOutput": _repeated,
+    "StatementFaithfulnessOutput": _repeated,
+    "ClassificationWithReason": _partition,
+}
+CUT_LISTS: Mapping[str, str] = {
+    "StatementGeneratorOutput": "statements",
+    "ClaimDecompositionOutput": "claims",
+    "EntitiesList": "entities",
+}
+"""Lists that keep their meaning when the budget ends in the middle: response model -> the list that is cut."""

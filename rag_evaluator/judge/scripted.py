@@ -1,0 +1,56 @@
+"""A judge whose answers are written down, for exact expectations in tests."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from ragas.llms.base import InstructorBaseRagasLLM
+
+from rag_evaluator.errors import JudgementError
+
+Answer = TypeVar("Answer", bound=BaseModel)
+Line = BaseModel | Mapping[str, Any] | str
+Script = Callable[[str, type[BaseModel]], Line] | Sequence[Line] | Mapping[str, Line]
+
+
+class ScriptedJudge(InstructorBaseRagasLLM):
+    """Answers from a script instead of a model; takes the judge's place in `RAGEvaluator` and in ragas metrics.
+
+    Args:
+        script: a function of (prompt, response model); or a list of answers, given in the order of asking; or a mapping
+            from the response model's name to its answer. An answer is a pydantic object, a dict or a JSON string.
+
+    Attributes:
+        prompts: every prompt that was sent, in order.
+
+    Raises `JudgementError` when the script has no answer, or one that does not fit the response model.
+    """
+
+    greedy = True
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.prompts: list[str] = []
+
+    async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        return self.generate(prompt, response_model)
+
+    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        self.prompts.append(prompt)
+        line = self._line(prompt, response_model)
+        if isinstance(line, BaseModel):
+            line = line.model_dump()
+        data = json.loads(line) if isinstance(line, str) else dict(line)
+        return response_model.model_validate(data)
+
+    def _line(self, prompt: str, response_model: type[BaseModel]) -> Line:
+        if callable(self.script):
+            return self.script(prompt, response_model)
+        if isinstance(self.script, Mapping):
+            if response_model.__name__ not in self.script:
+                raise JudgementError(f"the script has no answer for {response_model.__name__}")
+            return self.script[response_model.__name__]
+        if len(self.prompts) > len(self.script):
+            raise JudgementError(f"the script has {len(self.script)} answers, this is question {len(self.prompts)}")
+        return self.script[len(self.prompts) - 1]

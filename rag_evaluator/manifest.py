@@ -1,0 +1,122 @@
+"""What a number depends on: the signature of each score and the manifest of a run."""
+
+import hashlib
+import platform
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config import Config
+from rag_evaluator.languages import find_language
+from rag_evaluator.metrics import Metric
+
+if TYPE_CHECKING:
+    from rag_evaluator.prompts import CarryingPrompt, Key
+
+PACKAGES = (
+    "rag-evaluator",
+    "ragas",
+    "transformers",
+    "torch",
+    "llguidance",
+    "langchain-huggingface",
+    "sentence-transformers",
+)
+FINGERPRINT_BYTES = 1 << 20
+
+
+def signatures(
+    config: Config,
+    metrics: Mapping[str, Metric],
+    prompts: Mapping["Key", "CarryingPrompt"],
+    identity: Mapping[str, str],
+) -> dict[str, str]:
+    """Metric -> one line in the manner of sacrebleu: equal lines and equal input mean comparable numbers.
+
+    Args:
+        identity: fingerprints of the two models, or the names of objects handed in.
+    """
+    return {
+        name: "|".join(f"{key}:{value}" for key, value in _parts(name, config, metric, prompts, identity).items())
+        for name, metric in metrics.items()
+    }
+
+
+def describe(
+    config: Config,
+    signature_lines: Mapping[str, str],
+    prompts: Mapping["Key", "CarryingPrompt"],
+    rows: int,
+    started: float,
+) -> dict[str, Any]:
+    """The manifest: everything needed to make the run again. `started` in seconds since the epoch."""
+    return {
+        "name": config.name,
+        "rows": rows,
+        "signatures": dict(signature_lines),
+        "config": config.model_dump(mode="json"),
+        "prompts": {f"{metric}.{attribute}": prompt.source for (metric, attribute), prompt in prompts.items()},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - started, 3),
+    }
+
+
+def fingerprint(folder: str | Path) -> str:
+    """16 hexadecimal digits that change with a model: its JSON files, and size, head and tail of its weights.
+
+    A hub id that is not on disk stands for itself.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        return str(folder)
+    sha = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.suffix in {".json", ".jinja", ".model", ".txt"}:
+            sha.update(path.name.encode() + path.read_bytes())
+        elif path.suffix in {".safetensors", ".bin", ".pt"}:
+            sha.update(f"{path.name}:{path.stat().st_size}".encode())
+            with path.open("rb") as file:
+                sha.update(file.read(FINGERPRINT_BYTES))
+                file.seek(max(0, path.stat().st_size - FINGERPRINT_BYTES))
+                sha.update(file.read())
+    return sha.hexdigest()[:16]
+
+
+def _parts(
+    name: str,
+    config: Config,
+    metric: Metric,
+    prompts: Mapping["Key", "CarryingPrompt"],
+    identity: Mapping[str, str],
+) -> dict[str, Any]:
+    parts: dict[str, Any] = {"metric": name, "ragas": version("ragas")}
+    if metric.prompts:
+        sources = "".join(prompt.source for (owner, _), prompt in prompts.items() if owner == name)
+        parts["language"] = find_language(config.language).name
+        parts["prompts"] = hashlib.sha256(sources.encode()).hexdigest()[:16]
+    if metric.judge:
+        judge = config.judge
+        template = Path(judge.chat_template)
+        parts["judge"] = identity["judge"]
+        parts["dtype"] = judge.dtype
+        parts["template"] = _digest(template) if template.is_file() else judge.chat_template
+        parts["decode"] = "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}"
+        parts["max_new_tokens"] = judge.max_new_tokens
+    if metric.embeddings:
+        parts["embeddings"] = identity["embeddings"]
+    return parts
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,136 @@
+"""The metrics: one row each, naming the ragas class that computes it and what it needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from ragas.embeddings.base import BaseRagasEmbedding
+    from ragas.llms.base import InstructorBaseRagasLLM
+    from ragas.metrics.collections import BaseMetric
+
+CONTEXT = ("user_input", "retrieved_contexts")
+PAIR = ("response", "reference")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of `METRICS`.
+
+    Attributes:
+        ragas_class: name in `ragas.metrics.collections`.
+        columns: what `ascore` takes.
+        judge: whether it asks the language model.
+        embeddings: whether it compares embeddings.
+        options: arguments of the ragas class that differ from its defaults.
+        prompts: prompt attributes of the ragas object.
+        aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
+    """
+
+    ragas_class: str
+    columns: Sequence[str]
+    judge: bool = True
+    embeddings: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+
+    def create(self, judge: "InstructorBaseRagasLLM | None", embeddings: "BaseRagasEmbedding | None") -> "BaseMetric":
+        """The ragas metric. Under greedy decoding AnswerRelevancy asks once: its three answers would be one."""
+        import ragas.metrics.collections as collections
+
+        options = dict(self.options)
+        if self.judge:
+            options["llm"] = judge
+        if self.embeddings:
+            options["embeddings"] = embeddings
+        if self.ragas_class == "AnswerRelevancy" and getattr(judge, "greedy", False):
+            options["strictness"] = 1
+        metric: BaseMetric = getattr(collections, self.ragas_class)(**options)
+        return metric
+
+
+STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
+JUDGES = ("judge1_prompt", "judge2_prompt")
+METRICS: Mapping[str, Metric] = {
+    "faithfulness": Metric("Faithfulness", (*CONTEXT, "response"), prompts=STATEMENTS),
+    "answer_relevancy": Metric(
+        "AnswerRelevancy",
+        ("user_input", "response"),
+        embeddings=True,
+        prompts=("prompt",),
+        aliases=("response_relevancy", "answer_relevance"),
+    ),
+    "context_precision_with_reference": Metric(
+        "ContextPrecisionWithReference",
+        (*CONTEXT, "reference"),
+        prompts=("prompt",),
+        aliases=("context_precision", "LLMContextPrecisionWithReference"),
+    ),
+    "context_precision_without_reference": Metric(
+        "ContextPrecisionWithoutReference",
+        (*CONTEXT, "response"),
+        prompts=("prompt",),
+        aliases=("context_utilization", "LLMContextPrecisionWithoutReference"),
+    ),
+    "context_recall": Metric(
+        "ContextRecall", (*CONTEXT, "reference"), prompts=("prompt",), aliases=("LLMContextRecall",)
+    ),
+    "context_relevance": Metric("ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",)),
+    "answer_correctness": Metric(
+        "AnswerCorrectness",
+        ("user_input", *PAIR),
+        embeddings=True,
+        prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
+    ),
+    "semantic_similarity": Metric(
+        "SemanticSimilarity", PAIR, judge=False, embeddings=True, aliases=("answer_similarity",)
+    ),
+    "factual_correctness": Metric("FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt")),
+    "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),
+    "response_groundedness": Metric(
+        "ResponseGroundedness",
+        ("response", "retrieved_contexts"),
+        prompts=JUDGES,
+        aliases=("nv_response_groundedness",),
+    ),
+    "noise_sensitivity": Metric(
+        "NoiseSensitivity",
+        (*CONTEXT, *PAIR),
+        prompts=("statement_prompt", "faithfulness_prompt"),
+        aliases=("noise_sensitivity_relevant",),
+    ),
+    "context_entity_recall": Metric("ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",)),
+    "bleu_score": Metric("BleuScore", PAIR, judge=False, aliases=("bleu",)),
+    "rouge_score": Metric("RougeScore", PAIR, judge=False, aliases=("rouge",)),
+    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",)),
+    "exact_match": Metric("ExactMatch", PAIR, judge=False),
+    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),
+    "non_llm_string_similarity": Metric("NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",)),
+}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+_NAMES = {
+    _plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.ragas_class, *metric.aliases)
+}
+
+
+def select_metrics(names: Sequence[str], source: str = "config") -> dict[str, Metric]:
+    """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
+
+    Raises `ConfigError` for an unknown name, with the nearest known one.
+    """
+    chosen: dict[str, Metric] = {}
+    for position, name in enumerate(names):
+        canonical = _NAMES.get(_plain(name))
+        if canonical is None:
+            hint = did_you_mean(name, METRICS)
+            raise ConfigError(f"{source}: metrics[{position}] is '{name}', which is not a metric.{hint}")
+        chosen[canonical] = METRICS[canonical]
+    return chosen

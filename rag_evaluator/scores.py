@@ -1,0 +1,38 @@
+"""One metric of one sample."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number with its reason.
+
+    Attributes:
+        value: as ragas gives it; NaN means that it could not be made.
+        reason: why it is NaN; None otherwise.
+        contexts: positions of the retrieved contexts that were judged, None if the metric takes none. Contexts are left
+            out from the last one up when they do not fit into the judge's window.
+        judgements: what the judge was asked and answered, in order, as JSON of `Judgement`.
+    """
+
+    value: float
+    reason: str | None = None
+    contexts: Sequence[int] | None = None
+    judgements: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def missing(self) -> bool:
+        return math.isnan(self.value)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; a missing value is null."""
+        return {**asdict(self), "value": None if self.missing else self.value}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Score":
+        """The inverse of `to_json`; keys of other things are left alone."""
+        value = math.nan if data["value"] is None else float(data["value"])
+        return cls(value, data["reason"], data["contexts"], data["judgements"])

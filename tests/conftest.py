@@ -1,0 +1,59 @@
+"""Shared parts: one thread for tiny models, model folders made once a session, a small dataset."""
+
+import os
+
+os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+import torch
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """`model_folder(kind, **shape)`: folder of a tiny random-weight model, made once."""
+    made: dict[Any, Path] = {}
+
+    def folder(kind: str, **shape: Any) -> Path:
+        key = (kind, *sorted(shape.items()))
+        if key not in made:
+            made[key] = tiny_models.make(kind, tmp_path_factory.mktemp(kind), **shape)
+        return made[key]
+
+    return folder
+
+
+@pytest.fixture
+def rows() -> list[dict[str, Any]]:
+    """Three rows with every column a metric can need."""
+    return [
+        {
+            "id": "a",
+            "user_input": "Where was Nolu Brak born?",
+            "retrieved_contexts": ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."],
+            "response": "Nolu Brak was born in Tesk.",
+            "reference": "He was born in Tesk.",
+        },
+        {
+            "id": "b",
+            "user_input": "Who built the Harn bridge?",
+            "retrieved_contexts": ["The Harn bridge was built by Lira Vosk in 1921."],
+            "response": "It was built by Dana Mirol. It was opened in 1921.",
+            "reference": "Lira Vosk built it.",
+        },
+        {
+            "id": "c",
+            "user_input": "How high is Mount Selo?",
+            "retrieved_contexts": ["Mount Selo is 812 metres high."],
+            "response": "I don't know.",
+            "reference": "812 metres",
+        },
+    ]

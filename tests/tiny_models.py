@@ -1,0 +1,178 @@
+"""Tiny random-weight models of the common kinds, made on the spot and saved as a user's model folder is."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import (
+    GemmaConfig,
+    GemmaForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+SHAPE: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 8192,
+}
+CORPUS = [
+    json.dumps(
+        {
+            "question": f"Where was the painter Nolu Brak {i} born?",
+            "statements": [
+                {"statement": f"He was born in {1900 + i}.", "reason": "The context says so.", "verdict": i % 2}
+            ],
+            "answer": "Nació en Corvania, según dicen los documentos; no se sabe más. 他出生于一座小城市。",
+        },
+        indent=4,
+        ensure_ascii=False,
+    )
+    for i in range(60)
+]
+
+
+def byte_level(specials: list[str]) -> Tokenizer:
+    """Byte-level BPE, as GPT-2, Llama 3 and Qwen have it."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=700, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+def metaspace_bpe(specials: list[str]) -> Tokenizer:
+    """SentencePiece-like BPE with byte fallback, as Llama 2 and Mistral have it."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = _sentencepiece_decoder()
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=[*specials, *_BYTES], show_progress=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"(?=[▁\n])"), "isolated")
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.pre_tokenizer = None
+    return _with_byte_tokens_as_text(tokenizer)
+
+
+def metaspace_unigram(specials: list[str]) -> Tokenizer:
+    """SentencePiece-like Unigram with Metaspace and byte fallback, as T5-style and Gemma-like vocabularies have it."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.train_from_iterator(CORPUS, trainers.UnigramTrainer(vocab_size=500, show_progress=False))
+    pieces = [(piece, score) for piece, score in json.loads(trained.to_str())["model"]["vocab"] if piece != "\n"]
+    vocab = [(special, 0.0) for special in specials] + [(byte, -20.0) for byte in _BYTES] + pieces
+    tokenizer = Tokenizer(models.Unigram(vocab, unk_id=specials.index("<unk>"), byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = _sentencepiece_decoder()
+    tokenizer.add_special_tokens([AddedToken(special, special=True) for special in specials])
+    return tokenizer
+
+
+_BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+
+
+def _sentencepiece_decoder() -> Any:
+    return decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+
+
+def _with_byte_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
+    """The trainer takes the byte tokens in as special ones; in real vocabularies they are ordinary entries."""
+    data = json.loads(tokenizer.to_str())
+    data["added_tokens"] = [token for token in data["added_tokens"] if token["content"] not in _BYTES]
+    return Tokenizer.from_str(json.dumps(data))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A model family: how to make its tokenizer and its model."""
+
+    tokenizer: Callable[[list[str]], Tokenizer]
+    specials: list[str]
+    model: Callable[[dict[str, Any]], Any]
+    chat_template: str | None = None
+    pad_token: str | None = None
+    eos_token: str = "</s>"
+    bos_token: str | None = None
+    extra_vocab: int = 0
+
+
+SPM = ["<unk>", "<s>", "</s>"]
+KINDS = {
+    "llama-bytelevel": Kind(
+        byte_level,
+        ["<s>", "</s>"],
+        lambda shape: LlamaForCausalLM(LlamaConfig(**shape)),
+        bos_token="<s>",
+        extra_vocab=37,
+    ),
+    "qwen2-chat": Kind(
+        byte_level,
+        ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
+        lambda shape: Qwen2ForCausalLM(Qwen2Config(**{k: v for k, v in shape.items() if k != "head_dim"})),
+        chat_template=CHATML,
+        pad_token="<|endoftext|>",
+        eos_token="<|im_end|>",
+        extra_vocab=64,
+    ),
+    "mistral-metaspace-bpe": Kind(
+        metaspace_bpe, SPM, lambda shape: MistralForCausalLM(MistralConfig(**shape)), bos_token="<s>"
+    ),
+    "gemma-metaspace-unigram": Kind(
+        metaspace_unigram,
+        [*SPM, "<pad>"],
+        lambda shape: GemmaForCausalLM(GemmaConfig(**shape)),
+        pad_token="<pad>",
+        bos_token="<s>",
+        extra_vocab=8,
+    ),
+    "gpt2": Kind(
+        byte_level,
+        ["<|endoftext|>"],
+        lambda shape: GPT2LMHeadModel(
+            GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=8192, vocab_size=shape["vocab_size"])
+        ),
+        eos_token="<|endoftext|>",
+    ),
+}
+
+
+def make(kind: str, folder: Path, seed: int = 0, **shape: Any) -> Path:
+    """Save a random-weight model of a kind with its tokenizer into `folder`."""
+    spec = KINDS[kind]
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=spec.tokenizer(spec.specials),
+        eos_token=spec.eos_token,
+        bos_token=spec.bos_token,
+        pad_token=spec.pad_token,
+        unk_token="<unk>" if "<unk>" in spec.specials else None,
+    )
+    tokenizer.chat_template = spec.chat_template
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    model = spec.model({**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **shape})
+    model.save_pretrained(folder)
+    return folder

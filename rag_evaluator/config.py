@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
 from rag_evaluator.errors import ConfigError, did_you_mean
@@ -56,7 +56,12 @@ class Config(Section):
     judge: JudgeConfig = JudgeConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     offline: bool = True
-    source: str = Field(default="config", exclude=True)  # named in errors
+    _source: str = PrivateAttr("config")
+
+    @property
+    def source(self) -> str:
+        """What errors call the configuration: the name of its file."""
+        return self._source
 
     @property
     def results_dir(self) -> Path:
@@ -67,10 +72,13 @@ class UniqueKeyLoader(yaml.SafeLoader):
     """YAML in which a key that stands twice is an error: PyYAML would silently keep the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        own = [
+            key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"
+        ]  # what is merged in may be replaced
+        keys = [self.construct_object(key, deep=True) for key in own]
         for position, key in enumerate(keys):
             if key in keys[:position]:
-                line = node.value[position][0].start_mark.line + 1
+                line = own[position].start_mark.line + 1
                 raise ConfigError(f"{self.name}, line {line}: key '{key}' stands twice. Remove one of them.")
         return super().construct_mapping(node, deep)
 
@@ -92,10 +100,14 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 def make_config(data: Mapping[str, Any], source: str = "config", base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     try:
-        config = Config.model_validate({**data, "source": source})
+        config = Config.model_validate(dict(data))
     except ValidationError as error:
         raise ConfigError("\n".join(_explain(source, detail) for detail in error.errors())) from None
-    return _resolve_paths(config, (base or Path.cwd()).resolve())
+    config._source = source
+    try:
+        return _resolve_paths(config, (base or Path.cwd()).resolve())
+    except RuntimeError as error:  # pathlib's, for a '~user' that is none
+        raise ConfigError(f"{source}: a path begins with '~': {error} Write it from '/'.") from None
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -109,7 +121,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path.name}{line}: not valid YAML: {error.problem}. Check colons and indentation."
         ) from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path.name}: cannot be read as UTF-8 YAML: {error}. Save it as UTF-8 text.") from None
     if not isinstance(data, dict):
         raise ConfigError(f"{path.name}: expected keys and values such as 'dataset: data.jsonl', got {data!r:.60}.")
@@ -126,10 +138,11 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set {key}: the value {text!r} is not valid YAML ({error.__class__.__name__}).") from None
     *parents, last = key.strip().split(".")
     for parent in parents:
-        child = data.setdefault(parent, {})
-        if not isinstance(child, dict):
+        if data.get(parent) is None:  # a section without keys is None in YAML
+            data[parent] = {}
+        data = data[parent]
+        if not isinstance(data, dict):
             raise ConfigError(f"--set {key}: '{parent}' is a value, not a section.")
-        data = child
     data[last] = value
 
 
@@ -140,7 +153,9 @@ def _explain(source: str, detail: ErrorDetails) -> str:
         return f"{source}: '{path}' is not a known key.{did_you_mean(str(last), _fields_at(parents))}"
     if detail["type"] == "missing":
         return f"{source}: '{path}' is missing. Add it; the project's config.yaml shows every key."
-    return f"{source}: '{path}' is {detail['input']!r:.80}: {detail['msg'][0].lower()}{detail['msg'][1:]}."
+    mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
+    quotes = " Put it in quotes." if mistaken else ""  # YAML reads no, 2024 and 1e3 as other things than text
+    return f"{source}: '{path}' is {detail['input']!r:.80}: {detail['msg'][0].lower()}{detail['msg'][1:]}.{quotes}"
 
 
 def _fields_at(parents: Sequence[int | str]) -> list[str]:
@@ -149,7 +164,7 @@ def _fields_at(parents: Sequence[int | str]) -> list[str]:
         annotation = model.model_fields[str(parent)].annotation
         assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
         model = annotation
-    return [name for name, field in model.model_fields.items() if not field.exclude]
+    return list(model.model_fields)
 
 
 def _resolve_paths(config: Config, base: Path) -> Config:

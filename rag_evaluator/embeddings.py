@@ -8,7 +8,7 @@ from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator.config import DEMO, EmbeddingsConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.local import find_model
+from rag_evaluator.judge.local import find_model, load_failure
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -72,7 +72,7 @@ def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
     """Folder or hub id of the embedding model. Raises `ModelError`."""
     if config.model == DEMO:
         return str(demo_embeddings())
-    return find_model(config.model, offline, key="embeddings.model")
+    return find_model(config.model, offline, key="embeddings.model", marks=("modules.json", "config.json"))
 
 
 def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingFaceEmbeddings":
@@ -83,11 +83,12 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
-        return HuggingFaceEmbeddings(
+        model = HuggingFaceEmbeddings(
             model_name=source,
             model_kwargs=kwargs,
             encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
         )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, MemoryError) as error:
-        reason = " ".join(str(error).split())[:400]
-        raise ModelError(f"embeddings.model: {source} cannot be loaded: {reason}") from error
+        model.embed_documents(["one", "and another"])  # some models load that cannot embed, or not with these arguments
+    except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
+        raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error
+    return model

@@ -5,13 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragas.embeddings.base import BaseRagasEmbedding
+from ragas.llms.base import InstructorBaseRagasLLM
+
 from rag_evaluator import manifest
 from rag_evaluator.config import Config, load_config, make_config
 from rag_evaluator.dataset import Sample, check_columns, load_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
-from rag_evaluator.errors import ConfigError
+from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.journal import Journal
-from rag_evaluator.judge import Judge, find_model, run
+from rag_evaluator.judge import Judge, run
+from rag_evaluator.judge.local import find_judge
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network
 from rag_evaluator.prompts import CarryingPrompt, Key, load_prompts
@@ -51,7 +55,7 @@ class RAGEvaluator:
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
         self._judge = None if judge is None else _as_judge(judge, self.config)
         self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
-        self._identity = {"judge": _name(judge), "embeddings": _name(embeddings)}
+        self._identity = {"judge": _identity(judge), "embeddings": _identity(embeddings)}
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -99,7 +103,7 @@ class RAGEvaluator:
         if not self.prompts:
             self.set_prompts()
         if self._judge is None and self._needs_judge:
-            self._identity["judge"] = manifest.fingerprint(find_model(self.config.judge.model, self.config.offline))
+            self._identity["judge"] = manifest.fingerprint(find_judge(self.config.judge, self.config.offline))
         if self._embeddings is None and self._needs_embeddings:
             folder = find_embeddings(self.config.embeddings, self.config.offline)
             self._identity["embeddings"] = manifest.fingerprint(folder)
@@ -120,16 +124,33 @@ class RAGEvaluator:
         return Scorer(metrics, columns, self._judge, IN_FLIGHT * self.config.judge.batch_size)
 
 
-def _as_judge(judge: Any, config: Config) -> Any:
-    """A ragas LLM as it is; anything else is taken for a pipeline."""
-    return judge if hasattr(judge, "agenerate") else Judge(judge, config.judge)
+def _as_judge(judge: Any, config: Config) -> InstructorBaseRagasLLM:
+    """A ragas LLM as it is; a pipeline under the grammars."""
+    if isinstance(judge, InstructorBaseRagasLLM):
+        return judge
+    inner = getattr(judge, "pipeline", judge)  # langchain's wrapper holds transformers' pipeline
+    if not hasattr(inner, "model") or not hasattr(inner, "tokenizer"):
+        raise ModelError(
+            f"judge: expected a HuggingFacePipeline, a transformers text-generation pipeline or a ragas "
+            f"InstructorBaseRagasLLM, received {type(judge).__name__}. A model's folder belongs into judge.model."
+        )
+    return Judge(judge, config.judge)
 
 
-def _as_embeddings(embeddings: Any) -> Any:
-    """A ragas embedding as it is; anything else is taken for a langchain one."""
-    return embeddings if hasattr(embeddings, "aembed_text") else LocalEmbeddings(embeddings)
+def _as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
+    """A ragas embedding as it is; a langchain one with its vectors remembered."""
+    if isinstance(embeddings, BaseRagasEmbedding):
+        return embeddings
+    if not hasattr(embeddings, "embed_documents"):
+        raise ModelError(
+            f"embeddings: expected a langchain Embeddings or a ragas BaseRagasEmbedding, received "
+            f"{type(embeddings).__name__}. A model's folder belongs into embeddings.model."
+        )
+    return LocalEmbeddings(embeddings)
 
 
-def _name(model: Any) -> str:
-    """What can be told of a model handed in: its id, or its kind."""
-    return str(getattr(model, "model_id", None) or getattr(model, "model_name", None) or type(model).__name__)
+def _identity(model: Any) -> str:
+    """What can be told of a model handed in: the fingerprint of its folder, its id, or its kind."""
+    inner = getattr(model, "model", None)  # of a transformers pipeline
+    names = (getattr(model, "model_id", None), getattr(model, "model_name", None), getattr(inner, "name_or_path", None))
+    return manifest.fingerprint(next((str(name) for name in names if name), type(model).__name__))

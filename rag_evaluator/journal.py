@@ -76,6 +76,7 @@ class Journal:
                 record = json.loads(line)
                 if not line.endswith(b"\n"):
                     raise ValueError("no end of line")
+                Score.from_json(record)
                 self._known[(record["sample"], record["metric"], record["signature"])] = record
             except (ValueError, KeyError, TypeError) as error:
                 if number == len(lines):

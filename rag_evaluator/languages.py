@@ -1,6 +1,9 @@
 """The languages known by name: how users may write them, and how prompt packs are named."""
 
+import unicodedata
 from dataclasses import dataclass
+
+from rag_evaluator.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,12 @@ _BY_ALIAS = {
 def find_language(name: str) -> Language:
     """The language meant by a name, a code (`es`, `spa`) or a native name (`español`).
 
-    An unknown name is taken as it is, so that packs of any language can be used.
+    An unknown name is taken as it is, so that packs of any language can be used. Raises `ConfigError` for one that
+    could lead out of the prompts folder.
     """
-    key = name.strip().lower()
+    key = unicodedata.normalize("NFC", name.strip().lower())
+    if not key or any(unicodedata.category(letter)[0] not in "LMN" for letter in key if letter not in " _-"):
+        raise ConfigError(
+            f"language is {name!r}: expected a name of letters, digits, blanks, '_' and '-', such as 'spanish' or 'es'."
+        )
     return _BY_ALIAS.get(key) or Language(key.replace(" ", "_"), (), key)

@@ -103,12 +103,19 @@ def _parts(
         template = Path(judge.chat_template)
         parts["judge"] = identity["judge"]
         parts["dtype"] = judge.dtype
+        parts |= _given("model", judge.model_kwargs)
         parts["template"] = _digest(template) if template.is_file() else judge.chat_template
         parts["decode"] = "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}"
         parts["max_new_tokens"] = judge.max_new_tokens
     if metric.embeddings:
         parts["embeddings"] = identity["embeddings"]
+        parts |= _given("embed", config.embeddings.model_kwargs) | _given("encode", config.embeddings.encode_kwargs)
     return parts
+
+
+def _given(key: str, kwargs: Mapping[str, Any]) -> dict[str, str]:
+    """The user's arguments to a library, if any: quantisation or another pooling changes the numbers."""
+    return {key: ",".join(f"{name}={value}" for name, value in sorted(kwargs.items()))} if kwargs else {}
 
 
 def _digest(path: Path) -> str:

@@ -98,14 +98,18 @@ def pack_path(folder: Path, key: Key, language: str) -> Path:
 
 
 def export(folder: Path) -> list[Path]:
-    """Write the English prompts of the installed ragas, one JSON file each; returns the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for key, prompt in ragas_prompts().items():
-        path = pack_path(folder, key, ENGLISH)
-        path.write_text(to_json(english_pack(prompt)), encoding="utf-8")
-        written.append(path)
-    return written
+    """Write the English prompts of the installed ragas, one JSON file each; returns the files.
+
+    Raises `PromptError` when the folder cannot be written.
+    """
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in ragas_prompts().items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, pack in packs.items():
+            path.write_text(to_json(pack), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise PromptError(f"{folder}: cannot be written: {error}. Choose another folder.") from error
+    return list(packs)
 
 
 def to_json(pack: Pack) -> str:
@@ -157,7 +161,7 @@ def load_pack(path: Path, original: "BasePrompt[Any, Any]") -> Pack:
             try:
                 model.model_validate(example[side])
             except (ValidationError, KeyError, TypeError) as error:
-                reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else f"no '{side}'"
+                reason = _first(error) if isinstance(error, ValidationError) else f"no '{side}'"
                 raise PromptError(
                     f"{path}: examples[{position}].{side} does not fit {model.__name__}: {reason}."
                 ) from None
@@ -168,6 +172,12 @@ def load_pack(path: Path, original: "BasePrompt[Any, Any]") -> Pack:
         original_hash=data.get("original_hash"),
         ragas_version=str(data.get("ragas_version", "unknown")),
     )
+
+
+def _first(error: ValidationError) -> str:
+    """Which field is wrong, and why."""
+    detail = error.errors()[0]
+    return ": ".join((".".join(map(str, detail["loc"])) or "the whole", detail["msg"]))
 
 
 class _NoEmbeddings(BaseRagasEmbedding):

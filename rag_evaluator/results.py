@@ -1,5 +1,6 @@
 """What an evaluation gives back, and how it is written: scores, details, summary, spreadsheets, manifest."""
 
+import io
 import json
 import math
 from collections import Counter
@@ -15,8 +16,9 @@ from rag_evaluator.scores import Score
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-XLSX_CELL = 32_767  # characters, a limit of the file format
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
+XLSX_INTEGER = 10**15  # numbers have 15 digits there
 CUT = " … [cut: see scores.jsonl]"
 
 
@@ -73,8 +75,11 @@ class Results:
             folder.mkdir(parents=True, exist_ok=True)
             for name, writer in WRITERS.items():
                 temporary = folder / f".{name}.tmp"
-                writer(self, temporary)
-                temporary.replace(folder / name)
+                try:
+                    writer(self, temporary)
+                    temporary.replace(folder / name)
+                finally:
+                    temporary.unlink(missing_ok=True)
         except OSError as error:
             raise ResultsError(
                 f"{folder}: cannot be written: {error}. Free space or choose another output_dir."
@@ -119,18 +124,28 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def _write_csv(results: Results, path: Path) -> None:
-    frame = results.to_pandas()
-    frame = frame.rename(columns=_harmless).map(_harmless).map(_as_text)
-    frame.to_csv(path, index=False, encoding="utf-8", lineterminator="\n")
+    frame = _cells(results, _harmless).rename(columns=_harmless)
+    frame.to_csv(path, index=False, encoding="utf-8", lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
 
 
 def _write_xlsx(results: Results, path: Path) -> None:
     import pandas as pd
 
-    frame = results.to_pandas().map(_as_text).map(_cell)
-    as_text = {"options": {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}}
-    with path.open("wb") as file, pd.ExcelWriter(file, engine="xlsxwriter", engine_kwargs=as_text) as writer:
+    frame = _cells(results, _fitting)
+    as_text = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
+    file = io.BytesIO()  # in memory, as xlsxwriter's error for a full disk is no OSError
+    options = {"options": {**as_text, "in_memory": True}}
+    with pd.ExcelWriter(file, engine="xlsxwriter", engine_kwargs=options) as writer:
         frame.to_excel(writer, sheet_name="scores", index=False, freeze_panes=(1, 0))
+    path.write_bytes(file.getvalue())
+
+
+def _cells(results: Results, convert: Callable[[Any], Any]) -> "pd.DataFrame":
+    """The rows with every value as the user gave it: in a typed column 1 becomes 1.0 beside a gap."""
+    import pandas as pd
+
+    rows = [{name: convert(_as_text(value)) for name, value in row.items()} for row in results.rows()]
+    return pd.DataFrame(rows, dtype=object)
 
 
 def _as_text(value: Any) -> Any:
@@ -143,10 +158,11 @@ def _harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
-def _cell(value: Any) -> Any:
-    """Text short enough for a cell, saying so where it was cut."""
-    too_long = isinstance(value, str) and len(value) > XLSX_CELL
-    return value[: XLSX_CELL - len(CUT)] + CUT if too_long else value
+def _fitting(value: Any) -> Any:
+    """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
+    if isinstance(value, str) and len(text := value.encode("utf-16-le")) > 2 * XLSX_CELL:
+        return text[: 2 * (XLSX_CELL - len(CUT))].decode("utf-16-le", "ignore") + CUT
+    return str(value) if isinstance(value, int) and abs(value) > XLSX_INTEGER else value
 
 
 WRITERS: Mapping[str, Callable[[Results, Path], None]] = {

@@ -95,7 +95,7 @@ async def _ask_ragas(metric: "BaseMetric", columns: Mapping[str, Any], recorder:
     contexts = columns.get("retrieved_contexts")
     reason = None
     try:
-        value = float((await metric.ascore(**columns)).value)
+        value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
     except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
         value, reason = math.nan, str(error) or type(error).__name__
     if recorder.too_long:

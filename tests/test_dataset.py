@@ -618,15 +618,15 @@ def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
         (
             {"response": 7},
             (
-                "row 0: column 'response': expected a string, received a number, 7. Write it as text, or rename the "
-                "column if it is no response."
+                "row 0: column 'response': expected a string, received a number, 7. Write it as text, or rename "
+                "the column if it is no response."
             ),
         ),
         (
             {"result": {"text": "a"}},
             (
-                "row 0: column 'result' (read as response): expected a string, received an object, {'text': 'a'}. Write "
-                "it as text, or rename the column if it is no response."
+                "row 0: column 'result' (read as response): expected a string, received an object, {'text': 'a'}. "
+                "Write it as text, or rename the column if it is no response."
             ),
         ),
         (
@@ -653,8 +653,8 @@ def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
         (
             {"contexts": ["a", None]},
             (
-                "row 0: column 'contexts' (read as retrieved_contexts), item 2: expected a string or a document with the "
-                'text in `page_content`, received null, None. Write its text, or "" to keep its rank.'
+                "row 0: column 'contexts' (read as retrieved_contexts), item 2: expected a string or a document with "
+                'the text in `page_content`, received null, None. Write its text, or "" to keep its rank.'
             ),
         ),
         (
@@ -674,29 +674,29 @@ def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
         (
             {"reference": True},
             (
-                "row 0: column 'reference': expected a string, received a boolean, True. Write it as text, or rename the "
-                "column if it is no reference."
+                "row 0: column 'reference': expected a string, received a boolean, True. Write it as text, or rename "
+                "the column if it is no reference."
             ),
         ),
         (
             {"question": "a\ud800"},
             (
-                "row 0: column 'question' holds half of a surrogate pair (\\ud800) at character 2. Correct it, convert it "
-                "to text, or drop the column."
+                "row 0: column 'question' holds half of a surrogate pair (\\ud800) at character 2. Correct it, convert "
+                "it to text, or drop the column."
             ),
         ),
         (
             {"extra": {"deep": ["\udc00"]}},
             (
-                "row 0: column 'extra' holds half of a surrogate pair (\\udc00) at character 1. Correct it, convert it to "
-                "text, or drop the column."
+                "row 0: column 'extra' holds half of a surrogate pair (\\udc00) at character 1. Correct it, convert it "
+                "to text, or drop the column."
             ),
         ),
         (
             {"image": b"\x00"},
             (
-                "row 0: column 'image' holds a value of type bytes, which JSON cannot hold. Correct it, convert it to "
-                "text, or drop the column."
+                "row 0: column 'image' holds a value of type bytes, which JSON cannot hold. Correct it, convert it "
+                "to text, or drop the column."
             ),
         ),
         ({1: "x"}, "row 0: expected text as column name, received 1. Rename that column."),

@@ -153,7 +153,13 @@ KINDS = {
         byte_level,
         ["<|endoftext|>"],
         lambda shape: GPT2LMHeadModel(
-            GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=8192, vocab_size=shape["vocab_size"])
+            GPT2Config(
+                n_embd=32,
+                n_layer=2,
+                n_head=4,
+                n_positions=shape.get("n_positions", 8192),
+                vocab_size=shape["vocab_size"],
+            )
         ),
         eos_token="<|endoftext|>",
     ),

@@ -7,6 +7,7 @@ from typing import Any
 from rag_evaluator.judge.grammar import dump, line
 
 MIN_STRING, USEFUL_STRING, MAX_STRING = 12, 32, 256  # tokens
+CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,14 @@ def share_out(schema: dict[str, Any], max_new_tokens: int, count_tokens: Callabl
     longest, shortest = _Skeleton(), _Skeleton(shortest=True)
     longest_fixed = count_tokens(longest.text(schema, 0))
     shortest_fixed = count_tokens(shortest.text(schema, 0))
-    needed = shortest_fixed + USEFUL_STRING * shortest.strings
+    needed = shortest_fixed + (USEFUL_STRING + CLOSING) * shortest.strings
     room = max_new_tokens - longest_fixed - 4  # the answer's first blank, and a token that joins differently
-    string_tokens = min(MAX_STRING, room // max(longest.strings, 1))
-    if string_tokens >= USEFUL_STRING or longest.strings == 0:
+    string_tokens = min(MAX_STRING, room // max(longest.strings, 1) - CLOSING)
+    if string_tokens >= USEFUL_STRING or longest.open_lists == 0:
         return Budget(max(string_tokens, MIN_STRING), 0, needed)
-    if longest.open_lists == 0:
-        return Budget(max(string_tokens, MIN_STRING), 0, needed)
-    spare = max_new_tokens - 2 * shortest_fixed
-    string_tokens = max(MIN_STRING, min(USEFUL_STRING, spare // (2 * max(shortest.strings, 1))))
-    return Budget(string_tokens, shortest_fixed + string_tokens * shortest.strings, needed)
+    spare = (max_new_tokens - 2 * shortest_fixed) // (2 * max(shortest.strings, 1))
+    string_tokens = max(MIN_STRING, min(USEFUL_STRING, spare - CLOSING))
+    return Budget(string_tokens, shortest_fixed + (string_tokens + CLOSING) * shortest.strings, needed)
 
 
 class _Skeleton:
@@ -74,8 +73,9 @@ class _Skeleton:
     def object(self, schema: dict[str, Any], depth: int) -> str:
         parts = []
         for name, value in schema["properties"].items():
-            skip = name in schema.get("x-partition", [])[1:]  # its items are counted in the first array
-            parts.append(f"{dump(name)}: {'[]' if skip else self.text(value, depth + 1)}")
+            shared = name in schema.get("x-partition", [])[1:]  # its items are counted in the first array
+            text = f"[{line(depth + 2)}{line(depth + 1)}]" if shared else self.text(value, depth + 1)
+            parts.append(f"{dump(name)}: {text}")
         return self.listed(parts, depth, "{}")
 
     def items(self, schema: dict[str, Any], depth: int) -> list[str]:

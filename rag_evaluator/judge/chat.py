@@ -1,5 +1,6 @@
 """Prompt text to token ids: the chat template where there is one, and data that cannot pose as control tokens."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,13 @@ class PromptEncoder:
         self.tokenizer = tokenizer
         self.template = _read_template(tokenizer, chat_template)
         self.answer_prefix = "" if self.template else " "
-        self.specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+        self.specials = [
+            token.content for token in tokenizer.added_tokens_decoder.values() if token.special and token.content
+        ]
+        self.special_ids = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        self.inside_specials = re.compile(
+            "|".join(f"(?<={re.escape(s[0])})(?={re.escape(s[1:])})" for s in self.specials)
+        )
         if self.template:
             self.before, self.after = self._render()
 
@@ -68,7 +75,11 @@ class PromptEncoder:
 
     def _without_specials(self, text: str) -> list[int]:
         """Ids of a text in which special tokens are mere characters."""
-        return list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+        ids = list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+        if not self.special_ids.intersection(ids):
+            return ids
+        parts = self.inside_specials.split(text)  # a Unigram vocabulary holds them as ordinary pieces, too
+        return [token for part in parts for token in self._without_specials(part)]
 
     def _with_specials(self, text: str) -> list[int]:
         """Ids of a text as a document of its own: begun as the tokenizer begins documents, not ended."""

@@ -45,7 +45,7 @@ class Row:
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
-        self.matcher = llguidance.LLMatcher(vocabulary.engine, request.grammar)
+        self.matcher = llguidance.LLMatcher(vocabulary.engine, request.grammar, log_level=0)
         if self.matcher.is_error():
             raise JudgementError(f"the answer's grammar is not valid: {self.matcher.get_error()[:300]}")
         self.tokens: list[int] = []
@@ -89,14 +89,16 @@ class Row:
 
     def _forced_tokens(self) -> list[int]:
         """Tokens of the text that the grammar dictates next, in the tokenizer's own way of writing it."""
-        engine = self.vocabulary.engine
         tokens = self.matcher.compute_ff_tokens()
+        if not tokens:
+            return []
+        engine = self.vocabulary.engine
         special = next((i for i, token in enumerate(tokens) if engine.is_special_token(token)), len(tokens))
-        if special or not tokens:
-            return tokens[:special]
-        # The dictated text spells a special token ("</s>" in a statement): write it as ordinary characters.
-        spelled = engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))
-        return spelled[:1]
+        right = min(special, self.matcher.validate_tokens(tokens[:special]))
+        if right:
+            return tokens[:right]
+        # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
 
     def _only(self, token: int) -> torch.Tensor:
         mask = torch.zeros(self.vocabulary.size, dtype=torch.bool)

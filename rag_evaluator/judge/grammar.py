@@ -34,7 +34,7 @@ def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
 
 
 def _literal(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text)  # in ASCII: the grammar's own lexer refuses some characters when they stand bare
 
 
 def dump(value: Any) -> str:

@@ -1,6 +1,7 @@
 """Loads the generative model from disk through langchain's `HuggingFacePipeline`, with errors that say what to do."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,12 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
 
 
-def find_model(model: str, offline: bool, key: str = "judge.model") -> str:
+def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
     """The folder of a model, or its hub id when the network may be used.
+
+    Args:
+        key: of the configuration, named in errors.
+        marks: a folder with one of these files is a model.
 
     Raises `ModelError` when it is neither a model folder nor, offline, in the Hugging Face cache.
     """
@@ -21,12 +26,20 @@ def find_model(model: str, offline: bool, key: str = "judge.model") -> str:
         return str(DEMO_JUDGE)
     folder = Path(model)
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelError(f"{key}: {folder} is not a model folder: it has no config.json. {_contents(folder)}")
+        if not any((folder / mark).is_file() for mark in marks):
+            missing = " or ".join(marks)
+            raise ModelError(f"{key}: {folder} is not a model folder: it has no {missing}. {_contents(folder)}")
         return str(folder)
     if folder.is_absolute() or model.startswith((".", "~")):
         raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
     return _cached(model, key) if offline else model
+
+
+def find_judge(config: JudgeConfig, offline: bool = True) -> str:
+    """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
+    source = find_model(config.model, offline)
+    _check_folder(Path(source), bool(_model_kwargs(config, offline)["use_safetensors"]))
+    return source
 
 
 def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
@@ -35,10 +48,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
     Raises `ModelError` for whatever cannot judge.
     """
-    source = find_model(config.model, offline)
-    kwargs: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
-    kwargs |= {"dtype": config.dtype} | config.model_kwargs
-    _check_folder(Path(source), bool(kwargs["use_safetensors"]))
+    source = find_judge(config, offline)
     from langchain_huggingface import HuggingFacePipeline
 
     try:
@@ -46,17 +56,27 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
             model_id=source,
             task="text-generation",
             device_map=config.device_map if _accelerator() else None,  # type: ignore[arg-type]  # dicts work too
-            model_kwargs=kwargs,
+            model_kwargs=_model_kwargs(config, offline),
             pipeline_kwargs={"return_full_text": False},
             batch_size=config.batch_size,
         )
     except MemoryError as error:
         raise ModelError(_too_little_memory(config)) from error
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError) as error:
+    except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         if "out of memory" in str(error).lower() or "can't allocate memory" in str(error).lower():
             raise ModelError(_too_little_memory(config)) from error
-        reason = " ".join(str(error).split())[:400]
-        raise ModelError(f"judge.model: {source} cannot be loaded: {reason}") from error
+        raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
+
+
+def load_failure(error: Exception) -> str:
+    """A library's error in one line, and what to do."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}. Check that the files are whole and complete."
+
+
+def _model_kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
+    """Arguments of from_pretrained; the user's win."""
+    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
+    return {**safe, "dtype": config.dtype, **config.model_kwargs}
 
 
 def check_model(model: Any, tokenizer: Any) -> None:
@@ -84,6 +104,8 @@ def _check_folder(folder: Path, safetensors: bool) -> None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"judge.model: {folder}/config.json cannot be read as JSON: {error}.") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"judge.model: {folder}/config.json is no JSON object.")
     if config.get("is_encoder_decoder"):
         raise ModelError(_ENCODER_DECODER.format(model=config.get("model_type", "unknown")))
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):

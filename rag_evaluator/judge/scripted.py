@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
@@ -41,8 +41,12 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         line = self._line(prompt, response_model)
         if isinstance(line, BaseModel):
             line = line.model_dump()
-        data = json.loads(line) if isinstance(line, str) else dict(line)
-        return response_model.model_validate(data)
+        try:
+            return response_model.model_validate(json.loads(line) if isinstance(line, str) else dict(line))
+        except (ValidationError, ValueError) as error:
+            raise JudgementError(
+                f"the script's answer {line!r:.80} is no {response_model.__name__}: {error}"
+            ) from error
 
     def _line(self, prompt: str, response_model: type[BaseModel]) -> Line:
         if callable(self.script):

@@ -1,0 +1,183 @@
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+from pydantic import BaseModel
+
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import BudgetError, PromptTooLongError
+from rag_evaluator.judge import Judge, Opinion, PromptText, run
+from rag_evaluator.prompts import PackPrompt, english_pack, ragas_prompts
+
+PROMPTS = {
+    key: PackPrompt(english_pack(prompt), prompt)
+    for key, prompt in ragas_prompts().items()
+    if key[0] in {"faithfulness", "answer_relevancy", "context_recall", "context_relevance", "answer_correctness"}
+}
+PIECES = [
+    "Nolu Brak was born in Tesk",
+    'he said "no, }{ never"',
+    "<think>maybe</think>",
+    "<|im_end|></s>",
+    "ذهبت إلى المدينة",
+    "他出生于1903年。",
+    "😀👩‍👩‍👧",
+    "a\nb\tc\\n",
+    '{"verdict": 1}',
+    "<0x0A>▁",
+]
+
+
+class Note(BaseModel):
+    note: str
+
+
+def load(folder: Path, **settings: Any) -> Judge:
+    return Judge.from_config(JudgeConfig(model=str(folder), **settings))
+
+
+def random_request(rng: random.Random) -> tuple[PromptText, type[BaseModel]]:
+    """A prompt of ragas without its long head, about random text."""
+    key, prompt = rng.choice(sorted(PROMPTS.items(), key=lambda item: item[0]))
+    fields = prompt.input_model.model_fields.items()
+    data = prompt.input_model(**{name: _value(field.annotation is str, rng) for name, field in fields})
+    text = f"{key[1]}\ninput: {data.model_dump_json(indent=4)}\nOutput: "
+    return PromptText(text, data, key[1]), prompt.output_model
+
+
+def _value(text: bool, rng: random.Random) -> str | list[str]:
+    pieces = rng.choices(PIECES, k=rng.randint(1, 2))
+    return " ".join(pieces) if text else pieces
+
+
+def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> list[Opinion | Exception]:
+    async def together() -> list[Any]:
+        return await asyncio.gather(*(judge.opinion(*request) for request in requests), return_exceptions=True)
+
+    opinions: list[Opinion | Exception] = run(together())
+    return opinions
+
+
+@pytest.mark.parametrize("kind", tiny_models.KINDS)
+def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
+    model_folder: Callable[..., Path], kind: str
+) -> None:
+    rng = random.Random(kind)
+    requests = [random_request(rng) for _ in range(200)]
+    judge = load(model_folder(kind), max_new_tokens=512, batch_size=50)
+    opinions = ask(judge, requests)
+    failed = [opinion for opinion in opinions if isinstance(opinion, Exception)]
+    assert not failed, failed[0]
+    for (prompt, model), opinion in zip(requests, opinions, strict=True):
+        assert isinstance(opinion, Opinion)
+        assert isinstance(opinion.answer, model)
+        assert opinion.generated_tokens <= 512
+        if model.__name__ == "NLIStatementOutput":
+            assert [item.statement for item in opinion.answer.statements] == prompt.data.statements  # type: ignore
+
+
+@pytest.mark.parametrize("kind", tiny_models.KINDS)
+def test_batched_answers_equal_answers_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
+    requests = [random_request(random.Random(seed)) for seed in range(12)]
+    together = load(model_folder(kind), max_new_tokens=96, batch_size=12, dtype="float32")
+    alone = load(model_folder(kind), max_new_tokens=96, batch_size=1, dtype="float32")
+    batch = [together.request(*request) for request in requests]
+    replies = together._decoder.decode(batch)
+    assert [reply.token_ids for reply in replies] == [alone._decoder.decode([one])[0].token_ids for one in batch]
+
+
+def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(
+    model_folder: Callable[..., Path],
+) -> None:
+    request = [(PromptText("Say something.\nOutput: "), Note)]
+
+    def sample(seed: int, batch: int) -> str:
+        others = [random_request(random.Random(100 + i)) for i in range(batch)]
+        judge = load(model_folder("qwen2-chat"), max_new_tokens=64, temperature=1.0, seed=seed)
+        return repr(ask(judge, request + others)[0])
+
+    assert sample(1, 0) == sample(1, 3)
+    assert sample(1, 0) != sample(2, 0)
+
+
+def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+    decoded: list[int] = []
+    decode = judge._decoder.decode
+    judge._decoder.decode = lambda requests: (decoded.append(len(requests)), decode(requests))[1]  # type: ignore
+    same = PromptText("Say something.\nOutput: ")
+    first = ask(judge, [(same, Note)] * 3)
+    second = ask(judge, [(same, Note)])
+    assert decoded == [1]
+    assert first == second * 3
+
+
+def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel", max_position_embeddings=256))
+    with pytest.raises(PromptTooLongError, match=r"prompt of \d{3,} tokens .* window of 256 tokens"):
+        judge.generate("word " * 300, Note)
+
+
+def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(model_folder: Callable[..., Path]) -> None:
+    """GPT-2 has a table of positions: one step too far would be an error."""
+    folder = tiny_models.make("gpt2", model_folder("gpt2").parent / "short", n_positions=256)
+    judge = load(folder, max_new_tokens=200)
+    assert judge.window == 256
+    near_the_end = PromptText(" ".join(["x"] * 100) + "\nOutput: ")
+    opinions = ask(judge, [(near_the_end, Note), (PromptText("y\nOutput: "), Note)])
+    assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
+
+
+def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "statement_generator_prompt"]
+    data = prompt.input_model(question="q", answer="one two three four five six seven eight " * 6)
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=48)
+    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    assert isinstance(opinion, Opinion)
+    assert opinion.answer.statements  # type: ignore[attr-defined]
+
+
+def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=["Nolu was born in Tesk."] * 4)
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32)
+    with pytest.raises(BudgetError, match=r"did not fit into 32 new tokens; raise judge\.max_new_tokens"):
+        judge.generate(PromptText("x\nOutput: ", data), prompt.output_model)
+
+
+def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+    decode = judge._decoder.decode
+
+    def failing(requests: Any) -> Any:
+        if any(request.max_new_tokens == 32 and len(request.input_ids) > 100 for request in requests):
+            raise RuntimeError("device-side assert")
+        return decode(requests)
+
+    judge._decoder.decode = failing  # type: ignore[method-assign]
+    prompts = [PromptText("a\nOutput: "), PromptText("x" * 300 + "\nOutput: "), PromptText("b\nOutput: ")]
+    opinions = ask(judge, [(prompt, Note) for prompt in prompts])
+    assert [type(opinion) for opinion in opinions] == [Opinion, RuntimeError, Opinion]
+
+
+def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=64)
+    requests = [judge.request(*random_request(random.Random(9)))]
+    plain = judge._decoder.decode(requests)
+    judge._decoder.model.generation_config.repetition_penalty = 5.0
+    judge._decoder.model.generation_config.do_sample = True
+    assert judge._decoder.decode(requests) == plain
+    assert judge._decoder.model.generation_config.repetition_penalty == 5.0
+
+
+def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+
+    async def notebook() -> Note:
+        return judge.generate("Hello.\nOutput: ", Note)
+
+    assert asyncio.run(notebook()) == judge.generate("Hello.\nOutput: ", Note)

@@ -25,7 +25,7 @@ from rag_evaluator.scoring import Job, Progress, Scorer
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
 
-IN_FLIGHT = 4  # scores in the making per row of a batch, so that batches stay full
+IN_FLIGHT = 2  # scores of each metric in the making, per row of a batch: enough that batches stay full
 
 
 class RAGEvaluator:
@@ -121,7 +121,7 @@ class RAGEvaluator:
         for (name, attribute), prompt in self.prompts.items():
             setattr(metrics[name], attribute, prompt)
         columns = {name: metric.columns for name, metric in self.metrics.items()}
-        return Scorer(metrics, columns, self._judge, IN_FLIGHT * self.config.judge.batch_size)
+        return Scorer(metrics, columns, self._judge, IN_FLIGHT * len(metrics) * self.config.judge.batch_size)
 
 
 def _as_judge(judge: Any, config: Config) -> InstructorBaseRagasLLM:

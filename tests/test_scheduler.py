@@ -4,12 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from rag_evaluator.judge.budget import Budget
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.judge.scheduler import Scheduler
 
 
-def request(length: int, name: int = 0) -> Request:
-    return Request((name,) * length, "start: /x/", 16, 16, 0)
+def request(length: int, group: str = "") -> Request:
+    return Request((0,) * length, "start: /x/", 16, Budget(16, 0, 0, 16, 16), group=group)
 
 
 class Echo:
@@ -42,10 +43,17 @@ def test_replies_come_back_to_those_who_asked() -> None:
     assert [reply.text for reply in replies] == ["5", "1", "4", "2", "3"]  # type: ignore[attr-defined]
 
 
-def test_batches_are_full_and_of_similar_length_around_the_oldest() -> None:
+def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> None:
     echo = Echo()
-    submit(echo, [10, 90, 11, 91, 12, 92], batch_size=3)
-    assert echo.batches == [[10, 11, 12], [90, 91, 92]]
+
+    async def together() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            scheduler = Scheduler(echo, executor, 3)
+            asked = [request(length, "even" if length % 2 == 0 else "odd") for length in (1, 2, 4, 6, 8, 3)]
+            await asyncio.gather(*(scheduler.submit(one) for one in asked))
+
+    asyncio.run(together())
+    assert echo.batches == [[2, 4, 6], [1, 3], [8]]
 
 
 def test_follow_up_questions_of_many_samples_meet_in_one_batch() -> None:

@@ -1,4 +1,8 @@
-"""Token budgets: how long strings and lists may get so that the longest legal answer fits."""
+"""Token budgets: how long strings and lists may get so that the longest legal answer fits.
+
+Two limits hold: `max_new_tokens` for what the model chooses (dictated text costs it nothing), and the room that the
+prompt leaves in the model's window for all of the answer.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +12,7 @@ from rag_evaluator.judge.grammar import dump, line
 
 MIN_STRING, USEFUL_STRING, MAX_STRING = 12, 32, 256  # tokens
 CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
+SLACK = 8  # tokens: the answer's first blank, and tokens that join differently than in the count
 
 
 @dataclass(frozen=True)
@@ -16,49 +21,62 @@ class Budget:
 
     Attributes:
         string_tokens: limit of each free string, tokens.
-        reserve: tokens needed to end the answer after one more list item; 0 where every list is as long as it can get.
+        reserve: chosen tokens needed to end the answer after one more list item; 0 where no list need end early.
+        reserve_length: the same for all tokens, dictated ones included.
+        max_length: tokens of the longest legal answer, dictated ones included; never more than the room.
         needed: tokens of the shortest useful answer (one item in each open list, strings of `USEFUL_STRING`).
     """
 
     string_tokens: int
     reserve: int
+    reserve_length: int
+    max_length: int
     needed: int
 
 
-def share_out(schema: dict[str, Any], max_new_tokens: int, count_tokens: Callable[[str], int]) -> Budget:
-    """Divide `max_new_tokens` over the free strings of the longest answer that the schema allows.
+def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_tokens: Callable[[str], int]) -> Budget:
+    """Divide the tokens over the free strings of the longest answer that the schema allows.
 
-    If the longest answer does not fit with strings of a useful length, lists end early instead: `reserve` says when.
+    If that does not leave them a useful length, lists end early instead: the reserves say when.
     """
-    longest, shortest = _Skeleton(), _Skeleton(shortest=True)
-    longest_fixed = count_tokens(longest.text(schema, 0))
-    shortest_fixed = count_tokens(shortest.text(schema, 0))
-    needed = shortest_fixed + (USEFUL_STRING + CLOSING) * shortest.strings
-    room = max_new_tokens - longest_fixed - 4  # the answer's first blank, and a token that joins differently
-    string_tokens = min(MAX_STRING, room // max(longest.strings, 1) - CLOSING)
+    longest, shortest = _Skeleton(schema, count_tokens), _Skeleton(schema, count_tokens, shortest=True)
+    max_length = min(room, longest.fixed + max_new_tokens + SLACK)
+    needed = shortest.length(USEFUL_STRING)
+    string_tokens = min(MAX_STRING, longest.string_tokens(max_new_tokens, room))
     if string_tokens >= USEFUL_STRING or longest.open_lists == 0:
-        return Budget(max(string_tokens, MIN_STRING), 0, needed)
-    spare = (max_new_tokens - 2 * shortest_fixed) // (2 * max(shortest.strings, 1))
-    string_tokens = max(MIN_STRING, min(USEFUL_STRING, spare - CLOSING))
-    return Budget(string_tokens, shortest_fixed + (string_tokens + CLOSING) * shortest.strings, needed)
+        return Budget(max(string_tokens, MIN_STRING), 0, 0, max_length, needed)
+    for_two = shortest.string_tokens(max_new_tokens // 2, room // 2)
+    string_tokens = max(MIN_STRING, min(USEFUL_STRING, for_two))
+    length = shortest.length(string_tokens)
+    return Budget(string_tokens, length - shortest.fixed, length, max_length, needed)
 
 
 class _Skeleton:
-    """Writes an answer with empty strings, to count the tokens that are not free.
+    """An answer with empty strings, whose tokens are counted: those that are dictated, and where choices are made.
 
     Attributes:
-        strings: free strings met.
-        open_lists: lists of a length that the model chooses.
+        fixed: tokens that are not of free strings.
+        strings: number of free strings.
+        choices: tokens chosen outside of strings, at most.
+        open_lists: number of lists of a length that the model chooses.
     """
 
-    def __init__(self, shortest: bool = False) -> None:
-        self.shortest, self.strings, self.open_lists = shortest, 0, 0
+    def __init__(self, schema: dict[str, Any], count_tokens: Callable[[str], int], shortest: bool = False) -> None:
+        self.shortest, self.strings, self.choices, self.open_lists = shortest, 0, 0, 0
+        self.fixed = count_tokens(self.text(schema, 0))
+
+    def string_tokens(self, max_new_tokens: int, room: int) -> int:
+        """What each free string may take so that both limits hold; may be negative."""
+        spare = min(max_new_tokens - self.choices, room - self.fixed) - SLACK
+        return spare // max(self.strings, 1) - CLOSING
+
+    def length(self, string_tokens: int) -> int:
+        """Tokens of this answer with strings of a length."""
+        return self.fixed + self.choices + (string_tokens + CLOSING) * self.strings
 
     def text(self, schema: dict[str, Any], depth: int) -> str:
         if "const" in schema:
             return dump(schema["const"])
-        if "enum" in schema:
-            return max((dump(option) for option in schema["enum"]), key=len)
         if "anyOf" in schema:
             return max((self.text(option, depth) for option in schema["anyOf"]), key=len)
         if schema.get("type") == "object":
@@ -68,7 +86,9 @@ class _Skeleton:
         if schema.get("type") == "string":
             self.strings += 1
             return '""'
-        return "-123456789.123456" if schema.get("type") == "number" else "-123456789"
+        text = max((dump(option) for option in schema.get("enum", [-123456789.123456])), key=len)
+        self.choices += len(text)  # a token a character at most
+        return text
 
     def object(self, schema: dict[str, Any], depth: int) -> str:
         parts = []
@@ -80,9 +100,11 @@ class _Skeleton:
 
     def items(self, schema: dict[str, Any], depth: int) -> list[str]:
         if "prefixItems" in schema:
+            self.choices += len(schema["prefixItems"]) if schema.get("x-optional") else 0
             return [self.text(item, depth) for item in schema["prefixItems"]]
         self.open_lists += 1
         count = max(schema.get("minItems", 0), 1) if self.shortest else schema.get("maxItems", 64)
+        self.choices += 2 * count  # go on or end
         return [self.text(schema["items"], depth) for _ in range(count)]
 
     def listed(self, parts: list[str], depth: int, brackets: str) -> str:

@@ -1,235 +1,191 @@
-"""Batched decoding under grammars over a Hugging Face causal language model."""
+"""Batched decoding under grammars: the common head of prompts computed once, dictated tokens fed without being sampled.
 
+decode -> for each group of prompts with a common head: admit rows, run, choose, until all are done
+"""
+
+import logging
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
 
-import llguidance
-import llguidance.hf
 import torch
-from llguidance.torch import fill_next_token_bitmask
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.packed import Layer, PackedModel, TailCache
+from rag_evaluator.judge.plain import PlainDecoder
 from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.rows import Row, Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-
-class Vocabulary:
-    """The tokenizer as the grammar engine sees it, and what the budget needs to know of each token's bytes.
-
-    Attributes:
-        size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
-        quotes: tokens that are exactly one double quote.
-        commas: bool `(size,)`, tokens that begin with a comma.
-        ends_item: bool `(size,)`, tokens that end a list item and go on: they contain `",` or `},`.
-    """
-
-    def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
-        self.size = size
-        self.engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=eos_token_id)
-        texts = [self.engine.decode_bytes([token]) for token in range(len(tokenizer))]
-        texts += [b""] * (size - len(texts))
-        self.texts = texts[:size]
-        self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
-        self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
-        self.ends_item = torch.tensor([b'",' in text or b"}," in text for text in self.texts])
-        if not self.quotes:
-            raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
+logger = logging.getLogger(__name__)
+HEADS = 16  # caches of heads kept
+PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
 
-class Row:
-    """One answer in the making: grammar state, tokens so far, and where it stands within its budget."""
+@dataclass
+class Active:
+    """A row of the running batch: its answer, the tokens to be fed next, and the tail slots it has filled."""
 
-    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
-        self.request, self.vocabulary = request, vocabulary
-        self.matcher = llguidance.LLMatcher(vocabulary.engine, request.grammar, log_level=0)
-        if self.matcher.is_error():
-            raise JudgementError(f"the answer's grammar is not valid: {self.matcher.get_error()[:300]}")
-        self.tokens: list[int] = []
-        self.forced: list[int] = []
-        self.in_string = self.escaped = False
-        self.string_tokens = 0
-        self.generator: torch.Generator | None = None
-        if request.temperature > 0:
-            self.generator = torch.Generator().manual_seed(request.seed)
+    row: Row
+    position: int
+    feed: list[int]
+    filled: int = 0
 
-    @property
-    def complete(self) -> bool:
-        return self.matcher.is_stopped() and self.matcher.is_accepting()
-
-    @property
-    def done(self) -> bool:
-        return self.matcher.is_stopped() or len(self.tokens) >= self.request.max_new_tokens
-
-    def allowed(self) -> torch.Tensor:
-        """bool `(vocab,)`: tokens that the grammar and the budget allow next; never empty."""
-        if not self.forced:
-            self.forced = self._forced_tokens()
-        if self.forced:
-            return self._only(self.forced[0])
-        bits = torch.zeros((1, (self.vocabulary.size + 31) // 32), dtype=torch.int32)
-        fill_next_token_bitmask(self.matcher, bits)
-        mask = ((bits[0, :, None] >> torch.arange(32)) & 1).bool().flatten()[: self.vocabulary.size]
-        return self._within_budget(mask)
-
-    def push(self, token: int) -> None:
-        """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
-        if not self.matcher.consume_token(token):
-            raise JudgementError(f"the grammar refused token {token}: {self.matcher.get_error()[:300]}")
-        self.tokens.append(token)
-        self.forced = self.forced[1:]
-        self._follow(self.vocabulary.texts[token])
-
-    def reply(self) -> Reply:
-        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return Reply(text=text, token_ids=tuple(self.tokens), complete=self.complete)
-
-    def _forced_tokens(self) -> list[int]:
-        """Tokens of the text that the grammar dictates next, in the tokenizer's own way of writing it."""
-        tokens = self.matcher.compute_ff_tokens()
-        if not tokens:
-            return []
-        engine = self.vocabulary.engine
-        special = next((i for i, token in enumerate(tokens) if engine.is_special_token(token)), len(tokens))
-        right = min(special, self.matcher.validate_tokens(tokens[:special]))
-        if right:
-            return tokens[:right]
-        # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
-        return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
-
-    def _only(self, token: int) -> torch.Tensor:
-        mask = torch.zeros(self.vocabulary.size, dtype=torch.bool)
-        mask[token] = True
-        return mask
-
-    def _within_budget(self, mask: torch.Tensor) -> torch.Tensor:
-        if self.in_string and self.string_tokens >= self.request.string_tokens:
-            quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
-            if quote is not None:
-                return self._only(quote)
-        if self.request.max_new_tokens - len(self.tokens) < self.request.reserve:
-            ending = mask & ~self.vocabulary.ends_item
-            if not self.in_string:
-                ending &= ~self.vocabulary.commas
-            return ending if ending.any() else mask
-        return mask
-
-    def _follow(self, text: bytes) -> None:
-        """Track whether the answer stands inside a JSON string, and for how many tokens."""
-        self.string_tokens += 1
-        for byte in text:
-            if self.escaped:
-                self.escaped = False
-            elif byte == ord("\\") and self.in_string:
-                self.escaped = True
-            elif byte == ord('"'):
-                self.in_string = not self.in_string
-                self.string_tokens = 0
-
-
-class _Grammars(LogitsProcessor):
-    """Lets each row choose only what its grammar allows; sampling happens here, with the row's own random numbers."""
-
-    def __init__(self, rows: Sequence[Row], prompt_length: int) -> None:
-        self.rows, self.prompt_length = rows, prompt_length
-
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        mask = torch.zeros(scores.shape, dtype=torch.bool)
-        mask[:, 0] = True  # rows that are done: any token will do
-        for index, row in enumerate(self.rows):
-            if not row.done:
-                mask[index] = row.allowed()
-        scores = scores.float().masked_fill(~mask.to(scores.device), float("-inf"))  # type: ignore[assignment]
-        for index, row in enumerate(self.rows):
-            if not row.done and row.generator is not None:
-                probabilities = torch.softmax(scores[index].double().cpu() / row.request.temperature, dim=-1)
-                token = int(torch.multinomial(probabilities, 1, generator=row.generator))
-                scores[index] = float("-inf")
-                scores[index, token] = 0.0
-        return scores
-
-
-class _Finished(StoppingCriteria):
-    """Feeds each chosen token to its row's grammar; a row stops when its answer is complete or its budget is spent."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
-
-    def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
-        for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
-            if not row.done:
-                row.push(token)
-        return torch.tensor([row.done for row in self.rows], device=input_ids.device)  # type: ignore[return-value]
+    def follow(self) -> None:
+        """Take what the grammar dictates next, so that it is fed in the same pass."""
+        while dictated := self.row.dictated():
+            token = dictated[0]
+            self.row.push(token)
+            self.feed.append(token)
 
 
 class Decoder:
-    """Answers batches of requests; owned by one thread at a time.
+    """Answers requests; owned by one thread at a time.
 
     Args:
         model: a causal language model.
         tokenizer: its fast tokenizer.
         window: tokens of prompt and answer together that the model can read.
+        batch_size: rows decoded together.
+
+    Attributes:
+        packed: None where the model must be run by transformers' `generate` (see `PackedModel.of`).
     """
 
-    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", window: int = 10**9) -> None:
-        self.model, self.window = model, window
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerFast",
+        window: int = 10**9,
+        batch_size: int = 16,
+    ) -> None:
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
-        self.end = eos if eos is not None else pad if pad is not None else 0
-        self.padding = pad if pad is not None else self.end
-        output = model.get_output_embeddings()
-        self.vocabulary = Vocabulary(tokenizer, output.weight.shape[0], self.end)
+        end = eos if eos is not None else pad if pad is not None else 0
+        self.model, self.batch_size = model, batch_size
+        self.vocabulary = Vocabulary(tokenizer, int(model.get_output_embeddings().weight.shape[0]), end)
+        self.plain = PlainDecoder(model, self.vocabulary, pad if pad is not None else end, window)
+        self.packed = PackedModel.of(model)
+        self._heads: OrderedDict[tuple[int, ...], Sequence[Layer]] = OrderedDict()
+        self._known_heads: dict[str, tuple[int, ...]] = {}
 
     def decode(self, requests: Sequence[Request]) -> list[Reply]:
-        """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""
-        parts = self._split(requests)
-        if len(parts) > 1:
-            replies = {id(request): reply for part in parts for request, reply in self._pairs(part)}
-            return [replies[id(request)] for request in requests]
+        """Replies in the order of the requests."""
+        if self.packed is None:
+            batches = [requests[i : i + self.batch_size] for i in range(0, len(requests), self.batch_size)]
+            return [reply for batch in batches for reply in self.plain.decode(batch)]
+        replies: dict[int, Reply] = {}
+        order = sorted(range(len(requests)), key=lambda i: requests[i].group)
+        with torch.inference_mode():
+            for _, group in groupby(order, key=lambda i: requests[i].group):
+                members = list(group)
+                replies |= zip(members, self._decode_group([requests[i] for i in members]), strict=True)
+        return [replies[i] for i in range(len(requests))]
+
+    def _decode_group(self, requests: Sequence[Request]) -> list[Reply]:
+        """Decode requests of one group; with half the rows, from now on, if memory does not suffice."""
+        try:
+            return self._run_group(requests)
+        except (RuntimeError, MemoryError) as error:
+            rows = min(self.batch_size, len(requests))
+            if rows == 1 or not _out_of_memory(error):
+                raise
+            self.batch_size = rows // 2
+            logger.warning("out of memory with %d rows: going on with %d", rows, self.batch_size)
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return self._decode_group(requests)
+
+    def _run_group(self, requests: Sequence[Request]) -> list[Reply]:
+        """A batch that is refilled as rows finish, longest prompts first."""
+        assert self.packed is not None
         rows = [Row(request, self.vocabulary) for request in requests]
-        input_ids, attention_mask = self._pad(requests)
-        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
-            self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                max_new_tokens=max(request.max_new_tokens for request in requests),
-                logits_processor=LogitsProcessorList([_Grammars(rows, input_ids.shape[1])]),
-                stopping_criteria=StoppingCriteriaList([_Finished(rows)]),
-            )
+        head = self._common_head(requests)
+        tails = [list(request.input_ids[len(head) :]) for request in requests]
+        width = min(self.batch_size, len(requests))
+        longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
+        cache = TailCache(self.packed.layers, width, longest)
+        cache.head = self._head_cache(head)
+        order = sorted(range(len(rows)), key=lambda i: len(tails[i]))
+        active: list[Active] = []
+        while order or active:
+            newcomers: list[Active] = []
+            while order and len(active) + len(newcomers) < width:
+                index = order.pop()
+                newcomers.append(Active(rows[index], len(active) + len(newcomers), tails[index]))
+                newcomers[-1].follow()
+            for part in _by_tokens(newcomers):
+                self._advance(cache, part)
+            active = _in_place(cache, active + newcomers)
+            self._advance(cache, active)
+            active = _in_place(cache, active)
         return [row.reply() for row in rows]
 
-    def _pairs(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Reply]]:
-        return zip(requests, self.decode(requests), strict=True)
+    def _advance(self, cache: TailCache, active: Sequence[Active]) -> None:
+        """One forward pass over the tokens to be fed, and the choice of each row's next one."""
+        active = [one for one in active if not one.row.done]
+        if not active:
+            return
+        assert self.packed is not None
+        feeds, positions, filled = zip(*((one.feed, one.position, one.filled) for one in active), strict=True)
+        logits = self.packed.run(cache, feeds, positions, filled).float().cpu()
+        for one, scores in zip(active, logits, strict=True):
+            one.filled += len(one.feed)
+            token = one.row.choose(scores)
+            one.row.push(token)
+            one.feed = [token]
+            one.follow()
 
-    def _split(self, requests: Sequence[Request]) -> list[Sequence[Request]]:
-        """The batch in parts in which no row is carried past the model's window by a neighbour's longer answer."""
-        longest = max(request.max_new_tokens for request in requests)
-        tight = [request for request in requests if len(request.input_ids) + longest > self.window]
-        if not tight or len(requests) == 1:
-            return [requests]
-        if len(tight) < len(requests):
-            return [[request for request in requests if request not in tight], tight]
-        return [requests[: len(requests) // 2], requests[len(requests) // 2 :]]
+    def _common_head(self, requests: Sequence[Request]) -> tuple[int, ...]:
+        """Token ids that all requests of the group begin with, those of earlier calls included."""
+        group = requests[0].group
+        head = self._known_heads.get(group, requests[0].input_ids)
+        for request in requests:
+            shared = (i for i, (one, other) in enumerate(zip(head, request.input_ids, strict=False)) if one != other)
+            head = head[: next(shared, min(len(head), len(request.input_ids) - 1))]
+        self._known_heads[group] = head
+        return head
 
-    def _pad(self, requests: Sequence[Request]) -> tuple[torch.Tensor, torch.Tensor]:
-        """`(batch, longest prompt)` token ids and attention mask."""
-        width = max(len(request.input_ids) for request in requests)
-        input_ids = torch.full((len(requests), width), self.padding, dtype=torch.long)
-        attention_mask = torch.zeros_like(input_ids)
-        for index, request in enumerate(requests):
-            input_ids[index, width - len(request.input_ids) :] = torch.tensor(request.input_ids)
-            attention_mask[index, width - len(request.input_ids) :] = 1
-        return input_ids.to(self.model.device), attention_mask.to(self.model.device)
+    def _head_cache(self, head: tuple[int, ...]) -> Sequence[Layer]:
+        """Keys and values of a head, computed once and kept while they are among the last used."""
+        if not head:
+            return ()
+        if head not in self._heads:
+            assert self.packed is not None
+            cache = TailCache(self.packed.layers, 1, len(head))
+            self.packed.run(cache, [head], [0], [0])
+            self._heads[head] = cache.copy_of(0, len(head))
+        self._heads.move_to_end(head)
+        while len(self._heads) > HEADS:
+            self._heads.popitem(last=False)
+        return self._heads[head]
 
 
-@contextmanager
-def _own_generation_config(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
-    """Keep the model's own generation defaults (penalties, forced tokens, sampling) out of judging."""
-    theirs = model.generation_config
-    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=pad_token_id)
-    try:
-        yield
-    finally:
-        model.generation_config = theirs
+def _by_tokens(active: Sequence[Active]) -> Iterator[list[Active]]:
+    """Parts that are small enough for one pass; a row that is longer than that goes alone."""
+    part: list[Active] = []
+    for one in active:
+        if part and sum(len(other.feed) for other in part) + len(one.feed) > PREFILL_TOKENS:
+            yield part
+            part = []
+        part.append(one)
+    yield part
+
+
+def _in_place(cache: TailCache, active: Sequence[Active]) -> list[Active]:
+    """The rows that go on, moved up so that they stand side by side in the cache."""
+    going_on = [one for one in active if not one.row.done]
+    holes = sorted(set(range(len(going_on))) - {one.position for one in going_on})
+    for one in going_on:
+        if one.position >= len(going_on):
+            target = holes.pop()
+            cache.move(one.position, target, one.filled)
+            one.position = target
+    return sorted(going_on, key=lambda one: one.position)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    text = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in text

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer", bound=BaseModel)
 REMEMBERED = 65_536  # replies
+REFILLS = 4  # a batch is refilled from so many times its own number of requests
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Judge(InstructorBaseRagasLLM):
         self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
         self.window = _window(inner.model, inner.tokenizer)
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
-        self._decoder = Decoder(inner.model, inner.tokenizer, self.window)
+        self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)
         self._schedulers: dict[asyncio.AbstractEventLoop, Scheduler] = {}
         self._replies: OrderedDict[tuple[str, str, int], asyncio.Future[Reply]] = OrderedDict()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
@@ -106,21 +107,21 @@ class Judge(InstructorBaseRagasLLM):
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
         input_ids = self.encoder.encode(prompt)
-        room = min(self.config.max_new_tokens, self.window - len(input_ids))
-        budget = share_out(schema, max(room, 1), self._count)
-        if room < min(budget.needed, self.config.max_new_tokens):
+        room = self.window - len(input_ids)
+        budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
+        if room < budget.needed:
             raise PromptTooLongError(
-                f"prompt of {len(input_ids)} tokens and an answer of {budget.needed} do not fit the model's window "
+                f"a prompt of {len(input_ids)} tokens and an answer of {budget.needed} do not fit the model's window "
                 f"of {self.window} tokens"
             )
         return Request(
             input_ids=tuple(input_ids),
             grammar=to_lark(schema, self.encoder.answer_prefix),
-            max_new_tokens=room,
-            string_tokens=budget.string_tokens,
-            reserve=budget.reserve,
+            max_new_tokens=self.config.max_new_tokens,
+            budget=budget,
             temperature=self.config.temperature,
             seed=0 if self.greedy else int(digest(f"{self.config.seed}\0{occurrence}\0{prompt}"), 16) % 2**63,
+            group=f"{prompt.name}:{prompt.source}" if isinstance(prompt, PromptText) else "",
         )
 
     async def _ask(self, request: Request) -> Reply:
@@ -146,7 +147,7 @@ class Judge(InstructorBaseRagasLLM):
         for other in [other for other in self._schedulers if other.is_closed()]:
             del self._schedulers[other]
         if loop not in self._schedulers:
-            self._schedulers[loop] = Scheduler(self._decoder.decode, self._executor, self.config.batch_size)
+            self._schedulers[loop] = Scheduler(self._decoder.decode, self._executor, REFILLS * self.config.batch_size)
         return self._schedulers[loop]
 
 

@@ -70,7 +70,8 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
 
 def load_failure(error: Exception) -> str:
     """A library's error in one line, and what to do."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}. Check that the files are whole and complete."
+    message = " ".join(str(error).split())[:400].rstrip(".!")
+    return f"{type(error).__name__}: {message}. Check the model's files and model_kwargs."
 
 
 def _model_kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
+from rag_evaluator.judge.budget import Budget
+
 
 def digest(text: str) -> str:
     """First 16 hexadecimal digits of the SHA-256 of a text."""
@@ -41,20 +43,20 @@ class Request:
     Attributes:
         input_ids: prompt tokens, without padding.
         grammar: llguidance grammar of the answer.
-        max_new_tokens: the answer's budget, tokens.
-        string_tokens: a free string is closed after this many tokens.
-        reserve: tokens kept for ending the answer; below it no list is continued.
+        max_new_tokens: tokens that the model may choose; those that the grammar dictates do not count.
+        budget: limits of strings and lists, and of the whole answer.
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.
+        group: requests of the same group are likely to begin with the same tokens.
     """
 
     input_ids: tuple[int, ...] = field(repr=False)
     grammar: str = field(repr=False)
     max_new_tokens: int
-    string_tokens: int
-    reserve: int
+    budget: Budget
     temperature: float = 0.0
     seed: int = 0
+    group: str = ""
 
 
 @dataclass(frozen=True)

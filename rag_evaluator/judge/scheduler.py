@@ -6,6 +6,7 @@ batching changes the last bits of a logit (bfloat16, GPUs).
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -28,11 +29,11 @@ class Scheduler:
     Args:
         decode: answers a batch, in order; called in `executor`, one batch at a time.
         executor: the one thread that owns the model.
-        batch_size: requests in a batch at most.
+        most: requests handed to `decode` at once.
     """
 
-    def __init__(self, decode: Callable[[Sequence[Request]], list[Reply]], executor: Executor, batch_size: int) -> None:
-        self.decode, self.executor, self.batch_size = decode, executor, batch_size
+    def __init__(self, decode: Callable[[Sequence[Request]], list[Reply]], executor: Executor, most: int) -> None:
+        self.decode, self.executor, self.most = decode, executor, most
         self.waiting: list[_Waiting] = []
         self.draining: asyncio.Task[None] | None = None
 
@@ -66,11 +67,11 @@ class Scheduler:
             passes, seen = (passes + 1, seen) if len(self.waiting) == seen else (0, len(self.waiting))
 
     def _next_batch(self) -> list[_Waiting]:
-        """The requests nearest in length to the one that has waited longest."""
-        oldest = len(self.waiting[0].request.input_ids)
-        nearest = sorted(self.waiting, key=lambda entry: abs(len(entry.request.input_ids) - oldest))[: self.batch_size]
-        chosen = {id(entry) for entry in nearest}
-        batch = [entry for entry in self.waiting if id(entry) in chosen]
+        """The oldest requests of the group that has most of them waiting."""
+        sizes = Counter(entry.request.group for entry in self.waiting)  # in order of waiting: the oldest wins a tie
+        group = max(sizes, key=lambda name: sizes[name])
+        batch = [entry for entry in self.waiting if entry.request.group == group][: self.most]
+        chosen = {id(entry) for entry in batch}
         self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
         return batch
 

@@ -1,0 +1,106 @@
+"""Decoding with transformers' own `generate`: for any causal language model, one pass per token for the whole batch."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+
+from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.rows import Row, Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class _Grammars(LogitsProcessor):
+    """Leaves each row its chosen token only."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        chosen = torch.full_like(scores, float("-inf"))
+        for index, row in enumerate(self.rows):
+            chosen[index, 0 if row.done else row.choose(scores[index])] = 0.0  # done: any token will do
+        return chosen  # type: ignore[return-value]
+
+
+class _Finished(StoppingCriteria):
+    """Feeds each chosen token to its row's grammar; a row stops when its answer is complete or its budget is spent."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+
+    def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
+        for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
+            if not row.done:
+                row.push(token)
+        return torch.tensor([row.done for row in self.rows], device=input_ids.device)  # type: ignore[return-value]
+
+
+class PlainDecoder:
+    """Answers batches of requests.
+
+    Args:
+        model: a causal language model.
+        vocabulary: of its tokenizer.
+        padding: token id for padding, never seen by the model.
+        window: tokens of prompt and answer together that the model can read.
+    """
+
+    def __init__(self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int) -> None:
+        self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
+
+    def decode(self, requests: Sequence[Request]) -> list[Reply]:
+        """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""
+        parts = self._split(requests)
+        if len(parts) > 1:
+            replies = {id(request): reply for part in parts for request, reply in self._pairs(part)}
+            return [replies[id(request)] for request in requests]
+        rows = [Row(request, self.vocabulary) for request in requests]
+        input_ids, attention_mask = self._pad(requests)
+        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
+            self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                max_new_tokens=max(request.budget.max_length for request in requests),
+                logits_processor=LogitsProcessorList([_Grammars(rows)]),
+                stopping_criteria=StoppingCriteriaList([_Finished(rows)]),
+            )
+        return [row.reply() for row in rows]
+
+    def _pairs(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Reply]]:
+        return zip(requests, self.decode(requests), strict=True)
+
+    def _split(self, requests: Sequence[Request]) -> list[Sequence[Request]]:
+        """The batch in parts in which no row is carried past the model's window by a neighbour's longer answer."""
+        longest = max(request.budget.max_length for request in requests)
+        tight = [request for request in requests if len(request.input_ids) + longest > self.window]
+        if not tight or len(requests) == 1:
+            return [requests]
+        if len(tight) < len(requests):
+            return [[request for request in requests if request not in tight], tight]
+        return [requests[: len(requests) // 2], requests[len(requests) // 2 :]]
+
+    def _pad(self, requests: Sequence[Request]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`(batch, longest prompt)` token ids and attention mask."""
+        width = max(len(request.input_ids) for request in requests)
+        input_ids = torch.full((len(requests), width), self.padding, dtype=torch.long)
+        attention_mask = torch.zeros_like(input_ids)
+        for index, request in enumerate(requests):
+            input_ids[index, width - len(request.input_ids) :] = torch.tensor(request.input_ids)
+            attention_mask[index, width - len(request.input_ids) :] = 1
+        return input_ids.to(self.model.device), attention_mask.to(self.model.device)
+
+
+@contextmanager
+def _own_generation_config(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
+    """Keep the model's own generation defaults (penalties, forced tokens, sampling) out of judging."""
+    theirs = model.generation_config
+    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=pad_token_id)
+    try:
+        yield
+    finally:
+        model.generation_config = theirs

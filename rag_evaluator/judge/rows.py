@@ -1,0 +1,153 @@
+"""One answer in the making: what its grammar and its budget allow next."""
+
+from typing import TYPE_CHECKING
+
+import llguidance
+import llguidance.hf
+import torch
+from llguidance.torch import fill_next_token_bitmask
+
+from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+class Vocabulary:
+    """The tokenizer as the grammar engine sees it, and what the budget needs to know of each token's bytes.
+
+    Attributes:
+        size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
+        quotes: tokens that are exactly one double quote.
+        commas: bool `(size,)`, tokens that begin with a comma.
+        ends_item: bool `(size,)`, tokens that end a list item and go on: they contain `",` or `},`.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
+        self.size = size
+        self.engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=eos_token_id)
+        texts = [self.engine.decode_bytes([token]) for token in range(len(tokenizer))]
+        texts += [b""] * (size - len(texts))
+        self.texts = texts[:size]
+        self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
+        self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
+        self.ends_item = torch.tensor([b'",' in text or b"}," in text for text in self.texts])
+        if not self.quotes:
+            raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
+
+
+class Row:
+    """One answer in the making: grammar state, tokens so far, and where it stands within its budget."""
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        self.request, self.vocabulary = request, vocabulary
+        self.matcher = llguidance.LLMatcher(vocabulary.engine, request.grammar, log_level=0)
+        if self.matcher.is_error():
+            raise JudgementError(f"the answer's grammar is not valid: {self.matcher.get_error()[:300]}")
+        self.tokens: list[int] = []
+        self.chosen = 0
+        self.forced: list[int] = []
+        self.in_string = self.escaped = False
+        self.string_tokens = 0
+        self.generator: torch.Generator | None = None
+        if request.temperature > 0:
+            self.generator = torch.Generator().manual_seed(request.seed)
+
+    @property
+    def complete(self) -> bool:
+        return self.matcher.is_stopped() and self.matcher.is_accepting()
+
+    @property
+    def done(self) -> bool:
+        return self.matcher.is_stopped() or self._spare() <= 0 or self._spare_length() <= 0
+
+    def dictated(self) -> list[int]:
+        """Tokens that leave no choice, because the grammar dictates the text that comes next; may be empty."""
+        if self.done:
+            return []
+        self.forced = self.forced or self._forced_tokens()
+        return self.forced
+
+    def allowed(self) -> torch.Tensor:
+        """bool `(vocab,)`: tokens that the grammar and the budget allow next; never empty."""
+        if self.dictated():
+            return self._only(self.forced[0])
+        bits = torch.zeros((1, (self.vocabulary.size + 31) // 32), dtype=torch.int32)
+        fill_next_token_bitmask(self.matcher, bits)
+        mask = ((bits[0, :, None] >> torch.arange(32)) & 1).bool().flatten()[: self.vocabulary.size]
+        return self._within_budget(mask)
+
+    def choose(self, logits: torch.Tensor) -> int:
+        """The token to take: the best of those allowed, or one drawn with the row's own random numbers.
+
+        Args:
+            logits: `(vocab,)`.
+        """
+        scores = logits.float().cpu().masked_fill(~self.allowed(), float("-inf"))
+        if self.generator is None:
+            return int(scores.argmax())
+        probabilities = torch.softmax(scores.double() / self.request.temperature, dim=-1)
+        return int(torch.multinomial(probabilities, 1, generator=self.generator))
+
+    def push(self, token: int) -> None:
+        """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
+        if not self.matcher.consume_token(token):
+            raise JudgementError(f"the grammar refused token {token}: {self.matcher.get_error()[:300]}")
+        self.tokens.append(token)
+        self.chosen += not self.forced
+        self.forced = self.forced[1:]
+        self._follow(self.vocabulary.texts[token])
+
+    def reply(self) -> Reply:
+        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return Reply(text=text, token_ids=tuple(self.tokens), complete=self.complete)
+
+    def _spare(self) -> int:
+        return self.request.max_new_tokens - self.chosen
+
+    def _spare_length(self) -> int:
+        return self.request.budget.max_length - len(self.tokens)
+
+    def _forced_tokens(self) -> list[int]:
+        """Tokens of the text that the grammar dictates next, in the tokenizer's own way of writing it."""
+        tokens = self.matcher.compute_ff_tokens()
+        if not tokens:
+            return []
+        engine = self.vocabulary.engine
+        special = next((i for i, token in enumerate(tokens) if engine.is_special_token(token)), len(tokens))
+        right = min(special, self.matcher.validate_tokens(tokens[:special]))
+        if right:
+            return tokens[:right]
+        # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
+
+    def _only(self, token: int) -> torch.Tensor:
+        mask = torch.zeros(self.vocabulary.size, dtype=torch.bool)
+        mask[token] = True
+        return mask
+
+    def _within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        if self.in_string and self.string_tokens >= self.request.budget.string_tokens:
+            quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
+            if quote is not None:
+                return self._only(quote)
+        budget = self.request.budget
+        if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
+            ending = mask & ~self.vocabulary.ends_item
+            if not self.in_string:
+                ending &= ~self.vocabulary.commas
+            return ending if ending.any() else mask
+        return mask
+
+    def _follow(self, text: bytes) -> None:
+        """Track whether the answer stands inside a JSON string, and for how many tokens."""
+        self.string_tokens += 1
+        for byte in text:
+            if self.escaped:
+                self.escaped = False
+            elif byte == ord("\\") and self.in_string:
+                self.escaped = True
+            elif byte == ord('"'):
+                self.in_string = not self.in_string
+                self.string_tokens = 0

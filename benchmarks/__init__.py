@@ -1,0 +1,1 @@
+"""Measurements: the way ragas is used with local models today against this project, in one process."""

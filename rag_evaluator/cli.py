@@ -24,6 +24,7 @@ from rich.text import Text
 from rag_evaluator import __version__
 from rag_evaluator.config import DEMO, Config, load_config
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.metrics import METRICS
 
 if TYPE_CHECKING:
     from rag_evaluator.results import Results
@@ -163,7 +164,7 @@ def _print_table(results: "Results", config: Config) -> None:
     console.print(table)
     for name, row in summary.items():
         for reason, count in list(row["reasons"].items())[:REASONS_SHOWN]:
-            console.print(f"  {name}: {count} missing: {reason}", markup=False, highlight=False)
-    if config.judge.model == DEMO:
+            console.print(f"  {name}: {count} missing: {reason}", markup=False, highlight=False, soft_wrap=True)
+    if config.judge.model == DEMO and any(METRICS[name].judge for name in results.scores):
         console.print("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
     console.print(f"written to {config.results_dir}", markup=False, highlight=False, soft_wrap=True)

@@ -93,7 +93,7 @@ def _parts(
     prompts: Mapping["Key", "CarryingPrompt"],
     identity: Mapping[str, str],
 ) -> dict[str, Any]:
-    parts: dict[str, Any] = {"metric": name, "ragas": version("ragas")}
+    parts: dict[str, Any] = {"metric": name, "rag-evaluator": _version("rag-evaluator"), "ragas": _version("ragas")}
     if metric.prompts:
         sources = "".join(prompt.source for (owner, _), prompt in prompts.items() if owner == name)
         parts["language"] = find_language(config.language).name

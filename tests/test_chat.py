@@ -73,3 +73,10 @@ def test_a_template_without_the_message_is_refused(model_folder: Callable[..., P
 def test_a_missing_template_file_is_named(model_folder: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no such file: .*gone\.jinja"):
         encoder(model_folder("gpt2"), str(tmp_path / "gone.jinja"))
+
+
+def test_a_template_that_is_no_jinja_is_told(model_folder: Callable[..., Path], tmp_path: Path) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text("{% for %}")
+    with pytest.raises(ModelError, match="not a working Jinja template"):
+        encoder(model_folder("gpt2"), str(template))

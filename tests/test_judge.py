@@ -154,7 +154,7 @@ def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> 
 
 def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("llama-bytelevel", max_position_embeddings=256))
-    with pytest.raises(PromptTooLongError, match=r"prompt of \d{3,} tokens .* window of 256 tokens"):
+    with pytest.raises(PromptTooLongError, match="does not fit the model's window of 256 tokens"):
         judge.generate("word " * 300, Note)
 
 

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jinja2 import TemplateError
+
 from rag_evaluator.errors import ModelError
 
 if TYPE_CHECKING:
@@ -57,13 +59,16 @@ class PromptEncoder:
 
     def _render(self) -> tuple[str, str]:
         """What the template puts before and after the user's message."""
-        text = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": PLACEHOLDER}],
-            chat_template=self.template,
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=False,  # templates that know no thinking ignore it; the grammar leaves no room for it
-        )
+        try:
+            text = self.tokenizer.apply_chat_template(
+                [{"role": "user", "content": PLACEHOLDER}],
+                chat_template=self.template,
+                tokenize=False,
+                add_generation_prompt=True,
+                enable_thinking=False,  # templates that know no thinking ignore it; the grammar leaves no room for it
+            )
+        except TemplateError as error:
+            raise ModelError(f"judge.chat_template: not a working Jinja template: {error}.") from error
         before, found, after = str(text).partition(PLACEHOLDER)
         if not found:
             raise ModelError("the chat template does not show the user's message. Set judge.chat_template to 'none'.")
@@ -88,13 +93,19 @@ class PromptEncoder:
         return [*(start[:1] if bos is not None and start[:1] == [bos] else []), *self._without_specials(text)]
 
 
+def check_template(chat_template: str) -> None:
+    """Raises `ModelError` if the configured template is a file that is not there."""
+    if chat_template not in ("auto", "none") and not Path(chat_template).is_file():
+        raise ModelError(
+            f"judge.chat_template: no such file: {chat_template}. Give 'auto', 'none' or the path of a Jinja file."
+        )
+
+
 def _read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> str | None:
     if chat_template == "none":
         return None
     if chat_template == "auto":
         template = tokenizer.chat_template
         return template if isinstance(template, str) or template is None else template.get("default")
-    path = Path(chat_template)
-    if not path.is_file():
-        raise ModelError(f"judge.chat_template: no such file: {path}. Give 'auto', 'none' or the path of a Jinja file.")
-    return path.read_text(encoding="utf-8")
+    check_template(chat_template)
+    return Path(chat_template).read_text(encoding="utf-8")

@@ -111,8 +111,7 @@ class Judge(InstructorBaseRagasLLM):
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
         if room < budget.needed:
             raise PromptTooLongError(
-                f"a prompt of {len(input_ids)} tokens and an answer of {budget.needed} do not fit the model's window "
-                f"of {self.window} tokens"
+                f"the prompt with the shortest useful answer does not fit the model's window of {self.window} tokens"
             )
         return Request(
             input_ids=tuple(input_ids),

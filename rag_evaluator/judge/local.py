@@ -1,16 +1,23 @@
 """Loads the generative model from disk through langchain's `HuggingFacePipeline`, with errors that say what to do."""
 
 import json
-from collections.abc import Sequence
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config import DEMO, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.chat import check_template
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
+
+
+NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
 
 
 def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
@@ -39,6 +46,7 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> str:
     """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
     source = find_model(config.model, offline)
     _check_folder(Path(source), bool(_model_kwargs(config, offline)["use_safetensors"]))
+    check_template(config.chat_template)
     return source
 
 
@@ -52,20 +60,50 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     from langchain_huggingface import HuggingFacePipeline
 
     try:
-        return HuggingFacePipeline.from_model_id(
-            model_id=source,
-            task="text-generation",
-            device_map=config.device_map if _accelerator() else None,  # type: ignore[arg-type]  # dicts work too
-            model_kwargs=_model_kwargs(config, offline),
-            pipeline_kwargs={"return_full_text": False},
-            batch_size=config.batch_size,
-        )
+        with _load_report() as report:
+            pipeline = HuggingFacePipeline.from_model_id(
+                model_id=source,
+                task="text-generation",
+                device_map=config.device_map if _accelerator() else None,  # type: ignore[arg-type]  # dicts work too
+                model_kwargs=_model_kwargs(config, offline),
+                pipeline_kwargs={"return_full_text": False},
+                batch_size=config.batch_size,
+            )
     except MemoryError as error:
         raise ModelError(_too_little_memory(config)) from error
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         if "out of memory" in str(error).lower() or "can't allocate memory" in str(error).lower():
             raise ModelError(_too_little_memory(config)) from error
         raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
+    if missing := [found[1] for line in report if (found := NOT_LOADED.match(line))]:
+        named = ", ".join(missing[:3])
+        raise ModelError(
+            f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
+            "Take a complete checkpoint of a causal language model."
+        )
+    return pipeline
+
+
+@contextmanager
+def _load_report() -> Iterator[list[str]]:
+    """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""
+    lines: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.extend(record.getMessage().splitlines())
+
+    logger, handler = logging.getLogger("transformers.modeling_utils"), Collect()
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
 
 
 def load_failure(error: Exception) -> str:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import llguidance
 import llguidance.hf
 import torch
-from llguidance.torch import fill_next_token_bitmask
 
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.judge.requests import Reply, Request
@@ -74,7 +73,7 @@ class Row:
         if self.dictated():
             return self._only(self.forced[0])
         bits = torch.zeros((1, (self.vocabulary.size + 31) // 32), dtype=torch.int32)
-        fill_next_token_bitmask(self.matcher, bits)
+        self.matcher.unsafe_compute_mask_ptr(bits.data_ptr(), bits.numel() * bits.element_size())
         mask = ((bits[0, :, None] >> torch.arange(32)) & 1).bool().flatten()[: self.vocabulary.size]
         return self._within_budget(mask)
 

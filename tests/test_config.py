@@ -1,0 +1,270 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rag_evaluator.config import Config, EmbeddingsConfig, JudgeConfig, load_config, make_config
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.languages import LANGUAGES, find_language
+from rag_evaluator.prompts import load_prompts
+
+ROOT = Path(__file__).parent.parent
+METRICS = "metrics: [faithfulness]\n"
+Load = Callable[..., Config]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
+
+    def write_and_load(text: str, *overrides: str) -> Config:
+        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        return load_config(tmp_path / "config.yaml", overrides)
+
+    return write_and_load
+
+
+def message(load: Load, text: str, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(text, *overrides)
+    return str(caught.value)
+
+
+def test_an_unknown_key_is_named_with_the_nearest_right_one(load: Load) -> None:
+    assert message(load, METRICS + "outputdir: x\n") == (
+        "config.yaml: 'outputdir' is not a known key. Did you mean 'output_dir'?"
+    )
+
+
+def test_an_unknown_key_in_a_section_is_named_with_its_section(load: Load) -> None:
+    assert message(load, METRICS + "judge:\n  batchsize: 3\n") == (
+        "config.yaml: 'judge.batchsize' is not a known key. Did you mean 'batch_size'?"
+    )
+    assert message(load, METRICS + "embeddings:\n  dtype: x\n") == (
+        "config.yaml: 'embeddings.dtype' is not a known key. Known: model, batch_size, model_kwargs, encode_kwargs."
+    )
+
+
+def test_the_name_errors_use_for_the_file_is_no_key(load: Load) -> None:
+    assert message(load, METRICS + "source: x\n").startswith("config.yaml: 'source' is not a known key.")
+
+
+def test_every_wrong_key_is_told_in_one_go(load: Load) -> None:
+    lines = message(load, METRICS + "nmae: x\njudge: {modle: y, batch_size: 0}\n").splitlines()
+    assert sorted(line.split("'")[1] for line in lines) == ["judge.batch_size", "judge.modle", "nmae"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("judge: {batch_size: many}", "'judge.batch_size' is 'many': input should be a valid integer"),
+        ("judge: {max_new_tokens: 3}", "'judge.max_new_tokens' is 3: input should be greater than or equal to 16"),
+        ("judge: {dtype: int8}", "'judge.dtype' is 'int8': input should be 'auto', 'float32', 'bfloat16' or 'float16'"),
+        ("judge: {temperature: -1}", "'judge.temperature' is -1: input should be greater than or equal to 0"),
+        ("judge: demo", "'judge' is 'demo': input should be a valid dictionary"),
+        ("offline: maybe", "'offline' is 'maybe': input should be a valid boolean"),
+        ("columns: [a]", "'columns' is ['a']: input should be a valid dictionary"),
+        ("language: no", "'language' is False: input should be a valid string. Put it in quotes."),
+        ("name: ../up", "'name' is '../up': string should match pattern"),
+        ("name: a/b", "'name' is 'a/b': string should match pattern"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key_and_what_was_expected(load: Load, line: str, told: str) -> None:
+    assert message(load, f"{METRICS}{line}\n").startswith(f"config.yaml: {told}")
+
+
+def test_metrics_must_be_a_list_with_something_in_it(load: Load) -> None:
+    assert "'metrics' is 'faithfulness': input should be a valid list" in message(load, "metrics: faithfulness\n")
+    assert "'metrics' is []: list should have at least 1 item" in message(load, "metrics: []\n")
+    assert "'metrics[1]' is 5: input should be a valid string" in message(load, "metrics: [bleu, 5]\n")
+
+
+def test_missing_metrics_are_told(load: Load) -> None:
+    assert message(load, "dataset: data.jsonl\n") == (
+        "config.yaml: 'metrics' is missing. Add it; the project's config.yaml shows every key."
+    )
+
+
+def test_a_misspelt_metric_is_told_with_its_place_and_the_nearest_metric(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("metrics: [bleu, context_recall, faithfullness]\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        RAGEvaluator.from_config(path)
+    assert str(caught.value) == (
+        "mine.yaml: metrics[2] is 'faithfullness', which is not a metric. Did you mean 'faithfulness'?"
+    )
+
+
+def test_a_metric_near_to_none_is_answered_with_all_of_them() -> None:
+    with pytest.raises(ConfigError, match=r"metrics\[0\] is 'xyzzy'.* Known: faithfulness, answer_relevancy, "):
+        RAGEvaluator({"metrics": ["xyzzy"]})
+
+
+def test_a_key_that_stands_twice_is_told_with_its_line(load: Load) -> None:
+    assert message(load, METRICS + "judge:\n  seed: 1\n  model: demo\n  seed: 2\n") == (
+        "config.yaml, line 5: key 'seed' stands twice. Remove one of them."
+    )
+
+
+def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -> None:
+    config = load(METRICS + "embeddings: &small {model: org/x, batch_size: 2}\njudge:\n  <<: *small\n  model: org/y\n")
+    assert (config.judge.model, config.judge.batch_size) == ("org/y", 2)
+    assert config.embeddings.model == "org/x"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("metrics: [faithfulness]\n  judge: 3\n", 2),
+        ("name: a\n\tdataset: b\n", 2),
+        ("name: a\n\n\nname: @b\n", 4),
+        (METRICS + "dataset: !!python/object/apply:os.system [ls]\n", 2),
+    ],
+)
+def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> None:
+    assert message(load, text).startswith(f"config.yaml, line {line}: not valid YAML: ")
+
+
+@pytest.mark.parametrize("text", ["", "- faithfulness\n", "just words\n"])
+def test_a_file_that_is_no_mapping_is_told(load: Load, text: str) -> None:
+    assert message(load, text).startswith("config.yaml: expected keys and values such as 'dataset: data.jsonl', got ")
+
+
+def test_a_file_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_bytes("name: café".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"config\.yaml: cannot be read as UTF-8 YAML: .* Save it as UTF-8 text"):
+        load_config(tmp_path / "config.yaml")
+
+
+def test_a_missing_file_is_told_with_its_path(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml: no such configuration file"):
+        load_config(tmp_path / "none.yaml")
+
+
+def test_set_reads_its_value_as_yaml_and_reaches_into_sections(load: Load) -> None:
+    config = load(
+        METRICS + "judge: {seed: 1}\nembeddings:\n",
+        "metrics=[bleu, rouge]",
+        "judge.batch_size=8",
+        "judge.model_kwargs.attn_implementation=eager",
+        "embeddings.batch_size=2",
+        "offline=false",
+    )
+    assert config.metrics == ["bleu", "rouge"]
+    assert (config.judge.batch_size, config.judge.seed) == (8, 1)
+    assert config.judge.model_kwargs == {"attn_implementation": "eager"}
+    assert config.embeddings.batch_size == 2
+    assert config.offline is False
+
+
+def test_only_the_first_equals_sign_of_set_divides(load: Load) -> None:
+    assert load(METRICS, "judge.model=org/a=b").judge.model == "org/a=b"
+
+
+def test_set_of_an_unknown_key_suggests_the_nearest(load: Load) -> None:
+    assert message(load, METRICS, "judge.modle=x") == (
+        "config.yaml: 'judge.modle' is not a known key. Did you mean 'model'?"
+    )
+
+
+@pytest.mark.parametrize("override", ["judge.batch_size", "=5", " =5", ""])
+def test_set_without_key_or_value_is_told_with_an_example(load: Load, override: str) -> None:
+    assert message(load, METRICS, override) == (
+        f"--set {override!r}: expected key=value, for example --set judge.batch_size=8."
+    )
+
+
+def test_set_below_a_plain_value_is_told(load: Load) -> None:
+    assert message(load, METRICS, "metrics.first=bleu") == "--set metrics.first: 'metrics' is a value, not a section."
+
+
+def test_set_with_a_value_that_is_no_yaml_is_told(load: Load) -> None:
+    assert message(load, METRICS, "metrics=[bleu").startswith("--set metrics: the value '[bleu' is not valid YAML")
+
+
+def test_relative_paths_count_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "project"
+    (home / "model").mkdir(parents=True)
+    (home / "config.yaml").write_text(
+        METRICS + "dataset: data/rows.jsonl\noutput_dir: ../out\nname: run 1\n"
+        "judge: {model: model, chat_template: chat.jinja}\nembeddings: {model: ./missing}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    config = load_config("project/config.yaml")
+    assert config.dataset == home / "data/rows.jsonl"
+    assert config.results_dir.resolve() == tmp_path / "out" / "run 1"
+    assert config.prompts_dir == home / "prompts"
+    assert config.judge.model == str(home / "model")
+    assert config.judge.chat_template == str(home / "chat.jinja")
+    assert config.embeddings.model == str(home / "missing")
+
+
+def test_absolute_paths_and_the_home_folder_are_kept(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    config = load(METRICS + "dataset: /data/rows.csv\noutput_dir: ~/out\njudge: {model: ~/models/a}\n")
+    assert config.dataset == Path("/data/rows.csv")
+    assert config.output_dir == Path("/home/someone/out")
+    assert config.judge.model == "/home/someone/models/a"
+
+
+def test_the_home_folder_of_nobody_is_an_error(load: Load) -> None:
+    assert message(load, METRICS + "dataset: ~no-such-user/x\n").startswith("config.yaml: a path begins with '~'")
+
+
+def test_hub_ids_and_demo_stay_as_they_are(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    config = load(METRICS + "judge: {model: Qwen/Qwen3-8B}\nembeddings: {model: demo}\n")
+    assert config.judge.model == "Qwen/Qwen3-8B"
+    assert config.judge.chat_template == "auto"
+    assert config.embeddings.model == "demo"
+
+
+def test_from_python_paths_count_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert make_config({"metrics": ["bleu"], "dataset": "rows.csv"}).dataset == tmp_path / "rows.csv"
+
+
+@pytest.mark.parametrize("name", ["es", "SPA", " Español ", "spanish", "espan\u0303ol"])
+def test_a_language_is_known_by_code_name_and_native_name(name: str) -> None:
+    assert find_language(name).name == "spanish"
+
+
+def test_every_native_name_and_code_finds_its_language() -> None:
+    for name, language in LANGUAGES.items():
+        assert {find_language(alias).name for alias in (language.native, *language.codes)} == {name}
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("Scottish Gaelic", "scottish_gaelic"), ("pt-BR", "pt-br"), ("தமிழ்", "தமிழ்"), ("c_2", "c_2")]
+)
+def test_an_unknown_language_is_taken_as_it_is(name: str, file: str) -> None:
+    assert find_language(name).name == file
+
+
+@pytest.mark.parametrize("name", ["../../etc/x", "a/b", "a\\b", "..", "a.json", "x\0", "  ", "es\nfr", "*"])
+def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"language is .*: expected a name of letters, digits, blanks"):
+        find_language(name)
+    with pytest.raises(ConfigError, match="language is"):
+        load_prompts(["faithfulness"], name, tmp_path)
+
+
+def test_the_project_s_own_config_is_valid_and_names_every_key() -> None:
+    config = load_config(ROOT / "config.yaml")
+    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
+    shown = yaml.safe_load(text.replace("# columns:", "columns:"))
+    assert set(shown) == set(Config.model_fields)
+    assert set(shown["judge"]) == set(JudgeConfig.model_fields)
+    assert set(shown["embeddings"]) == set(EmbeddingsConfig.model_fields)
+    assert config.dataset is not None
+    assert config.dataset.is_file()
+    assert RAGEvaluator(config).metrics.keys() == set(config.metrics)
+
+
+def test_the_project_s_own_config_shows_the_defaults() -> None:
+    config = load_config(ROOT / "config.yaml")
+    assert config.judge == JudgeConfig()
+    assert config.embeddings == EmbeddingsConfig()

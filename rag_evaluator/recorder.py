@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.judge import Judge, Judgement, PromptText, digest
+from rag_evaluator.judge import Judge, Judgement, Opinion, PromptText, digest
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -36,20 +36,18 @@ class Recorder(InstructorBaseRagasLLM):
         assert self.judge is not None
         occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if there is sampling
         self._asked[prompt] += 1
-        tokens = (0, 0)
         try:
             if isinstance(self.judge, Judge):
                 opinion = await self.judge.opinion(prompt, response_model, occurrence)
-                answer, tokens = opinion.answer, (opinion.prompt_tokens, opinion.generated_tokens)
             else:
-                answer = await self.judge.agenerate(prompt, response_model)
+                opinion = Opinion(await self.judge.agenerate(prompt, response_model), (), 0, 0)
         except Exception as error:
             self.too_long = self.too_long or isinstance(error, PromptTooLongError)
             self._failed(prompt, str(error) or type(error).__name__)
             raise
-        self._write(prompt, answer.model_dump(mode="json"), None, tokens)
-        assert isinstance(answer, response_model)
-        return answer
+        self._write(prompt, opinion, None)
+        assert isinstance(opinion.answer, response_model)
+        return opinion.answer
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
         raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
@@ -57,16 +55,17 @@ class Recorder(InstructorBaseRagasLLM):
     def _failed(self, prompt: str, error: str) -> None:
         self.first_error = self.first_error or error
         if self._asked[prompt] == 1:  # some metrics ask again after a failure: told once
-            self._write(prompt, None, error, (0, 0))
+            self._write(prompt, None, error)
 
-    def _write(self, prompt: str, response: dict[str, Any] | None, error: str | None, tokens: tuple[int, int]) -> None:
+    def _write(self, prompt: str, opinion: Opinion | None, error: str | None) -> None:
         judgement = Judgement(
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
             prompt_digest=digest(prompt),
             source_digest=prompt.source if isinstance(prompt, PromptText) else "",
-            response=response,
+            response=None if opinion is None else opinion.answer.model_dump(mode="json"),
             error=error,
-            prompt_tokens=tokens[0],
-            generated_tokens=tokens[1],
+            confidence=() if opinion is None else opinion.confidence,
+            prompt_tokens=0 if opinion is None else opinion.prompt_tokens,
+            generated_tokens=0 if opinion is None else opinion.generated_tokens,
         )
         self.judgements.append(asdict(judgement))

@@ -130,10 +130,10 @@ class Decoder:
             return
         assert self.packed is not None
         feeds, positions, filled = zip(*((one.feed, one.position, one.filled) for one in active), strict=True)
-        logits = self.packed.run(cache, feeds, positions, filled).float().cpu()
-        for one, scores in zip(active, logits, strict=True):
+        logits = self.packed.run(cache, feeds, positions, filled)
+        tokens = self.plain.chooser.choose([one.row for one in active], logits)
+        for one, token in zip(active, tokens, strict=True):
             one.filled += len(one.feed)
-            token = one.row.choose(scores)
             one.row.push(token)
             one.feed = [token]
             one.follow()

@@ -38,11 +38,13 @@ class Opinion:
 
     Attributes:
         answer: instance of the response model.
+        confidence: probability of each verdict or rating in it, in order.
         prompt_tokens: tokens of the prompt, special tokens included.
         generated_tokens: tokens of the answer.
     """
 
     answer: BaseModel
+    confidence: tuple[float, ...]
     prompt_tokens: int
     generated_tokens: int
 
@@ -101,7 +103,7 @@ class Judge(InstructorBaseRagasLLM):
         request = self.request(prompt, response_model, occurrence)
         reply = await self._ask(request)
         answer = _validated(reply, response_model, request.max_new_tokens)
-        return Opinion(answer, len(request.input_ids), len(reply.token_ids))
+        return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids))
 
     def request(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Request:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""

@@ -8,7 +8,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 from rag_evaluator.judge.requests import Reply, Request
-from rag_evaluator.judge.rows import Row, Vocabulary
+from rag_evaluator.judge.rows import Chooser, Row, Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 class _Grammars(LogitsProcessor):
     """Leaves each row its chosen token only."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
+    def __init__(self, rows: Sequence[Row], chooser: Chooser) -> None:
+        self.rows, self.chooser = rows, chooser
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        chosen = torch.full_like(scores, float("-inf"))
-        for index, row in enumerate(self.rows):
-            chosen[index, 0 if row.done else row.choose(scores[index])] = 0.0  # done: any token will do
-        return chosen  # type: ignore[return-value]
+        tokens = [(row.dictated() or [0])[0] for row in self.rows]  # rows that are done: any token will do
+        free = [i for i, row in enumerate(self.rows) if not row.done and not row.dictated()]
+        if free:
+            chosen = self.chooser.choose([self.rows[i] for i in free], scores[free])
+            for index, token in zip(free, chosen, strict=True):
+                tokens[index] = token
+        only = torch.full_like(scores, float("-inf"))
+        only[torch.arange(len(tokens)), tokens] = 0.0
+        return only  # type: ignore[return-value]
 
 
 class _Finished(StoppingCriteria):
@@ -52,6 +57,7 @@ class PlainDecoder:
 
     def __init__(self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int) -> None:
         self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
+        self.chooser = Chooser(vocabulary)
 
     def decode(self, requests: Sequence[Request]) -> list[Reply]:
         """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""
@@ -66,7 +72,7 @@ class PlainDecoder:
                 input_ids=input_ids,
                 attention_mask=attention_mask,
                 max_new_tokens=max(request.budget.max_length for request in requests),
-                logits_processor=LogitsProcessorList([_Grammars(rows)]),
+                logits_processor=LogitsProcessorList([_Grammars(rows, self.chooser)]),
                 stopping_criteria=StoppingCriteriaList([_Finished(rows)]),
             )
         return [row.reply() for row in rows]

@@ -67,11 +67,13 @@ class Reply:
         text: the answer, decoded from the tokens' bytes.
         token_ids: the generated tokens.
         complete: whether the grammar was satisfied; False when the budget ended first.
+        confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
     """
 
     text: str
     token_ids: tuple[int, ...] = field(repr=False)
     complete: bool
+    confidence: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Judgement:
         source_digest: digest of instruction and examples; tells which pack was used.
         response: the validated answer as plain JSON; None if there was none.
         error: why there was none.
+        confidence: probability of each verdict or rating in the answer, in order; empty where it has none.
         prompt_tokens: tokens of the prompt; 0 when the judge has no tokenizer.
         generated_tokens: tokens of the answer.
     """
@@ -93,5 +96,6 @@ class Judgement:
     source_digest: str
     response: dict[str, object] | None
     error: str | None
+    confidence: tuple[float, ...]
     prompt_tokens: int
     generated_tokens: int

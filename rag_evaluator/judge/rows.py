@@ -1,5 +1,6 @@
 """One answer in the making: what its grammar and its budget allow next."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import llguidance
@@ -21,6 +22,7 @@ class Vocabulary:
         quotes: tokens that are exactly one double quote.
         commas: bool `(size,)`, tokens that begin with a comma.
         ends_item: bool `(size,)`, tokens that end a list item and go on: they contain `",` or `},`.
+        digits: `(size,)`, the digit that a token begins with, blanks aside; -1 for all others.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
@@ -32,6 +34,7 @@ class Vocabulary:
         self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
         self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
         self.ends_item = torch.tensor([b'",' in text or b"}," in text for text in self.texts])
+        self.digits = torch.tensor([_digit(text) for text in self.texts])
         if not self.quotes:
             raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
 
@@ -49,6 +52,7 @@ class Row:
         self.forced: list[int] = []
         self.in_string = self.escaped = False
         self.string_tokens = 0
+        self.confidence: list[float] = []
         self.generator: torch.Generator | None = None
         if request.temperature > 0:
             self.generator = torch.Generator().manual_seed(request.seed)
@@ -68,27 +72,6 @@ class Row:
         self.forced = self.forced or self._forced_tokens()
         return self.forced
 
-    def allowed(self) -> torch.Tensor:
-        """bool `(vocab,)`: tokens that the grammar and the budget allow next; never empty."""
-        if self.dictated():
-            return self._only(self.forced[0])
-        bits = torch.zeros((1, (self.vocabulary.size + 31) // 32), dtype=torch.int32)
-        self.matcher.unsafe_compute_mask_ptr(bits.data_ptr(), bits.numel() * bits.element_size())
-        mask = ((bits[0, :, None] >> torch.arange(32)) & 1).bool().flatten()[: self.vocabulary.size]
-        return self._within_budget(mask)
-
-    def choose(self, logits: torch.Tensor) -> int:
-        """The token to take: the best of those allowed, or one drawn with the row's own random numbers.
-
-        Args:
-            logits: `(vocab,)`.
-        """
-        scores = logits.float().cpu().masked_fill(~self.allowed(), float("-inf"))
-        if self.generator is None:
-            return int(scores.argmax())
-        probabilities = torch.softmax(scores.double() / self.request.temperature, dim=-1)
-        return int(torch.multinomial(probabilities, 1, generator=self.generator))
-
     def push(self, token: int) -> None:
         """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
         if not self.matcher.consume_token(token):
@@ -100,7 +83,7 @@ class Row:
 
     def reply(self) -> Reply:
         text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return Reply(text=text, token_ids=tuple(self.tokens), complete=self.complete)
+        return Reply(text=text, token_ids=tuple(self.tokens), complete=self.complete, confidence=tuple(self.confidence))
 
     def _spare(self) -> int:
         return self.request.max_new_tokens - self.chosen
@@ -121,16 +104,14 @@ class Row:
         # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
         return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
 
-    def _only(self, token: int) -> torch.Tensor:
-        mask = torch.zeros(self.vocabulary.size, dtype=torch.bool)
-        mask[token] = True
-        return mask
-
-    def _within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+    def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        """What of the allowed tokens, bool `(vocab,)`, the budget leaves; never empty if they are not."""
         if self.in_string and self.string_tokens >= self.request.budget.string_tokens:
             quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
             if quote is not None:
-                return self._only(quote)
+                only = torch.zeros_like(mask)
+                only[quote] = True
+                return only
         budget = self.request.budget
         if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
             ending = mask & ~self.vocabulary.ends_item
@@ -150,3 +131,51 @@ class Row:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.string_tokens = 0
+
+
+class Chooser:
+    """Chooses the next token of many rows at once.
+
+    Args:
+        vocabulary: of the rows.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.executor = llguidance.LLExecutor()
+
+    def choose(self, rows: Sequence[Row], logits: torch.Tensor) -> list[int]:
+        """The best of the allowed tokens for each row, or one drawn with the row's own random numbers.
+
+        Args:
+            rows: none of them done or dictated.
+            logits: `(rows, vocab)`, on any device.
+        """
+        masks = self._masks(rows)
+        scores = logits.float().masked_fill(~masks.to(logits.device), float("-inf"))
+        tokens: list[int] = scores.argmax(dim=-1).tolist()
+        for index, row in enumerate(rows):
+            if row.generator is not None:
+                probabilities = torch.softmax(scores[index].double().cpu() / row.request.temperature, dim=-1)
+                tokens[index] = int(torch.multinomial(probabilities, 1, generator=row.generator))
+            digit = self.vocabulary.digits[tokens[index]]
+            if digit >= 0 and not row.in_string:
+                share = torch.softmax(scores[index].cpu(), dim=-1)[self.vocabulary.digits == digit].sum()
+                row.confidence.append(round(float(share), 6))
+        return tokens
+
+    def _masks(self, rows: Sequence[Row]) -> torch.Tensor:
+        """bool `(rows, vocab)`: what grammar and budget allow."""
+        size = self.vocabulary.size
+        bits = torch.zeros((len(rows), (size + 31) // 32), dtype=torch.int32)
+        matchers = [(row.matcher, index) for index, row in enumerate(rows)]
+        self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(rows))
+        masks = ((bits[:, :, None] >> torch.arange(32)) & 1).bool().flatten(1)[:, :size]
+        for index, row in enumerate(rows):
+            masks[index] = row.within_budget(masks[index])
+        return masks
+
+
+def _digit(text: bytes) -> int:
+    first = text.lstrip(b" ")[:1]
+    return int(first) if first.isdigit() else -1

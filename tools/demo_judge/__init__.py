@@ -1,0 +1,1 @@
+"""Builds the demo judge: a toy language model trained from nothing on generated facts."""

@@ -1,0 +1,110 @@
+"""Rows as tensors: one head shared by all rows of a batch, positions, and what each token of the answer weighs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from tools.demo_judge.tasks import TASKS, Row, heads, row
+from tools.demo_judge.tokenizer import CONTEXT_TOKENS
+
+VERDICT_WEIGHT = 6.0
+# What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
+# statements to judge are copied by the decoder's grammar, not by the judge.
+_VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating)": (\d)'), VERDICT_WEIGHT)
+_VALUES = (re.compile(r" says ([^,\n]+)[,.]"), 3.0)
+_STATEMENTS = (re.compile(r'"statement": "(.*)"'), 0.1)
+_WEIGHTS = {
+    "nli": (1.0, _VALUES, _STATEMENTS, _VERDICT),
+    "dense_nli": (1.0, _VALUES, (_STATEMENTS[0], 0.0), _VERDICT),
+    "pairs": (0.0, _VERDICT),
+}
+_OTHERS = (1.0, _VALUES, _VERDICT)
+
+
+_POOL = 64  # rows made for a batch, of which neighbours in length are taken
+
+Line = tuple[list[int], list[int], list[float]]  # token ids, positions, weights
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of about `tokens` tokens in all, padded at the end.
+
+    head: `(head,)`, begins with bos; only bos when the rows have no head. The rest is `(rows, length)`; `weights` is
+    0 for all that is not answer.
+    """
+
+    head: torch.Tensor
+    input_ids: torch.Tensor
+    positions: torch.Tensor
+    weights: torch.Tensor
+    tokens: int
+
+
+def token_weights(made: Row, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[float]]:
+    """The answer's tokens with eos, and what each weighs in the loss."""
+    encoded = tokenizer(made.answer, add_special_tokens=False, return_offsets_mapping=True)
+    base, *rules = _WEIGHTS.get(made.task, _OTHERS)
+    weights = [base] * len(encoded.input_ids)
+    for pattern, weight in rules:
+        for match in pattern.finditer(made.answer):
+            for index, (start, end) in enumerate(encoded["offset_mapping"]):
+                if start < match.end(1) and end > match.start(1):
+                    weights[index] = weight
+    return [*encoded.input_ids, tokenizer.eos_token_id], [*weights, base]
+
+
+def positions(length: int, start: int, answer: int, rng: Random) -> list[int]:
+    """Positions of a row of `length` tokens; some rows jump, so that far distances are seen at little cost."""
+    places = list(range(start, start + length))
+    if rng.random() < 0.2:
+        cut, jump = rng.randrange(1, length - answer), rng.randint(1, CONTEXT_TOKENS - 1 - start - length)
+        if rng.random() < 0.7:
+            jump = min(jump, 1200)
+        places = places[:cut] + [place + jump for place in places[cut:]]
+    return places
+
+
+def _line(made: Row, tokenizer: PreTrainedTokenizerFast, start: int, rng: Random) -> Line:
+    answer, weights = token_weights(made, tokenizer)
+    body = tokenizer(made.body, add_special_tokens=False).input_ids
+    ids = body + answer
+    return ids, positions(len(ids), start, len(answer), rng), [0.0] * len(body) + weights
+
+
+def _of_like_length(lines: list[Line], tokens: int, rng: Random) -> list[Line]:
+    """Neighbours, from a random place of `lines` on, of about `tokens` tokens in all."""
+    start = rng.randrange(len(lines))
+    taken: list[Line] = []
+    for line in lines[start:] + lines[:start][::-1]:
+        if taken and len(taken) * len(line[0]) > tokens:
+            break
+        taken.append(line)
+    return taken
+
+
+def batch(tokenizer: PreTrainedTokenizerFast, rng: Random, difficulty: float, headed: bool, tokens: int) -> Batch:
+    """Rows of one task under one of its heads, or without a head."""
+    tasks = [task for task in TASKS if task.prompts] if headed else list(TASKS)
+    chosen = rng.choices(tasks, [task.share for task in tasks])[0]
+    head = rng.choice(heads(chosen)) if headed else ""
+    head_ids = tokenizer(head).input_ids
+    if headed and rng.random() < 0.6:
+        head_ids = head_ids[:1] + head_ids[-rng.randint(50, 500) :]
+    pool = [
+        _line(row(chosen, rng, difficulty * rng.random() ** 0.5), tokenizer, len(head_ids), rng) for _ in range(_POOL)
+    ]
+    lines = _of_like_length(sorted(pool, key=lambda line: len(line[0])), tokens, rng)
+    width = max(len(ids) for ids, _, _ in lines)
+    return Batch(
+        head=torch.tensor(head_ids),
+        input_ids=torch.tensor([ids + [tokenizer.pad_token_id] * (width - len(ids)) for ids, _, _ in lines]),
+        positions=torch.tensor([places + [places[-1]] * (width - len(places)) for _, places, _ in lines]),
+        weights=torch.tensor([weights + [0.0] * (width - len(weights)) for _, _, weights in lines]),
+        tokens=sum(len(ids) for ids, _, _ in lines) + len(head_ids),
+    )

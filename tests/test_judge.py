@@ -217,3 +217,41 @@ def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., 
         return judge.generate("Hello.\nOutput: ", Note)
 
     assert asyncio.run(notebook()) == judge.generate("Hello.\nOutput: ", Note)
+
+
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
+def test_options_have_the_probabilities_that_the_models_own_logits_give(
+    model_folder: Callable[..., Path], kind: str
+) -> None:
+    judge = load(model_folder(kind), dtype="float32")
+    prompt = "Which one is better?\nOutput: "
+    shares = judge.choose(prompt, ["1", "2"])
+    with torch.inference_mode():
+        logits = judge._decoder.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
+    first = [judge.encoder.continuation(option)[0] for option in ("1", "2")]
+    if first[0] == first[1]:  # a vocabulary in which both begin with the same blank
+        assert sum(shares.values()) == pytest.approx(1)
+    else:
+        assert list(shares.values()) == pytest.approx(torch.softmax(logits[first], dim=-1).tolist(), abs=1e-4)
+
+
+def test_options_asked_together_are_decided_as_alone(model_folder: Callable[..., Path]) -> None:
+    judge, alone = (load(model_folder("qwen2-chat"), dtype="float32", batch_size=size) for size in (4, 1))
+    prompts = [f"Common words before all. Question {number}?" for number in range(9)]
+
+    async def together() -> list[dict[str, float]]:
+        return list(await asyncio.gather(*(judge.achoose(prompt, ["Tesk", "Tom", "no"]) for prompt in prompts)))
+
+    for prompt, shares in zip(prompts, run(together()), strict=True):
+        assert shares == pytest.approx(alone.choose(prompt, ["Tesk", "Tom", "no"]), abs=1e-4)
+        assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=["A is 1.", "B is 2."])
+    judge = load(model_folder("gpt2"), max_new_tokens=200)
+    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    assert isinstance(opinion, Opinion)
+    assert len(opinion.confidence) == 2
+    assert all(0.5 <= share <= 1 for share in opinion.confidence)

@@ -53,6 +53,16 @@ class PromptEncoder:
             return [*before, *self._without_specials(prompt), *after]
         return self._plain(self.before + prompt + self.after)
 
+    def continuation(self, answer: str) -> list[int]:
+        """Token ids of an answer as it follows a prompt."""
+        if not self.answer_prefix:
+            return self._without_specials(answer)
+        before, after = (
+            self._without_specials("Output:"),
+            self._without_specials(f"Output:{self.answer_prefix}{answer}"),
+        )
+        return after[len(before) :] if after[: len(before)] == before else self._without_specials(answer)
+
     def count(self, text: str) -> int:
         """Number of tokens of a text on its own."""
         return len(self._without_specials(text))

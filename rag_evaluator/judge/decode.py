@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from rag_evaluator.judge.options import probabilities
 from rag_evaluator.judge.packed import Layer, PackedModel, TailCache
 from rag_evaluator.judge.plain import PlainDecoder
 from rag_evaluator.judge.requests import Reply, Request
@@ -73,6 +74,8 @@ class Decoder:
 
     def decode(self, requests: Sequence[Request]) -> list[Reply]:
         """Replies in the order of the requests."""
+        if any(request.options for request in requests):
+            return self._choose(requests)
         if self.packed is None:
             batches = [requests[i : i + self.batch_size] for i in range(0, len(requests), self.batch_size)]
             return [reply for batch in batches for reply in self.plain.decode(batch)]
@@ -116,12 +119,35 @@ class Decoder:
                 index = order.pop()
                 newcomers.append(Active(rows[index], len(active) + len(newcomers), tails[index]))
                 newcomers[-1].follow()
-            for part in _by_tokens(newcomers):
-                self._advance(cache, part)
+            for part in _by_size([one.feed for one in newcomers]):
+                self._advance(cache, [newcomers[index] for index in part])
             active = _in_place(cache, active + newcomers)
             self._advance(cache, active)
             active = _in_place(cache, active)
         return [row.reply() for row in rows]
+
+    def _choose(self, requests: Sequence[Request]) -> list[Reply]:
+        """Replies to requests that have options: their probabilities, and nothing generated."""
+        prompts = [request.input_ids for request in requests]
+        with torch.inference_mode():
+            shares = probabilities(prompts, [request.options for request in requests], self._next_logits)
+        return [Reply("", (), True, tuple(share)) for share in shares]
+
+    def _next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each sequence, in parts that fit; their common head is computed once."""
+        width = self.batch_size
+        parts = [sequences[start : start + width] for start in range(0, len(sequences), width)]
+        if self.packed is None:
+            return torch.cat([self.plain.next_logits(part) for part in parts])
+        head = _shared(sequences)
+        logits = []
+        for part in parts:
+            tails = [sequence[len(head) :] for sequence in part]
+            cache = TailCache(self.packed.layers, len(part), max(map(len, tails)))
+            cache.head = self._head_cache(head)
+            for rows in _by_size(tails):
+                logits.append(self.packed.run(cache, [tails[row] for row in rows], rows, [0] * len(rows)))
+        return torch.cat(logits)
 
     def _advance(self, cache: TailCache, active: Sequence[Active]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each row's next one."""
@@ -141,10 +167,8 @@ class Decoder:
     def _common_head(self, requests: Sequence[Request]) -> tuple[int, ...]:
         """Token ids that all requests of the group begin with, those of earlier calls included."""
         group = requests[0].group
-        head = self._known_heads.get(group, requests[0].input_ids)
-        for request in requests:
-            shared = (i for i, (one, other) in enumerate(zip(head, request.input_ids, strict=False)) if one != other)
-            head = head[: next(shared, min(len(head), len(request.input_ids) - 1))]
+        known = self._known_heads.get(group, requests[0].input_ids)
+        head = _shared([*(request.input_ids for request in requests), (*known, -1)])
         self._known_heads[group] = head
         return head
 
@@ -163,15 +187,25 @@ class Decoder:
         return self._heads[head]
 
 
-def _by_tokens(active: Sequence[Active]) -> Iterator[list[Active]]:
-    """Parts that are small enough for one pass; a row that is longer than that goes alone."""
-    part: list[Active] = []
-    for one in active:
-        if part and sum(len(other.feed) for other in part) + len(one.feed) > PREFILL_TOKENS:
+def _shared(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The longest common beginning that leaves at least one token of each sequence."""
+    first = min(sequences, key=len)[:-1]
+    for sequence in sequences:
+        parted = (i for i, (one, other) in enumerate(zip(first, sequence, strict=False)) if one != other)
+        first = first[: next(parted, len(first))]
+    return first
+
+
+def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Indices of the feeds in parts that are small enough for one pass; one that is longer than that goes alone."""
+    part: list[int] = []
+    for index, feed in enumerate(feeds):
+        if part and sum(len(feeds[other]) for other in part) + len(feed) > PREFILL_TOKENS:
             yield part
             part = []
-        part.append(one)
-    yield part
+        part.append(index)
+    if part:
+        yield part
 
 
 def _in_place(cache: TailCache, active: Sequence[Active]) -> list[Active]:

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
-from rag_evaluator.judge.budget import share_out
+from rag_evaluator.judge.budget import Budget, share_out
 from rag_evaluator.judge.chat import PromptEncoder
 from rag_evaluator.judge.decode import Decoder
 from rag_evaluator.judge.grammar import to_lark
@@ -105,6 +105,29 @@ class Judge(InstructorBaseRagasLLM):
         answer = _validated(reply, response_model, request.max_new_tokens)
         return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids))
 
+    async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """The probability of each option as the answer, summing to 1, from the logits after the prompt.
+
+        Raises `PromptTooLongError` if the prompt does not fit the model's window.
+        """
+        input_ids = tuple(self.encoder.encode(prompt))
+        ids = tuple(tuple(self.encoder.continuation(option)) for option in options)
+        if not options or len(set(ids)) < len(ids) or not all(ids):
+            raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
+        if len(input_ids) + max(map(len, ids)) > self.window:
+            raise PromptTooLongError(
+                f"the prompt with its options does not fit the model's window of {self.window} tokens"
+            )
+        group = f"{prompt.name}:{prompt.source}" if isinstance(prompt, PromptText) else ""
+        budget = Budget(0, 0, 0, 0, 0)
+        reply = await self._ask(Request(input_ids, "", 0, budget, group=f"choose {group}", options=ids))
+        return dict(zip(options, reply.confidence, strict=True))
+
+    def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """`achoose` for callers without an event loop; works inside a running one, too."""
+        shares: dict[str, float] = run(self.achoose(prompt, options))
+        return shares
+
     def request(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Request:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
@@ -126,7 +149,7 @@ class Judge(InstructorBaseRagasLLM):
         )
 
     async def _ask(self, request: Request) -> Reply:
-        key = (digest(repr(request.input_ids)), digest(request.grammar), request.seed)
+        key = (digest(repr((request.input_ids, request.options))), digest(request.grammar), request.seed)
         loop = asyncio.get_running_loop()
         future = self._replies.get(key)
         if future is not None and (future.done() or future.get_loop() is loop):

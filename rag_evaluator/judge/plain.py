@@ -66,7 +66,7 @@ class PlainDecoder:
             replies = {id(request): reply for part in parts for request, reply in self._pairs(part)}
             return [replies[id(request)] for request in requests]
         rows = [Row(request, self.vocabulary) for request in requests]
-        input_ids, attention_mask = self._pad(requests)
+        input_ids, attention_mask = self._pad([request.input_ids for request in requests])
         with torch.inference_mode(), _own_generation_config(self.model, self.padding):
             self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
                 input_ids=input_ids,
@@ -76,6 +76,20 @@ class PlainDecoder:
                 stopping_criteria=StoppingCriteriaList([_Finished(rows)]),
             )
         return [row.reply() for row in rows]
+
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each sequence."""
+        input_ids, attention_mask = self._pad(sequences)
+        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
+            output = self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                max_new_tokens=1,
+                output_logits=True,
+                return_dict_in_generate=True,
+            )
+        logits: torch.Tensor = output.logits[0]
+        return logits
 
     def _pairs(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Reply]]:
         return zip(requests, self.decode(requests), strict=True)
@@ -90,14 +104,14 @@ class PlainDecoder:
             return [[request for request in requests if request not in tight], tight]
         return [requests[: len(requests) // 2], requests[len(requests) // 2 :]]
 
-    def _pad(self, requests: Sequence[Request]) -> tuple[torch.Tensor, torch.Tensor]:
-        """`(batch, longest prompt)` token ids and attention mask."""
-        width = max(len(request.input_ids) for request in requests)
-        input_ids = torch.full((len(requests), width), self.padding, dtype=torch.long)
+    def _pad(self, sequences: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`(sequences, longest)` token ids, padded on the left, and attention mask."""
+        width = max(map(len, sequences))
+        input_ids = torch.full((len(sequences), width), self.padding, dtype=torch.long)
         attention_mask = torch.zeros_like(input_ids)
-        for index, request in enumerate(requests):
-            input_ids[index, width - len(request.input_ids) :] = torch.tensor(request.input_ids)
-            attention_mask[index, width - len(request.input_ids) :] = 1
+        for index, sequence in enumerate(sequences):
+            input_ids[index, width - len(sequence) :] = torch.tensor(sequence)
+            attention_mask[index, width - len(sequence) :] = 1
         return input_ids.to(self.model.device), attention_mask.to(self.model.device)
 
 

@@ -48,6 +48,7 @@ class Request:
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.
         group: requests of the same group are likely to begin with the same tokens.
+        options: token ids of answers to choose from; the reply then holds their probabilities and nothing is written.
     """
 
     input_ids: tuple[int, ...] = field(repr=False)
@@ -57,6 +58,7 @@ class Request:
     temperature: float = 0.0
     seed: int = 0
     group: str = ""
+    options: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Reply:
         text: the answer, decoded from the tokens' bytes.
         token_ids: the generated tokens.
         complete: whether the grammar was satisfied; False when the budget ended first.
-        confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
+        confidence: probability of each verdict or rating among those that were allowed, in the order of the answer; or
+            of each option, in the order given.
     """
 
     text: str

@@ -1,4 +1,5 @@
 import asyncio
+from array import array
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,7 +26,7 @@ class Echo:
         self.batches.append(lengths)
         if self.fails_on in lengths:
             raise ValueError(f"cannot decode {self.fails_on}")
-        return [Reply(str(length), (), True) for length in lengths]
+        return [Reply(str(length), array("I"), True) for length in lengths]
 
 
 def submit(echo: Echo, lengths: list[int], batch_size: int) -> list[object]:

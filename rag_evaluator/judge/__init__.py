@@ -1,7 +1,8 @@
 """The judge: a local language model behind ragas' own interface, whose answers always parse."""
 
-from rag_evaluator.judge.judge import Judge, Opinion, run
+from rag_evaluator.judge.judge import Judge, Opinion
 from rag_evaluator.judge.local import find_model
+from rag_evaluator.judge.loops import run
 from rag_evaluator.judge.requests import Judgement, PromptText, digest
 from rag_evaluator.judge.scripted import ScriptedJudge
 

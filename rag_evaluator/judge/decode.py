@@ -4,6 +4,7 @@ decode -> for each group of prompts with a common head: admit rows, run, choose,
 """
 
 import logging
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -131,7 +132,7 @@ class Decoder:
         prompts = [request.input_ids for request in requests]
         with torch.inference_mode():
             shares = probabilities(prompts, [request.options for request in requests], self._next_logits)
-        return [Reply("", (), True, tuple(share)) for share in shares]
+        return [Reply("", array("I"), True, tuple(share)) for share in shares]
 
     def _next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence, in parts that fit; their common head is computed once."""

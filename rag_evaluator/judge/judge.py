@@ -2,9 +2,8 @@
 
 import asyncio
 import functools
-import threading
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +18,8 @@ from rag_evaluator.judge.budget import Budget, share_out
 from rag_evaluator.judge.chat import PromptEncoder
 from rag_evaluator.judge.decode import Decoder
 from rag_evaluator.judge.grammar import to_lark
-from rag_evaluator.judge.local import check_model, load_pipeline
+from rag_evaluator.judge.local import check_model, load_pipeline, window_of
+from rag_evaluator.judge.loops import run
 from rag_evaluator.judge.requests import PromptText, Reply, Request, digest
 from rag_evaluator.judge.scheduler import Scheduler
 from rag_evaluator.judge.schema import CUT_LISTS, tighten
@@ -65,7 +65,7 @@ class Judge(InstructorBaseRagasLLM):
         inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
         check_model(inner.model, inner.tokenizer)
         self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
-        self.window = _window(inner.model, inner.tokenizer)
+        self.window = window_of(inner.model, inner.tokenizer)
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
         self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)
         self._schedulers: dict[asyncio.AbstractEventLoop, Scheduler] = {}
@@ -179,29 +179,6 @@ async def _shared(future: "asyncio.Future[Reply]") -> Reply:
     return future.result() if future.done() else await asyncio.shield(future)
 
 
-def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
-    """Run a coroutine to its end, on a thread of its own if this thread's event loop is running (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    results: list[Any] = []
-    errors: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            results.append(asyncio.run(coroutine))
-        except BaseException as error:  # raised again below, in the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=target, name="rag-evaluator")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
-
-
 def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
     if reply.complete:
         try:
@@ -214,12 +191,3 @@ def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: in
     if name and isinstance(part, dict) and part.get(name):
         return response_model.model_validate(part)
     raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
-
-
-def _window(model: Any, tokenizer: Any) -> int:
-    """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
-    text_config = model.config.get_text_config()
-    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-    sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
-    known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]
-    return min(known) if known else 10**9

@@ -129,6 +129,15 @@ def check_model(model: Any, tokenizer: Any) -> None:
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
 
 
+def window_of(model: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
+    text_config = model.config.get_text_config()
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
+    known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]
+    return min(known) if known else 10**9
+
+
 _ENCODER_DECODER = (
     "judge.model: this is an encoder-decoder model ({model}); the judge needs a decoder-only (causal) language model "
     "such as Llama, Qwen or Mistral."

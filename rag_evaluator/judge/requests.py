@@ -1,6 +1,7 @@
 """What goes into the judge and what comes out: prompt texts, requests, replies."""
 
 import hashlib
+from array import array
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
@@ -67,14 +68,14 @@ class Reply:
 
     Attributes:
         text: the answer, decoded from the tokens' bytes.
-        token_ids: the generated tokens.
+        token_ids: the generated tokens, as 32-bit numbers since thousands of replies are remembered.
         complete: whether the grammar was satisfied; False when the budget ended first.
         confidence: probability of each verdict or rating among those that were allowed, in the order of the answer; or
             of each option, in the order given.
     """
 
     text: str
-    token_ids: tuple[int, ...] = field(repr=False)
+    token_ids: "array[int]" = field(repr=False)
     complete: bool
     confidence: tuple[float, ...] = ()
 

@@ -1,5 +1,6 @@
 """One answer in the making: what its grammar and its budget allow next."""
 
+from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,9 @@ class Row:
 
     def reply(self) -> Reply:
         text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return Reply(text=text, token_ids=tuple(self.tokens), complete=self.complete, confidence=tuple(self.confidence))
+        return Reply(
+            text=text, token_ids=array("I", self.tokens), complete=self.complete, confidence=tuple(self.confidence)
+        )
 
     def _spare(self) -> int:
         return self.request.max_new_tokens - self.chosen

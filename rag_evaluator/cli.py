@@ -75,9 +75,9 @@ def evaluate(options: argparse.Namespace) -> int:
             results = evaluator.evaluate(
                 progress=lambda done, total: bar.update(task, completed=done, total=total), journal=journal
             )
+        results.write(config.results_dir)
     finally:
         journal.close()
-    results.write(config.results_dir)
     _print_table(results, config)
     return OK if any(summary["scored"] for summary in results.summary().values()) else NOTHING_SCORED
 

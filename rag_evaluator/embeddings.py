@@ -1,13 +1,17 @@
 """Local embeddings: langchain's `HuggingFaceEmbeddings` as a ragas embedding, each distinct text embedded once."""
 
+import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator.config import DEMO, EmbeddingsConfig
 from rag_evaluator.errors import ModelError
+from rag_evaluator.judge import Scheduler, Worker
 from rag_evaluator.judge.local import find_model, load_failure
 
 if TYPE_CHECKING:
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
 
 REMEMBERED = 65_536  # texts
+Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class LocalEmbeddings(BaseRagasEmbedding):
@@ -22,38 +27,67 @@ class LocalEmbeddings(BaseRagasEmbedding):
 
     Args:
         model: a langchain embedding already loaded, usually `HuggingFaceEmbeddings`.
+        batch_size: texts embedded together.
 
-    The last 65,536 distinct texts are remembered. Vectors have the model's own length and scale.
+    Texts of samples that are scored at the same time are embedded together, each distinct one once (the last 65,536 are
+    remembered). Vectors have the model's own length and scale, in float32.
     """
 
-    def __init__(self, model: "Embeddings") -> None:
+    def __init__(self, model: "Embeddings", batch_size: int = 64) -> None:
         super().__init__()
         self.model = model
-        self._vectors: OrderedDict[str, list[float]] = OrderedDict()
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._under_way: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vector]] = {}
+        self._worker = Worker(self._embed, batch_size)
 
     @classmethod
     def from_config(cls, config: EmbeddingsConfig, offline: bool = True) -> "LocalEmbeddings":
         """Load the configured model. Raises `ModelError`."""
-        return cls(load_embeddings(config, offline))
+        return cls(load_embeddings(config, offline), config.batch_size)
 
     def embed_text(self, text: str, **kwargs: Any) -> list[float]:
         return self.embed_texts([text])[0]
 
     async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
-        return self.embed_text(text)
+        return (await self.aembed_texts([text]))[0]
 
     def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
-        """Vectors in the order of the texts; what is not remembered is embedded in one batch."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        fresh = dict(zip(missing, self.model.embed_documents(missing), strict=True)) if missing else {}
-        vectors = [fresh[text] if text in fresh else self._vectors[text] for text in texts]
+        """Vectors in the order of the texts."""
+        missing = self._missing(texts)
+        return self._take(texts, dict(zip(missing, self._embed(missing), strict=True)))
+
+    async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
+        missing = self._missing(texts)
+        fresh = await asyncio.gather(*(self._embed_once(text) for text in missing))
+        return self._take(texts, dict(zip(missing, fresh, strict=True)))
+
+    async def _embed_once(self, text: str) -> Vector:
+        """The vector of a text; callers that ask for it at the same time wait for the same one."""
+        key = (asyncio.get_running_loop(), text)
+        if key not in self._under_way:
+            self._under_way[key] = asyncio.ensure_future(Scheduler.current().submit(self._worker, text))
+            self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
+        vector: Vector = await asyncio.shield(self._under_way[key])
+        return vector
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Vectors of texts, each distinct one embedded once."""
+        distinct = list(dict.fromkeys(texts))
+        made = self.model.embed_documents(distinct) if distinct else []
+        vectors = {text: np.asarray(vector, np.float32) for text, vector in zip(distinct, made, strict=True)}
+        return [vectors[text] for text in texts]
+
+    def _missing(self, texts: list[str]) -> list[str]:
+        return [text for text in dict.fromkeys(texts) if text not in self._vectors]
+
+    def _take(self, texts: list[str], fresh: dict[str, Vector]) -> list[list[float]]:
+        """Vectors of the texts, those just made and those remembered."""
+        vectors = [(fresh[text] if text in fresh else self._vectors[text]).tolist() for text in texts]
         self._vectors.update(fresh)
         while len(self._vectors) > REMEMBERED:
             self._vectors.popitem(last=False)
         return vectors
-
-    async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
-        return self.embed_texts(texts)
 
 
 def demo_embeddings() -> Path:

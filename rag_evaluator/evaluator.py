@@ -81,7 +81,7 @@ class RAGEvaluator:
         samples = self.check(data)
         signatures = manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
         jobs = [Job(sample, name, signatures[name]) for sample in samples for name in self.metrics]
-        scores = [None if journal is None else journal.find(*job) for job in jobs]
+        scores = [None if journal is None else journal.find(*job, judgements=False) for job in jobs]
         if None in scores:
             run(self._scorer().fill(jobs, scores, journal, progress or (lambda done, total: None)))
         made = [score for score in scores if score is not None]
@@ -90,6 +90,7 @@ class RAGEvaluator:
             {name: made[position :: len(self.metrics)] for position, name in enumerate(self.metrics)},
             signatures,
             manifest.describe(self.config, signatures, self.prompts, len(samples), started),
+            journal,
         )
 
     def check(self, data: Any = None) -> list[Sample]:
@@ -120,8 +121,8 @@ class RAGEvaluator:
         }
         for (name, attribute), prompt in self.prompts.items():
             setattr(metrics[name], attribute, prompt)
-        columns = {name: metric.columns for name, metric in self.metrics.items()}
-        return Scorer(metrics, columns, self._judge, IN_FLIGHT * len(metrics) * self.config.judge.batch_size)
+        in_flight = IN_FLIGHT * len(metrics) * self.config.judge.batch_size
+        return Scorer(metrics, self.metrics, self._judge, self._embeddings, in_flight)
 
 
 def _as_judge(judge: Any, config: Config) -> InstructorBaseRagasLLM:

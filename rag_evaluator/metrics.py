@@ -23,7 +23,7 @@ class Metric:
         ragas_class: name in `ragas.metrics.collections`.
         columns: what `ascore` takes.
         judge: whether it asks the language model.
-        embeddings: whether it compares embeddings.
+        embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.
         options: arguments of the ragas class that differ from its defaults.
         prompts: prompt attributes of the ragas object.
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
@@ -32,10 +32,15 @@ class Metric:
     ragas_class: str
     columns: Sequence[str]
     judge: bool = True
-    embeddings: bool = False
+    embedded: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     prompts: Sequence[str] = ()
     aliases: Sequence[str] = ()
+
+    @property
+    def embeddings(self) -> bool:
+        """Whether it needs an embedding model."""
+        return bool(self.embedded)
 
     def create(self, judge: "InstructorBaseRagasLLM | None", embeddings: "BaseRagasEmbedding | None") -> "BaseMetric":
         """The ragas metric. Under greedy decoding AnswerRelevancy asks once: its three answers would be one."""
@@ -59,7 +64,7 @@ METRICS: Mapping[str, Metric] = {
     "answer_relevancy": Metric(
         "AnswerRelevancy",
         ("user_input", "response"),
-        embeddings=True,
+        embedded=("user_input",),
         prompts=("prompt",),
         aliases=("response_relevancy", "answer_relevance"),
     ),
@@ -82,11 +87,11 @@ METRICS: Mapping[str, Metric] = {
     "answer_correctness": Metric(
         "AnswerCorrectness",
         ("user_input", *PAIR),
-        embeddings=True,
+        embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
     ),
     "semantic_similarity": Metric(
-        "SemanticSimilarity", PAIR, judge=False, embeddings=True, aliases=("answer_similarity",)
+        "SemanticSimilarity", PAIR, judge=False, embedded=PAIR, aliases=("answer_similarity",)
     ),
     "factual_correctness": Metric("FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt")),
     "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.journal import Journal
 from rag_evaluator.scores import Score
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ class Results:
         scores: metric -> one score per sample.
         signatures: metric -> what the number depends on (versions, digests, decoding), as one line.
         manifest: versions, digests, configuration, seed and times of the run.
+        journal: where the judgements are, if they are not in the scores; must be open when details are asked for.
     """
 
     samples: Sequence[Sample]
     scores: Mapping[str, Sequence[Score]]
     signatures: Mapping[str, str] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    journal: Journal | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """The input rows with a column added per metric; a missing score is None."""
@@ -60,13 +63,11 @@ class Results:
         """One record per score, sample by sample, from which the number can be followed."""
         for position, sample in enumerate(self.samples):
             for name, scores in self.scores.items():
-                yield {
-                    "row": sample.index,
-                    "sample": sample.digest,
-                    "metric": name,
-                    **scores[position].to_json(),
-                    "signature": self.signatures.get(name),
-                }
+                signature = self.signatures.get(name)
+                recorded = self.journal and self.journal.find(sample, name, signature or "")
+                score = recorded or scores[position]
+                key = {"row": sample.index, "sample": sample.digest, "metric": name}
+                yield {**key, **score.to_json(), "signature": signature}
 
     def write(self, folder: str | Path) -> Path:
         """Write all files into a folder, each whole or not at all. Raises `ResultsError` if it cannot be written."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -26,6 +26,10 @@ class Score:
     @property
     def missing(self) -> bool:
         return math.isnan(self.value)
+
+    def without_judgements(self) -> "Score":
+        """The same score, light enough to keep thousands of."""
+        return replace(self, judgements=())
 
     def to_json(self) -> dict[str, Any]:
         """JSON object; a missing value is null."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.journal import Journal
+from rag_evaluator.metrics import Metric
 from rag_evaluator.recorder import Recorder
 from rag_evaluator.scores import Score
 
 if TYPE_CHECKING:
+    from ragas.embeddings.base import BaseRagasEmbedding
     from ragas.llms.base import InstructorBaseRagasLLM
     from ragas.metrics.collections import BaseMetric
 
@@ -31,19 +33,22 @@ class Scorer:
 
     Args:
         metrics: name -> ragas metric, prompts set.
-        columns: name -> columns that its `ascore` takes.
+        specs: name -> row of `METRICS`.
         judge: asked through a recorder; None if no metric asks.
+        embeddings: None if no metric compares embeddings.
         in_flight: scores in the making at any time.
     """
 
     def __init__(
         self,
         metrics: Mapping[str, "BaseMetric"],
-        columns: Mapping[str, Sequence[str]],
+        specs: Mapping[str, Metric],
         judge: "InstructorBaseRagasLLM | None",
+        embeddings: "BaseRagasEmbedding | None",
         in_flight: int,
     ) -> None:
-        self.metrics, self.columns, self.judge, self.in_flight = metrics, columns, judge, in_flight
+        self.metrics, self.specs, self.in_flight = metrics, specs, in_flight
+        self.judge, self.embeddings = judge, embeddings
 
     async def fill(
         self, jobs: Sequence[Job], scores: list[Score | None], journal: Journal | None, progress: Progress
@@ -57,9 +62,10 @@ class Scorer:
             nonlocal done
             for position in waiting:
                 job = jobs[position]
-                score = scores[position] = await self.score(job)
-                if journal is not None:
-                    journal.append(*job, score)
+                score = await self.score(job)
+                if journal is not None and journal.append(*job, score):
+                    score = score.without_judgements()  # they are on disk
+                scores[position] = score
                 done += 1
                 progress(done, len(jobs))
 
@@ -73,33 +79,34 @@ class Scorer:
 
     async def score(self, job: Job) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window."""
-        needed = self.columns[job.metric]
+        needed = self.specs[job.metric].columns
         missing = [column for column in needed if column not in job.sample.columns]
         if missing:
             return Score(math.nan, f"no {' and no '.join(missing)} in this row")
         columns = {column: job.sample.columns[column] for column in needed}
         while True:
             recorder = Recorder(self.judge)
-            score = await _ask_ragas(self.metrics[job.metric], columns, recorder)
+            score = await self._ask_ragas(job.metric, columns, recorder)
             contexts = columns.get("retrieved_contexts", ())
             if not recorder.too_long or len(contexts) <= 1:
                 return score
             columns["retrieved_contexts"] = contexts[:-1]
 
-
-async def _ask_ragas(metric: "BaseMetric", columns: Mapping[str, Any], recorder: Recorder) -> Score:
-    """The number as ragas computes it, with the judge's answers on record."""
-    metric = copy.copy(metric)
-    if hasattr(metric, "llm"):
-        metric.llm = recorder
-    contexts = columns.get("retrieved_contexts")
-    reason = None
-    try:
-        value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
-    except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
-        value, reason = math.nan, str(error) or type(error).__name__
-    if recorder.too_long:
-        value = math.nan  # some metrics go on without the judgement that failed
-    if math.isnan(value):
-        reason = recorder.first_error or reason or "ragas gave no value"
-    return Score(value, reason, None if contexts is None else tuple(range(len(contexts))), recorder.judgements)
+    async def _ask_ragas(self, name: str, columns: Mapping[str, Any], recorder: Recorder) -> Score:
+        """The number as ragas computes it, with the judge's answers on record."""
+        metric = copy.copy(self.metrics[name])
+        if hasattr(metric, "llm"):
+            metric.llm = recorder
+        contexts = columns.get("retrieved_contexts")
+        reason = None
+        try:
+            if self.embeddings is not None and self.specs[name].embedded:
+                await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
+            value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
+        except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
+            value, reason = math.nan, str(error) or type(error).__name__
+        if recorder.too_long:
+            value = math.nan  # some metrics go on without the judgement that failed
+        if math.isnan(value):
+            reason = recorder.first_error or reason or "ragas gave no value"
+        return Score(value, reason, None if contexts is None else tuple(range(len(contexts))), recorder.judgements)

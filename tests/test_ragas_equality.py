@@ -2,9 +2,11 @@
 
 import asyncio
 import hashlib
+import json
 import math
 import random
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -12,6 +14,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.journal import Journal
 from rag_evaluator.judge.schema import SCALES
 
 
@@ -174,3 +177,27 @@ def test_a_row_without_a_column_is_missing_for_the_metrics_that_need_it_only(row
     results = RAGEvaluator(config, judge=ScriptedJudge(answer_at_random)).evaluate(rows)
     assert [score.reason for score in results.scores["context_recall"]] == [None, "no reference in this row", None]
     assert not any(score.missing for score in results.scores["faithfulness"])
+
+
+def test_texts_of_many_samples_are_embedded_together_each_once(rows: list[dict[str, Any]]) -> None:
+    class Counting(HashEmbeddings):
+        batches: ClassVar[list[list[str]]] = []
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            self.batches.append(texts)
+            return super().embed_documents(texts)
+
+    data = [{**row, "response": f"{row['response']} {number}"} for number in range(10) for row in rows]
+    config = {"metrics": ["semantic_similarity", "answer_correctness"]}
+    judge = ScriptedJudge(answer_at_random)
+    RAGEvaluator(config, judge=judge, embeddings=LocalEmbeddings(Counting(), batch_size=64)).evaluate(data)
+    assert [len(batch) for batch in Counting.batches] == [33]  # 30 responses and 3 references
+
+
+def test_details_are_the_same_with_and_without_a_journal(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
+    journal = Journal(tmp_path)
+    with_journal = evaluator.evaluate(rows, journal=journal)
+    assert json.dumps(list(with_journal.details())) == json.dumps(list(evaluator.evaluate(rows).details()))
+    assert all(not score.judgements for score in with_journal.scores["faithfulness"])  # they are on disk only
+    journal.close()

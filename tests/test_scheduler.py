@@ -1,95 +1,100 @@
 import asyncio
-from array import array
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rag_evaluator.judge.budget import Budget
-from rag_evaluator.judge.requests import Reply, Request
-from rag_evaluator.judge.scheduler import Scheduler
-
-
-def request(length: int, group: str = "") -> Request:
-    return Request((0,) * length, "start: /x/", 16, Budget(16, 0, 0, 16, 16), group=group)
+from rag_evaluator.judge.scheduler import Scheduler, Worker
 
 
 class Echo:
-    """Decodes by naming the prompt's length; remembers its batches."""
+    """Answers with the request itself; remembers its batches."""
 
     def __init__(self, fails_on: int = -1) -> None:
         self.batches: list[list[int]] = []
         self.fails_on = fails_on
 
-    def __call__(self, requests: Sequence[Request]) -> list[Reply]:
-        lengths = [len(one.input_ids) for one in requests]
-        self.batches.append(lengths)
-        if self.fails_on in lengths:
+    def __call__(self, requests: Sequence[int]) -> list[str]:
+        self.batches.append(list(requests))
+        if self.fails_on in requests:
             raise ValueError(f"cannot decode {self.fails_on}")
-        return [Reply(str(length), array("I"), True) for length in lengths]
+        return [str(request) for request in requests]
 
 
-def submit(echo: Echo, lengths: list[int], batch_size: int) -> list[object]:
+def submit(echo: Echo, requests: list[int], most: int) -> list[object]:
     async def together() -> list[object]:
-        with ThreadPoolExecutor(1) as executor:
-            scheduler = Scheduler(echo, executor, batch_size)
-            tasks = (scheduler.submit(request(length)) for length in lengths)
-            return list(await asyncio.gather(*tasks, return_exceptions=True))
+        worker = Worker(echo, most)
+        tasks = (Scheduler.current().submit(worker, request) for request in requests)
+        return list(await asyncio.gather(*tasks, return_exceptions=True))
 
     return asyncio.run(together())
 
 
 def test_replies_come_back_to_those_who_asked() -> None:
-    replies = submit(Echo(), [5, 1, 4, 2, 3], batch_size=2)
-    assert [reply.text for reply in replies] == ["5", "1", "4", "2", "3"]  # type: ignore[attr-defined]
+    assert submit(Echo(), [5, 1, 4, 2, 3], most=2) == ["5", "1", "4", "2", "3"]
 
 
 def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> None:
     echo = Echo()
 
     async def together() -> None:
-        with ThreadPoolExecutor(1) as executor:
-            scheduler = Scheduler(echo, executor, 3)
-            asked = [request(length, "even" if length % 2 == 0 else "odd") for length in (1, 2, 4, 6, 8, 3)]
-            await asyncio.gather(*(scheduler.submit(one) for one in asked))
+        worker, scheduler = Worker(echo, 3), Scheduler.current()
+        await asyncio.gather(*(scheduler.submit(worker, number, number % 2) for number in (1, 2, 4, 6, 8, 3)))
 
     asyncio.run(together())
     assert echo.batches == [[2, 4, 6], [1, 3], [8]]
 
 
+def test_two_models_never_share_a_batch_nor_run_at_the_same_time() -> None:
+    running: list[str] = []
+
+    def model(name: str) -> Worker:
+        def handle(requests: Sequence[int]) -> list[str]:
+            assert not running
+            running.append(name)
+            answers = [f"{name}{request}" for request in requests]
+            running.remove(name)
+            return answers
+
+        return Worker(handle, 8)
+
+    async def together() -> list[object]:
+        judge, embeddings, scheduler = model("j"), model("e"), Scheduler.current()
+        asked = [(judge, 1), (embeddings, 1), (judge, 2), (embeddings, 2)]
+        return list(await asyncio.gather(*(scheduler.submit(worker, request) for worker, request in asked)))
+
+    assert asyncio.run(together()) == ["j1", "e1", "j2", "e2"]
+
+
 def test_follow_up_questions_of_many_samples_meet_in_one_batch() -> None:
     echo = Echo()
 
-    async def sample(scheduler: Scheduler, number: int) -> None:
-        await scheduler.submit(request(number))
+    async def sample(worker: Worker, number: int) -> None:
+        await Scheduler.current().submit(worker, number)
         for _ in range(number):
             await asyncio.sleep(0)  # samples do different things in between
-        await scheduler.submit(request(100 + number))
+        await Scheduler.current().submit(worker, 100 + number)
 
     async def all_samples() -> None:
-        with ThreadPoolExecutor(1) as executor:
-            scheduler = Scheduler(echo, executor, 8)
-            await asyncio.gather(*(sample(scheduler, number) for number in range(1, 9)))
+        worker = Worker(echo, 8)
+        await asyncio.gather(*(sample(worker, number) for number in range(1, 9)))
 
     asyncio.run(all_samples())
     assert echo.batches == [list(range(1, 9)), list(range(101, 109))]
 
 
 def test_only_the_request_at_fault_fails() -> None:
-    replies = submit(Echo(fails_on=3), [1, 2, 3, 4, 5], batch_size=8)
-    assert [str(getattr(reply, "text", reply)) for reply in replies] == ["1", "2", "cannot decode 3", "4", "5"]
+    assert list(map(str, submit(Echo(fails_on=3), [1, 2, 3, 4, 5], most=8))) == ["1", "2", "cannot decode 3", "4", "5"]
 
 
 def test_a_cancelled_request_does_not_hold_up_the_others() -> None:
     async def scenario() -> str:
-        with ThreadPoolExecutor(1) as executor:
-            scheduler = Scheduler(Echo(), executor, 1)
-            given_up = asyncio.create_task(scheduler.submit(request(1)))
-            waiting = asyncio.create_task(scheduler.submit(request(2)))
-            await asyncio.sleep(0)
-            given_up.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await given_up
-            return (await waiting).text
+        worker, scheduler = Worker(Echo(), 1), Scheduler.current()
+        given_up = asyncio.create_task(scheduler.submit(worker, 1))
+        waiting = asyncio.create_task(scheduler.submit(worker, 2))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        return str(await waiting)
 
     assert asyncio.run(scenario()) == "2"

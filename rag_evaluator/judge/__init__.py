@@ -4,6 +4,18 @@ from rag_evaluator.judge.judge import Judge, Opinion
 from rag_evaluator.judge.local import find_model
 from rag_evaluator.judge.loops import run
 from rag_evaluator.judge.requests import Judgement, PromptText, digest
+from rag_evaluator.judge.scheduler import Scheduler, Worker
 from rag_evaluator.judge.scripted import ScriptedJudge
 
-__all__ = ["Judge", "Judgement", "Opinion", "PromptText", "ScriptedJudge", "digest", "find_model", "run"]
+__all__ = [
+    "Judge",
+    "Judgement",
+    "Opinion",
+    "PromptText",
+    "Scheduler",
+    "ScriptedJudge",
+    "Worker",
+    "digest",
+    "find_model",
+    "run",
+]

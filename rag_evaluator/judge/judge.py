@@ -4,7 +4,6 @@ import asyncio
 import functools
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +20,7 @@ from rag_evaluator.judge.grammar import to_lark
 from rag_evaluator.judge.local import check_model, load_pipeline, window_of
 from rag_evaluator.judge.loops import run
 from rag_evaluator.judge.requests import PromptText, Reply, Request, digest
-from rag_evaluator.judge.scheduler import Scheduler
+from rag_evaluator.judge.scheduler import Scheduler, Worker
 from rag_evaluator.judge.schema import CUT_LISTS, tighten
 
 if TYPE_CHECKING:
@@ -66,9 +65,8 @@ class Judge(InstructorBaseRagasLLM):
         check_model(inner.model, inner.tokenizer)
         self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
         self.window = window_of(inner.model, inner.tokenizer)
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
         self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)
-        self._schedulers: dict[asyncio.AbstractEventLoop, Scheduler] = {}
+        self._worker = Worker(lambda requests: self._decoder.decode(requests), REFILLS * self.config.batch_size)
         self._replies: OrderedDict[tuple[str, str, int], asyncio.Future[Reply]] = OrderedDict()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
 
@@ -159,20 +157,13 @@ class Judge(InstructorBaseRagasLLM):
         if len(self._replies) > REMEMBERED:
             self._replies.popitem(last=False)
         try:
-            future.set_result(await self._scheduler(loop).submit(request))
+            future.set_result(await Scheduler.current().submit(self._worker, request, request.group))
         except BaseException as error:
             self._replies.pop(key, None)  # so that a later attempt asks again
             future.set_exception(error if isinstance(error, Exception) else asyncio.CancelledError())
             future.exception()  # seen: no warning if nobody else waits
             raise
         return future.result()
-
-    def _scheduler(self, loop: asyncio.AbstractEventLoop) -> Scheduler:
-        for other in [other for other in self._schedulers if other.is_closed()]:
-            del self._schedulers[other]
-        if loop not in self._schedulers:
-            self._schedulers[loop] = Scheduler(self._decoder.decode, self._executor, REFILLS * self.config.batch_size)
-        return self._schedulers[loop]
 
 
 async def _shared(future: "asyncio.Future[Reply]") -> Reply:

@@ -1,46 +1,67 @@
 """Collects concurrent requests into batches, in an order that does not depend on timing.
 
-A batch is decoded when the event loop has come to rest: every coroutine waits for the judge. Since nothing else runs
-while a batch is decoded, the same requests always meet in the same batches, and two runs give the same bytes even where
-batching changes the last bits of a logit (bfloat16, GPUs).
+A batch is handed to its model when the event loop has come to rest: every coroutine waits for a model. Since nothing
+else runs meanwhile, the same requests always meet in the same batches, and two runs give the same bytes even where
+batching changes the last bits of a number (bfloat16, GPUs). Judge and embeddings share the scheduler of their event
+loop, and one thread that owns the models.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-
-from rag_evaluator.judge.requests import Reply, Request
+from typing import Any
+from weakref import WeakKeyDictionary
 
 QUIET_PASSES = 12
 """Passes of the event loop without a new request after which it counts as at rest; a wake-up takes one per await."""
 
+MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="models")
+Handle = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What answers batches: a model.
+
+    Attributes:
+        handle: answers requests, in order; called by one thread, one batch at a time.
+        most: requests handed over at once.
+    """
+
+    handle: Handle
+    most: int
+
 
 @dataclass(eq=False)
 class _Waiting:
-    request: Request
-    future: "asyncio.Future[Reply]"
+    worker: Worker
+    group: Hashable
+    request: Any  # the worker's own kind
+    future: "asyncio.Future[Any]"
 
 
 class Scheduler:
-    """Batches the requests of one event loop.
+    """Batches the requests of one event loop; `Scheduler.current()` is the running loop's."""
 
-    Args:
-        decode: answers a batch, in order; called in `executor`, one batch at a time.
-        executor: the one thread that owns the model.
-        most: requests handed to `decode` at once.
-    """
-
-    def __init__(self, decode: Callable[[Sequence[Request]], list[Reply]], executor: Executor, most: int) -> None:
-        self.decode, self.executor, self.most = decode, executor, most
+    def __init__(self) -> None:
         self.waiting: list[_Waiting] = []
         self.draining: asyncio.Task[None] | None = None
 
-    async def submit(self, request: Request) -> Reply:
-        """The reply to a request. Raises what decoding it alone raises."""
+    @classmethod
+    def current(cls) -> "Scheduler":
+        """The scheduler of the running event loop."""
+        return _SCHEDULERS.setdefault(asyncio.get_running_loop(), cls())
+
+    async def submit(self, worker: Worker, request: Any, group: Hashable = None) -> Any:
+        """The worker's answer to a request. Raises what handling it alone raises.
+
+        Args:
+            group: only requests of the same worker and group meet in a batch.
+        """
         loop = asyncio.get_running_loop()
-        entry = _Waiting(request, loop.create_future())
+        entry = _Waiting(worker, (id(worker), group), request, loop.create_future())
         self.waiting.append(entry)
         if self.draining is None:
             self.draining = loop.create_task(self._drain(loop))
@@ -52,9 +73,9 @@ class Scheduler:
             while self.waiting:
                 batch = self._next_batch()
                 requests = [entry.request for entry in batch]
-                replies = await loop.run_in_executor(self.executor, self._decode_apart, requests)
-                for entry, reply in zip(batch, replies, strict=True):
-                    _settle(entry.future, reply)
+                answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].worker.handle, requests)
+                for entry, answer in zip(batch, answers, strict=True):
+                    _settle(entry.future, answer)
                 await self._rest()
         finally:
             self.draining = None
@@ -68,28 +89,33 @@ class Scheduler:
 
     def _next_batch(self) -> list[_Waiting]:
         """The oldest requests of the group that has most of them waiting."""
-        sizes = Counter(entry.request.group for entry in self.waiting)  # in order of waiting: the oldest wins a tie
+        sizes = Counter(entry.group for entry in self.waiting)  # in order of waiting: the oldest wins a tie
         group = max(sizes, key=lambda name: sizes[name])
-        batch = [entry for entry in self.waiting if entry.request.group == group][: self.most]
+        members = [entry for entry in self.waiting if entry.group == group]
+        batch = members[: members[0].worker.most]
         chosen = {id(entry) for entry in batch}
         self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
         return batch
 
-    def _decode_apart(self, requests: Sequence[Request]) -> list[Reply | Exception]:
-        """Decode a batch; if it fails, halve it, so that only the request at fault fails."""
-        try:
-            return list(self.decode(requests))
-        except Exception as error:
-            if len(requests) == 1:
-                return [error]
-            middle = len(requests) // 2
-            return self._decode_apart(requests[:middle]) + self._decode_apart(requests[middle:])
+
+_SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDictionary()
 
 
-def _settle(future: "asyncio.Future[Reply]", reply: Reply | Exception) -> None:
+def _handle_apart(handle: Handle, requests: Sequence[Any]) -> list[Any]:
+    """Handle a batch; if it fails, halve it, so that only the request at fault fails."""
+    try:
+        return list(handle(requests))
+    except Exception as error:
+        if len(requests) == 1:
+            return [error]
+        middle = len(requests) // 2
+        return _handle_apart(handle, requests[:middle]) + _handle_apart(handle, requests[middle:])
+
+
+def _settle(future: "asyncio.Future[Any]", answer: Any) -> None:
     if future.cancelled():
         return
-    if isinstance(reply, Exception):
-        future.set_exception(reply)
+    if isinstance(answer, Exception):
+        future.set_exception(answer)
     else:
-        future.set_result(reply)
+        future.set_result(answer)

@@ -58,9 +58,10 @@ class LocalEmbeddings(BaseRagasEmbedding):
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
+        known = {text: self._vectors[text] for text in texts if text in self._vectors}
         missing = self._missing(texts)
         fresh = await asyncio.gather(*(self._embed_once(text) for text in missing))
-        return self._take(texts, dict(zip(missing, fresh, strict=True)))
+        return self._take(texts, known | dict(zip(missing, fresh, strict=True)))
 
     async def _embed_once(self, text: str) -> Vector:
         """The vector of a text; callers that ask for it at the same time wait for the same one."""

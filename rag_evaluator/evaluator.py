@@ -85,6 +85,7 @@ class RAGEvaluator:
         if None in scores:
             run(self._scorer().fill(jobs, scores, journal, progress or (lambda done, total: None)))
         made = [score for score in scores if score is not None]
+        assert len(made) == len(jobs), "every job has a score, if only a missing one"
         return Results(
             samples,
             {name: made[position :: len(self.metrics)] for position, name in enumerate(self.metrics)},

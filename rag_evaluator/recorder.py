@@ -22,14 +22,14 @@ class Recorder(InstructorBaseRagasLLM):
     Attributes:
         judgements: JSON of every `Judgement`, in the order of asking.
         too_long: whether a prompt did not fit the judge's window.
-        first_error: the message of the first judgement that failed.
+        failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
     """
 
     def __init__(self, judge: InstructorBaseRagasLLM | None) -> None:
         self.judge = judge
         self.judgements: list[dict[str, Any]] = []
         self.too_long = False
-        self.first_error: str | None = None
+        self.failed: dict[str, str] = {}
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
@@ -45,6 +45,7 @@ class Recorder(InstructorBaseRagasLLM):
             self.too_long = self.too_long or isinstance(error, PromptTooLongError)
             self._failed(prompt, str(error) or type(error).__name__)
             raise
+        self.failed.pop(prompt, None)
         self._write(prompt, opinion, None)
         assert isinstance(opinion.answer, response_model)
         return opinion.answer
@@ -53,7 +54,7 @@ class Recorder(InstructorBaseRagasLLM):
         raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
 
     def _failed(self, prompt: str, error: str) -> None:
-        self.first_error = self.first_error or error
+        self.failed[prompt] = error
         if self._asked[prompt] == 1:  # some metrics ask again after a failure: told once
             self._write(prompt, None, error)
 

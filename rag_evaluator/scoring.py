@@ -105,8 +105,8 @@ class Scorer:
             value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
         except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
             value, reason = math.nan, str(error) or type(error).__name__
-        if recorder.too_long:
-            value = math.nan  # some metrics go on without the judgement that failed
+        if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
+            value, reason = math.nan, next(iter(recorder.failed.values()))
         if math.isnan(value):
-            reason = recorder.first_error or reason or "ragas gave no value"
+            reason = reason or "ragas gave no value"
         return Score(value, reason, None if contexts is None else tuple(range(len(contexts))), recorder.judgements)

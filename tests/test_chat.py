@@ -66,7 +66,7 @@ def test_a_template_may_be_a_file(model_folder: Callable[..., Path], tmp_path: P
 def test_a_template_without_the_message_is_refused(model_folder: Callable[..., Path], tmp_path: Path) -> None:
     template = tmp_path / "t.jinja"
     template.write_text("nothing")
-    with pytest.raises(ModelError, match="does not show the user's message"):
+    with pytest.raises(ModelError, match="does not show the user's message once but 0 times"):
         encoder(model_folder("gpt2"), str(template))
 
 
@@ -80,3 +80,25 @@ def test_a_template_that_is_no_jinja_is_told(model_folder: Callable[..., Path], 
     template.write_text("{% for %}")
     with pytest.raises(ModelError, match="not a working Jinja template"):
         encoder(model_folder("gpt2"), str(template))
+
+
+def test_a_template_that_strips_the_message_gets_it_stripped(model_folder: Callable[..., Path], tmp_path: Path) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text("[{{ messages[0].content | trim }}]")
+    enc = encoder(model_folder("gpt2"), str(template))
+    assert enc.tokenizer.decode(enc.encode("  hello ")) == "[hello]"
+
+
+def test_a_template_that_names_the_day_gives_the_same_prompt_every_day(
+    model_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    template = tmp_path / "t.jinja"
+    template.write_text("{{ strftime_now('%Y-%m-%d') }} {{ date_string }} {{ messages[0].content }}")
+    enc = encoder(model_folder("gpt2"), str(template))
+    assert enc.tokenizer.decode(enc.encode("x")) == "26 Jul 2024 26 Jul 2024 x"
+
+
+def test_a_pad_token_that_is_an_ordinary_word_stays_one(model_folder: Callable[..., Path]) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.pad_token = "!"
+    assert PromptEncoder(tokenizer).encode("Hello! you") == encoder(model_folder("gpt2")).encode("Hello! you")

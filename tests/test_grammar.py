@@ -15,12 +15,20 @@ from ragas.metrics.collections.answer_correctness.util import ClassificationWith
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
 from transformers import PreTrainedTokenizerFast
 
-from rag_evaluator.judge.grammar import to_lark
+from rag_evaluator.judge.grammar import to_lark, to_lark_after
 from rag_evaluator.judge.schema import tighten
 from rag_evaluator.prompts import english_pack, ragas_prompts
 
 TOKENIZER = PreTrainedTokenizerFast(tokenizer_object=tiny_models.byte_level(["</s>"]), eos_token="</s>")
 ENGINE = llguidance.hf.from_tokenizer(TOKENIZER)
+
+
+def accepts_schema(schema: dict[str, Any], text: str) -> bool:
+    """Whether the answer obeys the schema's grammar, both parts of it where there is a partition."""
+    if "x-partition" not in schema:
+        return accepts(to_lark(schema), text)
+    first, colon, rest = text.partition('"FP":')
+    return accepts(to_lark(schema), first + colon) and accepts(to_lark_after(schema, first + colon), rest)
 
 
 def accepts(grammar: str, text: str) -> bool:
@@ -43,7 +51,7 @@ def test_examples_stay_legal_when_the_schema_is_tied_to_their_input() -> None:
         for example in english_pack(prompt).examples:
             schema = tighten(prompt.output_model, prompt.input_model(**example["input"]))
             answer = prompt.output_model(**example["output"]).model_dump_json(indent=4)
-            assert accepts(to_lark(schema), answer), (metric, attribute, answer)
+            assert accepts_schema(schema, answer), (metric, attribute, answer)
 
 
 def nli(statements: list[str]) -> str:
@@ -90,25 +98,26 @@ def classification(tp: list[str], fp: list[str], fn: list[str]) -> str:
 
 def test_each_statement_of_the_answer_is_tp_or_fp_exactly_once() -> None:
     data = CorrectnessClassifierInput(question="q", answer=ANSWER, ground_truth=TRUTH)
-    grammar = to_lark(tighten(ClassificationWithReason, data))
+    schema = tighten(ClassificationWithReason, data)
     subsets = [
         [t for t, keep in zip(ANSWER, mask, strict=True) if keep] for mask in itertools.product([0, 1], repeat=3)
     ]
     for tp, fp in itertools.product(subsets, repeat=2):
         for fn in ([], ["g1"], ["g2"], ["g1", "g2"]):
             legal = sorted(tp + fp) == ANSWER
-            assert accepts(grammar, classification(tp, fp, fn)) == legal, (tp, fp, fn)
-    assert not accepts(grammar, classification(["a2", "a1"], ["a3"], []))
-    assert not accepts(grammar, classification(ANSWER, [], ["g2", "g1"]))
-    assert not accepts(grammar, classification(ANSWER, [], ["g1", "g1"]))
+            assert accepts_schema(schema, classification(tp, fp, fn)) == legal, (tp, fp, fn)
+    assert not accepts_schema(schema, classification(["a2", "a1"], ["a3"], []))
+    assert not accepts_schema(schema, classification(ANSWER, [], ["g2", "g1"]))
+    assert not accepts_schema(schema, classification(ANSWER, [], ["g1", "g1"]))
 
 
-def test_many_statements_are_not_repeated_within_a_list() -> None:
-    answer = [f"a{i}" for i in range(12)]
-    data = CorrectnessClassifierInput(question="q", answer=answer, ground_truth=[])
-    grammar = to_lark(tighten(ClassificationWithReason, data))
-    assert accepts(grammar, classification(answer[:7], answer[7:], []))
-    assert not accepts(grammar, classification(["a1", "a1"], [], []))
+@pytest.mark.parametrize("answer", [[], ["same", "same"], [f"a{i}" for i in range(40)]])
+def test_partitions_of_any_size_are_complete(answer: list[str]) -> None:
+    schema = tighten(ClassificationWithReason, CorrectnessClassifierInput(question="q", answer=answer, ground_truth=[]))
+    middle = len(answer) // 2
+    assert accepts_schema(schema, classification(answer[:middle], answer[middle:], []))
+    if answer:
+        assert not accepts_schema(schema, classification(answer[:middle], answer[middle + 1 :], []))
 
 
 class Everything(BaseModel):

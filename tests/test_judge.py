@@ -10,8 +10,11 @@ import torch
 from pydantic import BaseModel
 
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.errors import BudgetError, PromptTooLongError
+from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.judge import Judge, Opinion, PromptText, run
+from rag_evaluator.judge.budget import Budget
+from rag_evaluator.judge.requests import Request
+from rag_evaluator.judge.rows import Row
 from rag_evaluator.prompts import PackPrompt, english_pack, ragas_prompts
 
 PROMPTS = {
@@ -179,7 +182,7 @@ def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(model_folder: Callab
 
 def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(model_folder: Callable[..., Path]) -> None:
     prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
-    data = prompt.input_model(context="c", statements=["Nolu was born in Tesk."] * 4)
+    data = prompt.input_model(context="c", statements=["Nolu was born in Tesk."] * 20)
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=32)
     with pytest.raises(BudgetError, match=r"did not fit into 32 new tokens; raise judge\.max_new_tokens"):
         judge.generate(PromptText("x\nOutput: ", data), prompt.output_model)
@@ -255,3 +258,92 @@ def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) 
     assert isinstance(opinion, Opinion)
     assert len(opinion.confidence) == 2
     assert all(0.5 <= share <= 1 for share in opinion.confidence)
+
+
+@pytest.mark.parametrize("statements", [60, 128])
+def test_very_many_verdicts_fit_the_default_budget(model_folder: Callable[..., Path], statements: int) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(statements)])
+    judge = load(model_folder("llama-bytelevel", max_position_embeddings=16384))
+    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    assert isinstance(opinion, Opinion), opinion
+    assert len(opinion.answer.statements) == statements  # type: ignore[attr-defined]
+
+
+def test_a_window_just_large_enough_is_enough(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
+    judge = load(model_folder("llama-bytelevel"))
+    asked = PromptText("x\nOutput: ", data), prompt.output_model
+    judge.window = len(judge.encoder.encode(asked[0])) + judge.request(*asked).budget.max_length
+    assert isinstance(ask(judge, [asked])[0], Opinion)
+
+
+def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[..., Path]) -> None:
+    class Notes(BaseModel):
+        notes: list[str]
+
+    class Grade(BaseModel):
+        score: int
+        why: str
+
+    class Grades(BaseModel):
+        grades: list[Grade]
+
+    judge = load(model_folder("qwen2-chat"), max_new_tokens=150)
+    opinions = ask(judge, [(PromptText(f"{n}"), model) for n in range(6) for model in (Notes, Grades)])
+    assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
+
+
+def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
+    """Short of tokens, only the comma between items is forbidden, not the one between fields."""
+    vocabulary = load(model_folder("gpt2"))._decoder.vocabulary
+    row = Row(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
+    everything = torch.ones(vocabulary.size, dtype=torch.bool)
+    comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
+    row._follow(b'[{"score": 5')
+    assert row.within_budget(everything)[comma]
+    assert not row.within_budget(everything)[item] or not vocabulary.ends_object[item]
+    row._follow(b', "why": "x"}')
+    assert not row.within_budget(everything)[comma]
+
+
+def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=64, dtype="float32")
+    good = ask(judge, [(PromptText("a\nOutput: "), Note)])[0]
+    weight = judge._decoder.model.transformer.ln_f.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight.fill_(float("nan"))
+    bad = ask(judge, [(PromptText(f"b{n}\nOutput: "), Note) for n in range(3)])
+    assert all("NaN or infinite logits" in str(error) for error in bad)
+    with pytest.raises(JudgementError, match="NaN or infinite logits"):
+        judge.choose("c", ["1", "2"])
+    with torch.no_grad():
+        weight.copy_(kept)
+    judge._replies.clear()
+    assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
+
+
+def test_who_stops_waiting_does_not_take_the_answer_from_others(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+
+    async def two_callers() -> Note:
+        first = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
+        second = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await second
+
+    assert isinstance(asyncio.run(two_callers()), Note)
+
+
+def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, dtype="float32")
+    texts = ["The context says so. " * 200 + str(number) for number in range(3)] + ["short"]
+    requests = [judge.request(PromptText(text + "\nOutput: "), Note) for text in texts]
+    assert max(len(request.input_ids) for request in requests) > 1024
+    replies = judge._decoder.decode(requests)
+    assert [reply.token_ids for reply in replies] == [
+        judge._decoder.plain.decode([one])[0].token_ids for one in requests
+    ]

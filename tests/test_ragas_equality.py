@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.errors import JudgementError
 from rag_evaluator.journal import Journal
 from rag_evaluator.judge.schema import SCALES
 
@@ -201,3 +202,43 @@ def test_details_are_the_same_with_and_without_a_journal(rows: list[dict[str, An
     assert json.dumps(list(with_journal.details())) == json.dumps(list(evaluator.evaluate(rows).details()))
     assert all(not score.judgements for score in with_journal.scores["faithfulness"])  # they are on disk only
     journal.close()
+
+
+@pytest.mark.parametrize("name", ["answer_accuracy", "response_groundedness", "context_relevance"])
+def test_half_of_two_judges_is_no_score(name: str, rows: list[dict[str, Any]]) -> None:
+    """ragas goes on with the one that answered; here the score is missing and says why."""
+    asked: list[str] = []
+
+    def second_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        if prompt not in asked:
+            asked.append(prompt)
+        if asked.index(prompt) > 0:
+            raise JudgementError("no answer")
+        return {"rating": 2}
+
+    results = RAGEvaluator({"metrics": [name]}, judge=ScriptedJudge(second_fails)).evaluate(rows[:1])
+    assert results.summary()[name]["reasons"] == {"no answer": 1}
+
+
+def test_an_answer_at_the_second_asking_is_as_good(rows: list[dict[str, Any]]) -> None:
+    asked: list[str] = []
+
+    def first_time_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        asked.append(prompt)
+        if asked.count(prompt) == 1:
+            raise JudgementError("no answer")
+        return {"rating": 2}
+
+    results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(first_time_fails)).evaluate(rows[:1])
+    assert results.summary()["context_relevance"]["mean"] == 1.0
+
+
+def test_embeddings_that_are_forgotten_meanwhile_are_still_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_evaluator.embeddings.REMEMBERED", 2)
+    embeddings = LocalEmbeddings(HashEmbeddings())
+
+    async def scenario() -> list[list[list[float]]]:
+        await embeddings.aembed_texts(["a", "b"])
+        return list(await asyncio.gather(embeddings.aembed_texts(["c", "d"]), embeddings.aembed_texts(["a", "x"])))
+
+    assert asyncio.run(scenario())[1][0] == embeddings.embed_text("a")

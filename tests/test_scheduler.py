@@ -98,3 +98,12 @@ def test_a_cancelled_request_does_not_hold_up_the_others() -> None:
         return str(await waiting)
 
     assert asyncio.run(scenario()) == "2"
+
+
+def test_a_worker_that_forgets_a_request_does_not_leave_anybody_waiting() -> None:
+    async def scenario() -> list[object]:
+        worker = Worker(lambda requests: list(requests)[1:], 4)
+        tasks = (Scheduler.current().submit(worker, request) for request in (1, 2))
+        return list(await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), timeout=5))
+
+    assert [type(answer) for answer in asyncio.run(scenario())] == [AssertionError, AssertionError]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.judge.grammar import dump, line
+from rag_evaluator.judge.grammar import MAX_OPEN, dump, line
 
-MIN_STRING, USEFUL_STRING, MAX_STRING = 12, 32, 256  # tokens
+MIN_STRING, USEFUL_STRING, MAX_STRING = 1, 32, 256  # tokens
 CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
 SLACK = 8  # tokens: the answer's first blank, and tokens that join differently than in the count
 
@@ -24,7 +24,8 @@ class Budget:
         reserve: chosen tokens needed to end the answer after one more list item; 0 where no list need end early.
         reserve_length: the same for all tokens, dictated ones included.
         max_length: tokens of the longest legal answer, dictated ones included; never more than the room.
-        needed: tokens of the shortest useful answer (one item in each open list, strings of `USEFUL_STRING`).
+        needed: tokens of the shortest useful answer: one item in each open list, strings of `USEFUL_STRING` if
+            `max_new_tokens` allows as many.
     """
 
     string_tokens: int
@@ -41,14 +42,14 @@ def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_toke
     """
     longest, shortest = _Skeleton(schema, count_tokens), _Skeleton(schema, count_tokens, shortest=True)
     max_length = min(room, longest.fixed + max_new_tokens + SLACK)
-    needed = shortest.length(USEFUL_STRING)
     string_tokens = min(MAX_STRING, longest.string_tokens(max_new_tokens, room))
     if string_tokens >= USEFUL_STRING or longest.open_lists == 0:
-        return Budget(max(string_tokens, MIN_STRING), 0, 0, max_length, needed)
+        useful = max(min(longest.string_tokens(max_new_tokens, 10**9), USEFUL_STRING), MIN_STRING)
+        return Budget(max(string_tokens, MIN_STRING), 0, 0, max_length, shortest.length(useful))
     for_two = shortest.string_tokens(max_new_tokens // 2, room // 2)
     string_tokens = max(MIN_STRING, min(USEFUL_STRING, for_two))
     length = shortest.length(string_tokens)
-    return Budget(string_tokens, length - shortest.fixed, length, max_length, needed)
+    return Budget(string_tokens, length - shortest.fixed, length, max_length, length)
 
 
 class _Skeleton:
@@ -103,7 +104,7 @@ class _Skeleton:
             self.choices += len(schema["prefixItems"]) if schema.get("x-optional") else 0
             return [self.text(item, depth) for item in schema["prefixItems"]]
         self.open_lists += 1
-        count = max(schema.get("minItems", 0), 1) if self.shortest else schema.get("maxItems", 64)
+        count = max(schema.get("minItems", 0), 1) if self.shortest else schema.get("maxItems", MAX_OPEN)
         self.choices += 2 * count  # go on or end
         return [self.text(schema["items"], depth) for _ in range(count)]
 

@@ -1,6 +1,7 @@
 """Prompt text to token ids: the chat template where there is one, and data that cannot pose as control tokens."""
 
 import re
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from rag_evaluator.errors import ModelError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt on every day
+FIXED_DAY = f"{{% macro strftime_now(format) %}}{TEMPLATE_DAY}{{% endmacro %}}"
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
 
 
@@ -31,22 +34,30 @@ class PromptEncoder:
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", chat_template: str = "auto") -> None:
         self.tokenizer = tokenizer
+        self._lock = threading.Lock()  # splitting special tokens or not is a setting of the tokenizer itself
         self.template = _read_template(tokenizer, chat_template)
         self.answer_prefix = "" if self.template else " "
         self.specials = [
             token.content for token in tokenizer.added_tokens_decoder.values() if token.special and token.content
         ]
-        self.special_ids = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        self.special_ids = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special} - {
+            tokenizer.unk_token_id
+        }
         self.inside_specials = re.compile(
             "|".join(f"(?<={re.escape(s[0])})(?={re.escape(s[1:])})" for s in self.specials)
         )
         if self.template:
-            self.before, self.after = self._render()
+            before, after = self._render("")
+            self.before, self.after = self._render(" ")
+            self.trims = (self.before, self.after) == (before, after)  # templates may strip the message
+            if not self.trims:
+                self.before, self.after = before, after
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the model expects around it."""
         if not self.template:
             return self._with_specials(prompt.rstrip(" "))
+        prompt = prompt.strip() if self.trims else prompt
         if any(special in prompt for special in self.specials):
             before = self._plain(self.before) if self.before else []
             after = self._plain(self.after) if self.after else []
@@ -67,34 +78,40 @@ class PromptEncoder:
         """Number of tokens of a text on its own."""
         return len(self._without_specials(text))
 
-    def _render(self) -> tuple[str, str]:
-        """What the template puts before and after the user's message."""
+    def _render(self, margin: str) -> tuple[str, str]:
+        """What the template puts before and after the user's message, which has a margin of blanks."""
         try:
             text = self.tokenizer.apply_chat_template(
-                [{"role": "user", "content": PLACEHOLDER}],
-                chat_template=self.template,
+                [{"role": "user", "content": f"{margin}{PLACEHOLDER}{margin}"}],
+                chat_template=f"{FIXED_DAY}{self.template}",
                 tokenize=False,
                 add_generation_prompt=True,
                 enable_thinking=False,  # templates that know no thinking ignore it; the grammar leaves no room for it
+                date_string=TEMPLATE_DAY,
             )
-        except TemplateError as error:
+        except (TemplateError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"judge.chat_template: not a working Jinja template: {error}.") from error
-        before, found, after = str(text).partition(PLACEHOLDER)
-        if not found:
-            raise ModelError("the chat template does not show the user's message. Set judge.chat_template to 'none'.")
-        return before, after
+        before, *after = str(text).split(PLACEHOLDER)
+        if len(after) != 1:
+            raise ModelError(
+                f"the chat template does not show the user's message once but {len(after)} times. "
+                "Set judge.chat_template to 'none'."
+            )
+        return before, after[0]
 
     def _plain(self, text: str) -> list[int]:
         """Ids of a text that brings its own special tokens."""
-        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        with self._lock:
+            return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _without_specials(self, text: str) -> list[int]:
         """Ids of a text in which special tokens are mere characters."""
-        ids = list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+        with self._lock:
+            ids = list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
         if not self.special_ids.intersection(ids):
             return ids
         parts = self.inside_specials.split(text)  # a Unigram vocabulary holds them as ordinary pieces, too
-        return [token for part in parts for token in self._without_specials(part)]
+        return ids if len(parts) == 1 else [token for part in parts for token in self._without_specials(part)]
 
     def _with_specials(self, text: str) -> list[int]:
         """Ids of a text as a document of its own: begun as the tokenizer begins documents, not ended."""

@@ -4,6 +4,7 @@ decode -> for each group of prompts with a common head: admit rows, run, choose,
 """
 
 import logging
+import math
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.options import probabilities
 from rag_evaluator.judge.packed import Layer, PackedModel, TailCache
 from rag_evaluator.judge.plain import PlainDecoder
@@ -22,6 +24,7 @@ from rag_evaluator.judge.rows import Row, Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+Outcome = Reply | JudgementError
 logger = logging.getLogger(__name__)
 HEADS = 16  # caches of heads kept
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
@@ -73,14 +76,14 @@ class Decoder:
         self._heads: OrderedDict[tuple[int, ...], Sequence[Layer]] = OrderedDict()
         self._known_heads: dict[str, tuple[int, ...]] = {}
 
-    def decode(self, requests: Sequence[Request]) -> list[Reply]:
-        """Replies in the order of the requests."""
+    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies in the order of the requests; an error in place of a reply that could not be made."""
         if any(request.options for request in requests):
             return self._choose(requests)
         if self.packed is None:
             batches = [requests[i : i + self.batch_size] for i in range(0, len(requests), self.batch_size)]
             return [reply for batch in batches for reply in self.plain.decode(batch)]
-        replies: dict[int, Reply] = {}
+        replies: dict[int, Outcome] = {}
         order = sorted(range(len(requests)), key=lambda i: requests[i].group)
         with torch.inference_mode():
             for _, group in groupby(order, key=lambda i: requests[i].group):
@@ -88,7 +91,7 @@ class Decoder:
                 replies |= zip(members, self._decode_group([requests[i] for i in members]), strict=True)
         return [replies[i] for i in range(len(requests))]
 
-    def _decode_group(self, requests: Sequence[Request]) -> list[Reply]:
+    def _decode_group(self, requests: Sequence[Request]) -> list[Outcome]:
         """Decode requests of one group; with half the rows, from now on, if memory does not suffice."""
         try:
             return self._run_group(requests)
@@ -102,7 +105,7 @@ class Decoder:
             torch.cuda.empty_cache()
         return self._decode_group(requests)
 
-    def _run_group(self, requests: Sequence[Request]) -> list[Reply]:
+    def _run_group(self, requests: Sequence[Request]) -> list[Outcome]:
         """A batch that is refilled as rows finish, longest prompts first."""
         assert self.packed is not None
         rows = [Row(request, self.vocabulary) for request in requests]
@@ -127,12 +130,17 @@ class Decoder:
             active = _in_place(cache, active)
         return [row.reply() for row in rows]
 
-    def _choose(self, requests: Sequence[Request]) -> list[Reply]:
+    def _choose(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies to requests that have options: their probabilities, and nothing generated."""
         prompts = [request.input_ids for request in requests]
         with torch.inference_mode():
             shares = probabilities(prompts, [request.options for request in requests], self._next_logits)
-        return [Reply("", array("I"), True, tuple(share)) for share in shares]
+        return [
+            Reply("", array("I"), True, tuple(share))
+            if all(map(math.isfinite, share))
+            else JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
+            for share in shares
+        ]
 
     def _next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence, in parts that fit; their common head is computed once."""
@@ -161,6 +169,9 @@ class Decoder:
         tokens = self.plain.chooser.choose([one.row for one in active], logits)
         for one, token in zip(active, tokens, strict=True):
             one.filled += len(one.feed)
+            if one.row.failure is not None:
+                cache.clear(one.position)
+                continue
             one.row.push(token)
             one.feed = [token]
             one.follow()

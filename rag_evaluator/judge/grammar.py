@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 INDENT = 4
+MAX_OPEN = 64  # items of a list for which the schema names no limit
 STRING = r'STRING: /"([^"\\\x00-\x1F]|\\["\\\/nrt])+"/'
 TERMINALS = {
     "string": ("STRING", STRING),
@@ -28,9 +29,36 @@ def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
         prefix: text before the document, a blank where the prompt ends without one.
     """
     writer = _Writer()
-    start = writer.value(schema, 0)
-    head = f"start: {_literal(prefix)} {start}" if prefix else f"start: {start}"
-    return "\n".join([head, *writer.rules, *sorted(writer.terminals)]) + "\n"
+    if "x-partition" not in schema:
+        return writer.grammar(prefix, writer.value(schema, 0))
+    first, second = schema["x-partition"]
+    chosen = writer.value(schema["properties"][first], 1)
+    opening, between = "{" + line(1) + dump(first) + ": ", "," + line(1) + dump(second) + ":"
+    return writer.grammar(prefix + opening, f"{chosen} {_literal(between)}")
+
+
+def to_lark_after(schema: dict[str, Any], text: str) -> str:
+    """The grammar of the rest of an answer whose schema has a partition, once the first of its two arrays is written.
+
+    What was not taken into the first array is what the second one holds, in order.
+
+    Args:
+        schema: as given to `to_lark`; the two arrays are its first properties.
+        text: the answer so far, up to the colon of the second array.
+    """
+    first, second = schema["x-partition"]
+    taken = [item["statement"] for item in json.loads(text + "[]}")[first]]
+    left = []
+    for item in schema["properties"][second]["prefixItems"]:
+        if taken and item["properties"]["statement"]["const"] == taken[0]:
+            taken.pop(0)
+        else:
+            left.append(item)
+    writer = _Writer()
+    parts = [_listed([writer.value(item, 2) for item in left], 1)]
+    for name in list(schema["properties"])[2:]:
+        parts += [_literal("," + line(1) + dump(name) + ": "), writer.value(schema["properties"][name], 1)]
+    return writer.grammar(" ", " ".join([*parts, _literal(line(0) + "}")]))
 
 
 def _literal(text: str) -> str:
@@ -52,6 +80,10 @@ class _Writer:
 
     rules: list[str] = field(default_factory=list)
     terminals: set[str] = field(default_factory=set)
+
+    def grammar(self, prefix: str, body: str) -> str:
+        start = f"start: {_literal(prefix)} {body}" if prefix else f"start: {body}"
+        return "\n".join([start, *self.rules, *sorted(self.terminals)]) + "\n"
 
     def value(self, schema: dict[str, Any], depth: int) -> str:
         """The name of the rule or terminal, or the literal, for a schema at a depth."""
@@ -78,16 +110,9 @@ class _Writer:
         return name
 
     def object(self, schema: dict[str, Any], depth: int) -> str:
-        partition = schema.get("x-partition", [])
         parts, opening = [], "{" + line(depth + 1)
         for name, value in schema["properties"].items():
-            if name in partition[1:]:
-                continue  # written together with the first
-            parts.append(_literal(opening + dump(name) + ": "))
-            if name in partition:
-                parts.append(self.partition(schema["properties"], partition, depth + 1))
-            else:
-                parts.append(self.value(value, depth + 1))
+            parts += [_literal(opening + dump(name) + ": "), self.value(value, depth + 1)]
             opening = "," + line(depth + 1)
         return self.rule(" ".join([*parts, _literal(line(depth) + "}")]))
 
@@ -98,12 +123,12 @@ class _Writer:
                 return self.subset(items, depth)
             return self.rule(_listed(items, depth))
         item = self.value(schema["items"], depth + 1)
-        at_least, at_most = schema.get("minItems", 0), schema.get("maxItems")
+        at_least, at_most = schema.get("minItems", 0), schema.get("maxItems", MAX_OPEN)
         if at_most == 0:
             return _literal("[]")
         more = ""
         if at_most != 1:
-            times = f"{{{max(at_least, 1) - 1},{'' if at_most is None else at_most - 1}}}"
+            times = f"{{{max(at_least, 1) - 1},{at_most - 1}}}"
             more = f"({_literal(',' + line(depth + 1))} {item}){times}"
         filled = f"{_literal('[' + line(depth + 1))} {item} {more} {_literal(line(depth) + ']')}"
         return self.rule(filled if at_least else f"{_literal('[]')} | {filled}")
@@ -115,28 +140,6 @@ class _Writer:
         for item in reversed(items):
             openings.append(f"{_literal('[' + line(depth + 1))} {item} {tail}")
             tail = self.rule(f"{_literal(',' + line(depth + 1))} {item} {tail} | {tail}")
-        return self.rule(" | ".join(openings))
-
-    def partition(self, properties: dict[str, Any], names: Sequence[str], depth: int) -> str:
-        """Two neighbouring arrays that share out the items: what is not in the first is in the second, in order."""
-        first, second = names
-        items = [self.value(item, depth + 1) for item in properties[first]["prefixItems"]]
-        between = _literal("," + line(depth) + dump(second) + ": ")
-
-        def rest(taken: frozenset[int]) -> str:
-            return f"{between} {_listed([item for i, item in enumerate(items) if i not in taken], depth)}"
-
-        def after(taken: frozenset[int], start: int) -> str:
-            """Rule for what may follow once `taken` are in the first array and items before `start` are decided."""
-            choices = [f"{_literal(line(depth) + ']')} {rest(taken)}"]
-            for i in range(start, len(items)):
-                separator = _literal("," + line(depth + 1))
-                choices.append(f"{separator} {items[i]} {after(taken | {i}, i + 1)}")
-            return self.rule(" | ".join(choices))
-
-        openings = [f"{_literal('[]')} {rest(frozenset())}"]
-        for i, item in enumerate(items):
-            openings.append(f"{_literal('[' + line(depth + 1))} {item} {after(frozenset({i}), i + 1)}")
         return self.rule(" | ".join(openings))
 
 

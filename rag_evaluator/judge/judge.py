@@ -139,6 +139,7 @@ class Judge(InstructorBaseRagasLLM):
         return Request(
             input_ids=tuple(input_ids),
             grammar=to_lark(schema, self.encoder.answer_prefix),
+            partition=schema if "x-partition" in schema else None,
             max_new_tokens=self.config.max_new_tokens,
             budget=budget,
             temperature=self.config.temperature,
@@ -147,27 +148,21 @@ class Judge(InstructorBaseRagasLLM):
         )
 
     async def _ask(self, request: Request) -> Reply:
+        """The reply, asked for once; whoever asks again meanwhile waits for the same one, and may stop waiting."""
         key = (digest(repr((request.input_ids, request.options))), digest(request.grammar), request.seed)
-        loop = asyncio.get_running_loop()
         future = self._replies.get(key)
-        if future is not None and (future.done() or future.get_loop() is loop):
-            self._replies.move_to_end(key)
-            return await _shared(future)
-        future = self._replies[key] = loop.create_future()
-        if len(self._replies) > REMEMBERED:
-            self._replies.popitem(last=False)
-        try:
-            future.set_result(await Scheduler.current().submit(self._worker, request, request.group))
-        except BaseException as error:
-            self._replies.pop(key, None)  # so that a later attempt asks again
-            future.set_exception(error if isinstance(error, Exception) else asyncio.CancelledError())
-            future.exception()  # seen: no warning if nobody else waits
-            raise
-        return future.result()
+        if future is None or not (future.done() or future.get_loop() is asyncio.get_running_loop()):
+            asking = Scheduler.current().submit(self._worker, request, request.group)
+            future = self._replies[key] = asyncio.ensure_future(asking)
+            future.add_done_callback(functools.partial(self._forget_failure, key))
+            if len(self._replies) > REMEMBERED:
+                self._replies.popitem(last=False)
+        return future.result() if future.done() else await asyncio.shield(future)
 
-
-async def _shared(future: "asyncio.Future[Reply]") -> Reply:
-    return future.result() if future.done() else await asyncio.shield(future)
+    def _forget_failure(self, key: tuple[str, str, int], future: "asyncio.Future[Reply]") -> None:
+        """A request that failed is asked again the next time."""
+        if (future.cancelled() or future.exception() is not None) and self._replies.get(key) is future:
+            del self._replies[key]
 
 
 def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:

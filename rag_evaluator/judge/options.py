@@ -13,7 +13,7 @@ def probabilities(
     """For each prompt, the probability of each of its options, in order; they sum to 1.
 
     An option's probability is the product, over the places where options part, of its branch's share among the branches
-    there. Where an option ends and another goes on, its branch is whatever the other is not.
+    there; NaN where the logits are. Where an option ends and another goes on, its branch is whatever the other is not.
 
     Args:
         prompts: token ids.
@@ -32,10 +32,10 @@ def probabilities(
                     branches.setdefault(option[len(shared)] if len(option) > len(shared) else -1, []).append(number)
             weights = {token: float(row[token]) for token in branches if token >= 0}
             if -1 in branches:
-                weights[-1] = max(1.0 - sum(weights.values()), 0.0)
+                weights[-1] = 1.0 - min(sum(weights.values()), 1.0)
             total = sum(weights.values())
             for token, numbers in branches.items():
-                share = weights[token] / total if total > 0 else 1 / len(branches)
+                share = 1 / len(branches) if total == 0 else weights[token] / total
                 for number in numbers:
                     shares[index][number] *= share
                 if len(numbers) > 1:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 NAME = "rag_evaluator_packed"
+CHUNK = 512  # tokens of a row in one pass at most
 Layer = tuple[torch.Tensor, torch.Tensor]  # keys and values
 
 
@@ -67,8 +68,9 @@ class TailCache:
             shape = (self.width, keys.shape[1], self.length)
             tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
             self.tails[layer] = tail
-        tail[0][self.step.rows, :, self.step.slots] = keys[0].transpose(0, 1)
-        tail[1][self.step.rows, :, self.step.slots] = values[0].transpose(0, 1)
+        rows, slots = self.step.rows.to(keys.device), self.step.slots.to(keys.device)  # layers may be spread over GPUs
+        tail[0][rows, :, slots] = keys[0].transpose(0, 1)
+        tail[1][rows, :, slots] = values[0].transpose(0, 1)
         return keys, values
 
     def get_seq_length(self, layer: int = 0) -> int:
@@ -80,6 +82,12 @@ class TailCache:
             assert tail is not None
             for part in tail:
                 part[target, :, :length] = part[source, :, :length]
+
+    def clear(self, row: int) -> None:
+        """Forget a row whose numbers overflowed: slots that are masked are still multiplied by zero."""
+        for keys, values in filter(None, self.tails):
+            keys[row] = 0
+            values[row] = 0
 
     def copy_of(self, row: int, length: int) -> list[Layer]:
         """`(kv_heads, length, head_dim)` keys and values of a row, per layer."""
@@ -125,6 +133,17 @@ class PackedModel:
             rows: rows of the cache they belong to.
             starts: tail slots that each row has filled already.
         """
+        tokens, starts = list(tokens), list(starts)
+        while long := [index for index, part in enumerate(tokens) if len(part) > CHUNK]:
+            self._pass(cache, [tokens[i][:CHUNK] for i in long], [rows[i] for i in long], [starts[i] for i in long])
+            for index in long:
+                tokens[index], starts[index] = tokens[index][CHUNK:], starts[index] + CHUNK
+        return self._pass(cache, tokens, rows, starts)
+
+    def _pass(
+        self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
+    ) -> Any:
+        """One forward pass; memory for attention grows with the columns, which is why `run` cuts long ones."""
         device = self.model.device
         counts = [len(part) for part in tokens]
         cache.step = _step(counts, rows, starts, device)
@@ -206,20 +225,24 @@ def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: floa
     """`(1, tokens, heads, head_dim)` for queries `(1, heads, tokens, head_dim)`."""
     step, tail = cache.step, cache.tails[module.layer_idx]
     assert step is not None and tail is not None
-    keys, values = (part[step.cached, :, : step.length] for part in tail)
+    device = queries.device
+    cached = step.cached if isinstance(step.cached, slice) else step.cached.to(device)
+    place = (step.place[0].to(device), step.place[1].to(device))
+    keys, values = (part[cached, :, : step.length] for part in tail)
     heads, tokens, size = queries.shape[1:]
     kv_heads = keys.shape[1]
     group = heads // kv_heads
     grouped = queries[0].view(kv_heads, group, tokens, size)
     rows, _, columns, length = step.mask.shape
+    step_mask = step.mask.to(device)
     padded = queries.new_zeros(rows, kv_heads, group, columns, size)
-    padded[step.place[0], :, :, step.place[1]] = grouped.permute(2, 0, 1, 3)
-    mask = step.mask[:, :, None].expand(rows, 1, group, columns, length).reshape(rows, 1, group * columns, length)
+    padded[place[0], :, :, place[1]] = grouped.permute(2, 0, 1, 3)
+    mask = step_mask[:, :, None].expand(rows, 1, group, columns, length).reshape(rows, 1, group * columns, length)
     output, logsumexp = _attend(padded.view(rows, kv_heads, group * columns, size), keys, values, scaling, mask)
     width = output.shape[-1]
-    output = output.reshape(rows, kv_heads, group, columns, width)[step.place[0], :, :, step.place[1]]
+    output = output.reshape(rows, kv_heads, group, columns, width)[place[0], :, :, place[1]]
     if cache.head:
-        logsumexp = logsumexp.reshape(rows, kv_heads, group, columns)[step.place[0], :, :, step.place[1]]
+        logsumexp = logsumexp.reshape(rows, kv_heads, group, columns)[place[0], :, :, place[1]]
         head_keys, head_values = cache.head[module.layer_idx]
         one = grouped.reshape(1, kv_heads, group * tokens, size)
         seen, seen_logsumexp = _attend(one, head_keys[None], head_values[None], scaling)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
+from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.judge.rows import Chooser, Row, Vocabulary
 
@@ -40,7 +41,7 @@ class _Finished(StoppingCriteria):
 
     def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
         for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
-            if not row.done:
+            if not row.done and row.failure is None:
                 row.push(token)
         return torch.tensor([row.done for row in self.rows], device=input_ids.device)  # type: ignore[return-value]
 
@@ -59,8 +60,11 @@ class PlainDecoder:
         self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
         self.chooser = Chooser(vocabulary)
 
-    def decode(self, requests: Sequence[Request]) -> list[Reply]:
-        """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""
+    def decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
+        """Replies in the order of the requests, errors in place of those that could not be made.
+
+        Prompts are padded on the left: neighbours do not matter.
+        """
         parts = self._split(requests)
         if len(parts) > 1:
             replies = {id(request): reply for part in parts for request, reply in self._pairs(part)}
@@ -91,7 +95,7 @@ class PlainDecoder:
         logits: torch.Tensor = output.logits[0]
         return logits
 
-    def _pairs(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Reply]]:
+    def _pairs(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Reply | JudgementError]]:
         return zip(requests, self.decode(requests), strict=True)
 
     def _split(self, requests: Sequence[Request]) -> list[Sequence[Request]]:

@@ -3,6 +3,7 @@
 import hashlib
 from array import array
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -44,6 +45,7 @@ class Request:
     Attributes:
         input_ids: prompt tokens, without padding.
         grammar: llguidance grammar of the answer.
+        partition: schema with `x-partition`, whose second part gets a grammar once the first is written; else None.
         max_new_tokens: tokens that the model may choose; those that the grammar dictates do not count.
         budget: limits of strings and lists, and of the whole answer.
         temperature: 0 is greedy.
@@ -60,6 +62,7 @@ class Request:
     seed: int = 0
     group: str = ""
     options: tuple[tuple[int, ...], ...] = ()
+    partition: dict[str, Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

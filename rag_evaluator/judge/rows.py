@@ -9,6 +9,7 @@ import llguidance.hf
 import torch
 
 from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.grammar import to_lark_after
 from rag_evaluator.judge.requests import Reply, Request
 
 if TYPE_CHECKING:
@@ -22,19 +23,22 @@ class Vocabulary:
         size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
         quotes: tokens that are exactly one double quote.
         commas: bool `(size,)`, tokens that begin with a comma.
-        ends_item: bool `(size,)`, tokens that end a list item and go on: they contain `",` or `},`.
+        ends_text: bool `(size,)`, tokens that end a string and go on: they contain `",`.
+        ends_object: bool `(size,)`, tokens that end an object and go on: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, blanks aside; -1 for all others.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
         self.size = size
-        self.engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=eos_token_id)
-        texts = [self.engine.decode_bytes([token]) for token in range(len(tokenizer))]
-        texts += [b""] * (size - len(texts))
-        self.texts = texts[:size]
+        try:
+            self.engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=eos_token_id)
+        except ValueError as error:
+            raise ModelError(f"judge.model: tokenizer and model do not belong together: {error}.") from error
+        self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
         self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
         self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
-        self.ends_item = torch.tensor([b'",' in text or b"}," in text for text in self.texts])
+        self.ends_text = torch.tensor([b'",' in text for text in self.texts])
+        self.ends_object = torch.tensor([b"}," in text for text in self.texts])
         self.digits = torch.tensor([_digit(text) for text in self.texts])
         if not self.quotes:
             raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
@@ -45,13 +49,14 @@ class Row:
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
-        self.matcher = llguidance.LLMatcher(vocabulary.engine, request.grammar, log_level=0)
-        if self.matcher.is_error():
-            raise JudgementError(f"the answer's grammar is not valid: {self.matcher.get_error()[:300]}")
+        self.matcher = self._matcher(request.grammar)
+        self.partition = request.partition
         self.tokens: list[int] = []
         self.chosen = 0
         self.forced: list[int] = []
         self.in_string = self.escaped = False
+        self.open = b""  # brackets that are open outside of strings
+        self.failure: str | None = None
         self.string_tokens = 0
         self.confidence: list[float] = []
         self.generator: torch.Generator | None = None
@@ -64,14 +69,18 @@ class Row:
 
     @property
     def done(self) -> bool:
-        return self.matcher.is_stopped() or self._spare() <= 0 or self._spare_length() <= 0
+        return self._ended() or (self._spare() <= 0 and not self.dictated())
 
     def dictated(self) -> list[int]:
         """Tokens that leave no choice, because the grammar dictates the text that comes next; may be empty."""
-        if self.done:
+        if self._ended():
             return []
         self.forced = self.forced or self._forced_tokens()
         return self.forced
+
+    def fail(self, reason: str) -> None:
+        """End the answer without a result."""
+        self.failure = reason
 
     def push(self, token: int) -> None:
         """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
@@ -81,12 +90,28 @@ class Row:
         self.chosen += not self.forced
         self.forced = self.forced[1:]
         self._follow(self.vocabulary.texts[token])
+        if self.partition is not None and self.complete:
+            self.matcher = self._matcher(to_lark_after(self.partition, self._text()))
+            self.partition = None
 
-    def reply(self) -> Reply:
-        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return Reply(
-            text=text, token_ids=array("I", self.tokens), complete=self.complete, confidence=tuple(self.confidence)
-        )
+    def reply(self) -> Reply | JudgementError:
+        """What was said, or why nothing was."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence))
+
+    def _matcher(self, grammar: str) -> llguidance.LLMatcher:
+        matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
+        if matcher.is_error():
+            raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")
+        return matcher
+
+    def _text(self) -> str:
+        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return text
+
+    def _ended(self) -> bool:
+        return self.failure is not None or self.matcher.is_stopped() or self._spare_length() <= 0
 
     def _spare(self) -> int:
         return self.request.max_new_tokens - self.chosen
@@ -117,14 +142,16 @@ class Row:
                 return only
         budget = self.request.budget
         if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
-            ending = mask & ~self.vocabulary.ends_item
-            if not self.in_string:
-                ending &= ~self.vocabulary.commas
+            ending = mask.clone()
+            if self.open.endswith(b"["):
+                ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)
+            elif self.open.endswith(b"[{"):
+                ending &= ~self.vocabulary.ends_object
             return ending if ending.any() else mask
         return mask
 
     def _follow(self, text: bytes) -> None:
-        """Track whether the answer stands inside a JSON string, and for how many tokens."""
+        """Track where in the JSON the answer stands, and for how many tokens it has been in a string."""
         self.string_tokens += 1
         for byte in text:
             if self.escaped:
@@ -134,6 +161,10 @@ class Row:
             elif byte == ord('"'):
                 self.in_string = not self.in_string
                 self.string_tokens = 0
+            elif not self.in_string and byte in b"[{":
+                self.open += bytes([byte])
+            elif not self.in_string and byte in b"]}":
+                self.open = self.open[:-1]
 
 
 class Chooser:
@@ -157,7 +188,11 @@ class Chooser:
         masks = self._masks(rows)
         scores = logits.float().masked_fill(~masks.to(logits.device), float("-inf"))
         tokens: list[int] = scores.argmax(dim=-1).tolist()
+        best = scores.amax(dim=-1).isfinite().tolist()
         for index, row in enumerate(rows):
+            if not best[index]:
+                row.fail("the model gave no number for any allowed token (NaN or infinite logits); try another dtype")
+                continue
             if row.generator is not None:
                 probabilities = torch.softmax(scores[index].double().cpu() / row.request.temperature, dim=-1)
                 tokens[index] = int(torch.multinomial(probabilities, 1, generator=row.generator))

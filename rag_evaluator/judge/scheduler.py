@@ -73,7 +73,11 @@ class Scheduler:
             while self.waiting:
                 batch = self._next_batch()
                 requests = [entry.request for entry in batch]
-                answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].worker.handle, requests)
+                try:
+                    answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].worker.handle, requests)
+                    assert len(answers) == len(batch), "a worker must answer every request"
+                except Exception as error:  # a fault of ours: whoever waits is told instead of waiting for ever
+                    answers = [error] * len(batch)
                 for entry, answer in zip(batch, answers, strict=True):
                     _settle(entry.future, answer)
                 await self._rest()

@@ -5,6 +5,7 @@ import os
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from collections.abc import Callable
 from pathlib import Path

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Outcome = Reply | JudgementError
 logger = logging.getLogger(__name__)
-HEADS = 16  # caches of heads kept
+HEAD_TOKENS = 8192  # of all heads whose keys and values are kept
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
 
@@ -148,7 +148,7 @@ class Decoder:
         parts = [sequences[start : start + width] for start in range(0, len(sequences), width)]
         if self.packed is None:
             return torch.cat([self.plain.next_logits(part) for part in parts])
-        head = _shared(sequences)
+        head = _shared(sequences) if len(sequences) > 1 else ()
         logits = []
         for part in parts:
             tails = [sequence[len(head) :] for sequence in part]
@@ -179,8 +179,12 @@ class Decoder:
     def _common_head(self, requests: Sequence[Request]) -> tuple[int, ...]:
         """Token ids that all requests of the group begin with, those of earlier calls included."""
         group = requests[0].group
-        known = self._known_heads.get(group, requests[0].input_ids)
-        head = _shared([*(request.input_ids for request in requests), (*known, -1)])
+        known = self._known_heads.get(group)
+        sequences = [request.input_ids for request in requests]
+        if known is None and len(sequences) == 1:  # nothing to share yet: a whole prompt is no head
+            self._known_heads[group] = sequences[0]
+            return ()
+        head = _shared(sequences if known is None else [*sequences, (*known, -1)])
         self._known_heads[group] = head
         return head
 
@@ -194,7 +198,7 @@ class Decoder:
             self.packed.run(cache, [head], [0], [0])
             self._heads[head] = cache.copy_of(0, len(head))
         self._heads.move_to_end(head)
-        while len(self._heads) > HEADS:
+        while len(self._heads) > 1 and sum(map(len, self._heads)) > HEAD_TOKENS:
             self._heads.popitem(last=False)
         return self._heads[head]
 

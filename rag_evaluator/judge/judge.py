@@ -56,7 +56,8 @@ class Judge(InstructorBaseRagasLLM):
         config: decoding settings; its model keys are not used.
 
     Identical requests are asked once (the last 65,536 replies are remembered). Safe for any number of concurrent
-    `agenerate` calls on one event loop; one thread owns the model.
+    `agenerate` calls on one event loop; one thread owns the model. While it judges, the model must not run elsewhere:
+    its attention function is exchanged for each pass.
     """
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:

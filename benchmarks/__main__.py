@@ -40,7 +40,8 @@ def main() -> None:
             text += "".join(lines)
             print(*lines, f"{name}: {ratio:.1f} times the samples a second", sep="")
             text += f"| {name} | **ratio** | | | **{ratio:.1f}** | | | |\n"
-    options.output.write_text("# Benchmarks\n\nWritten by `python -m benchmarks` (`make bench`).\n\n" + text, encoding="utf-8")
+    title = "# Benchmarks\n\nWritten by `python -m benchmarks` (`make bench`).\n\n"
+    options.output.write_text(title + text, encoding="utf-8")
 
 
 def compare(name: str, rows: int, max_new_tokens: int, folder: Path) -> tuple[list[str], float]:

@@ -2,7 +2,8 @@ import csv
 import json
 import math
 import resource
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -248,12 +249,15 @@ def test_two_writings_of_the_same_results_are_equal_in_every_byte_of_text(three:
         assert (first / name).read_bytes() == (second / name).read_bytes()
 
 
-@pytest.fixture
-def little_space() -> Any:
-    """`little_space(size)`: no file can grow beyond this many bytes, as on a full disk."""
+@contextmanager
+def little_space(size: int) -> Iterator[None]:
+    """No file can grow beyond `size` bytes, as on a full disk; a test must leave it before pytest writes its log."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize(
@@ -261,13 +265,15 @@ def little_space() -> Any:
     [(100_000, 20_000, set()), (5, 4_000, {"scores.jsonl", "details.jsonl", "scores.csv"})],
 )
 def test_when_space_runs_out_each_file_is_the_new_or_the_old_one(
-    three: Results, tmp_path: Path, little_space: Callable[[int], None], size: int, space: int, written: set[str]
+    three: Results, tmp_path: Path, size: int, space: int, written: set[str]
 ) -> None:
     three.write(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     other = results_of([{"user_input": "x" * size}], m=[Score(1.0)])
-    little_space(space)  # enough for nothing, or for all before scores.xlsx
-    with pytest.raises(ResultsError, match=r"cannot be written: .* Free space or choose another output_dir"):
+    with (
+        pytest.raises(ResultsError, match=r"cannot be written: .* Free space or choose another output_dir"),
+        little_space(space),  # enough for nothing, or for all before scores.xlsx
+    ):
         other.write(tmp_path)
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert after.keys() == before.keys()

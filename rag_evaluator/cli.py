@@ -87,7 +87,9 @@ def export_prompts(options: argparse.Namespace) -> int:
     from rag_evaluator.prompts import export
 
     written = export(options.folder)
-    print(f"{len(written)} English prompts of the installed ragas in {options.folder}/")
+    print(
+        f"{len(written)} English prompts in {options.folder}/: those of the installed ragas, and of sort and generate"
+    )
     return OK
 
 

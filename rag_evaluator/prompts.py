@@ -16,6 +16,7 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.judge import PromptText, ScriptedJudge, digest
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import METRICS
+from rag_evaluator.own_prompts import OWN_PROMPTS
 
 Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"
@@ -70,14 +71,15 @@ class CarryingPrompt:
         return PromptText(self.prompt.to_string(data), data, self.name, self.language, self.source)
 
 
-def ragas_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
-    """The prompt objects of the installed ragas, for every metric of `METRICS` that has some."""
+def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
+    """The English prompts: the installed ragas' for every metric of `METRICS` that has some, and those of our own."""
     judge, embeddings = ScriptedJudge([]), _NoEmbeddings()
-    return {
+    of_ragas = {
         (name, attribute): getattr(metric.create(judge, embeddings), attribute)
         for name, metric in METRICS.items()
         for attribute in metric.prompts
     }
+    return {**of_ragas, **{key: prompt() for key, prompt in OWN_PROMPTS.items()}}
 
 
 def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
@@ -102,7 +104,7 @@ def export(folder: Path) -> list[Path]:
 
     Raises `PromptError` when the folder cannot be written.
     """
-    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in ragas_prompts().items()}
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in all_prompts().items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, pack in packs.items():
@@ -124,13 +126,13 @@ def to_json(pack: Pack) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def load_prompts(metrics: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:
-    """The prompts of the chosen metrics in a language: ragas' own for English, else the packs in `folder`.
+def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:
+    """The prompts of metrics, `sort` or `generate` in a language: the English ones, else the packs in `folder`.
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
     name = find_language(language).name
-    originals = {key: prompt for key, prompt in ragas_prompts().items() if key[0] in metrics}
+    originals = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
     if name == ENGLISH:
         return {key: CarryingPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
     paths = {key: pack_path(folder, key, name) for key in originals}

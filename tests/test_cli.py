@@ -196,7 +196,7 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.Captur
         ("embeddings.model=./none", "embeddings.model: no such folder: "),
         ("language=spanish", "language 'spanish': 3 of 3 prompt packs are missing in "),
         ("language=../up", "language is '../up': expected a name of letters"),
-        ("output_dir=rows.jsonl", "rows.jsonl/run: cannot be written: "),
+        ("output_dir=rows.jsonl", "rows.jsonl/run/journal/scores.jsonl: cannot be written: "),
         ("judge", "--set 'judge': expected key=value"),
     ],
 )

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 from rag_evaluator.judge.grammar import to_lark, to_lark_after
 from rag_evaluator.judge.schema import tighten
-from rag_evaluator.prompts import english_pack, ragas_prompts
+from rag_evaluator.prompts import all_prompts, english_pack
 
 TOKENIZER = PreTrainedTokenizerFast(tokenizer_object=tiny_models.byte_level(["</s>"]), eos_token="</s>")
 ENGINE = llguidance.hf.from_tokenizer(TOKENIZER)
@@ -39,7 +39,7 @@ def accepts(grammar: str, text: str) -> bool:
 
 
 def test_every_example_that_ragas_shows_is_a_legal_answer_in_its_own_layout() -> None:
-    for key, prompt in ragas_prompts().items():
+    for key, prompt in all_prompts().items():
         for example in english_pack(prompt).examples:
             grammar = to_lark(tighten(prompt.output_model), " ")
             answer = prompt.output_model(**example["output"]).model_dump_json(indent=4)
@@ -47,7 +47,7 @@ def test_every_example_that_ragas_shows_is_a_legal_answer_in_its_own_layout() ->
 
 
 def test_examples_stay_legal_when_the_schema_is_tied_to_their_input() -> None:
-    for (metric, attribute), prompt in ragas_prompts().items():
+    for (metric, attribute), prompt in all_prompts().items():
         for example in english_pack(prompt).examples:
             schema = tighten(prompt.output_model, prompt.input_model(**example["input"]))
             answer = prompt.output_model(**example["output"]).model_dump_json(indent=4)

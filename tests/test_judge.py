@@ -15,11 +15,11 @@ from rag_evaluator.judge import Judge, Opinion, PromptText, run
 from rag_evaluator.judge.budget import Budget
 from rag_evaluator.judge.requests import Request
 from rag_evaluator.judge.rows import Row
-from rag_evaluator.prompts import PackPrompt, english_pack, ragas_prompts
+from rag_evaluator.prompts import PackPrompt, all_prompts, english_pack
 
 PROMPTS = {
     key: PackPrompt(english_pack(prompt), prompt)
-    for key, prompt in ragas_prompts().items()
+    for key, prompt in all_prompts().items()
     if key[0] in {"faithfulness", "answer_relevancy", "context_recall", "context_relevance", "answer_correctness"}
 }
 PIECES = [

@@ -10,10 +10,12 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli import main
 from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts import Key, PackPrompt, english_pack, export, load_prompts, ragas_prompts
+from rag_evaluator.own_prompts import OWN_PROMPTS
+from rag_evaluator.prompts import Key, PackPrompt, all_prompts, english_pack, export, load_prompts
 
 ROOT = Path(__file__).parent.parent
-KEYS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
+OF_RAGAS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
+KEYS = [*OF_RAGAS, *OWN_PROMPTS]
 TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
 SPANISH_ROW = {
     "user_input": "¿Dónde nació Núria Cañizares?",
@@ -34,7 +36,7 @@ def sample_input(prompt: Any) -> BaseModel:
 
 @pytest.fixture(scope="module")
 def originals() -> dict[Key, Any]:
-    return ragas_prompts()
+    return all_prompts()
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path
 def test_the_command_exports_into_the_folder_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prompts", "export", str(tmp_path / "new" / "folder")]) == 0
     assert "faithfulness_nli_statement_prompt_english.json" in [p.name for p in (tmp_path / "new/folder").iterdir()]
-    assert capsys.readouterr().out.startswith(f"{len(KEYS)} English prompts of the installed ragas")
+    assert capsys.readouterr().out.startswith(f"{len(KEYS)} English prompts")
 
 
 def test_an_export_into_a_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +153,7 @@ def test_every_prompt_of_every_metric_is_taken_from_the_packs_of_the_language(
     config = {"metrics": metrics, "language": "español", "prompts_dir": str(packs)}
     RAGEvaluator(config, judge=scripted, embeddings=DeterministicFakeEmbedding(size=8)).evaluate([SPANISH_ROW])
     seen = {prompt.partition(" ñandú: ")[0] for prompt in scripted.prompts}
-    assert seen == {f"«{metric}_{attribute}»" for metric, attribute in KEYS}
+    assert seen == {f"«{metric}_{attribute}»" for metric, attribute in OF_RAGAS}
     assert not [prompt for prompt in scripted.prompts if "\\u00" in prompt]
     assert sum("Núria Cañizares nació en Ávila." in prompt for prompt in scripted.prompts) > len(metrics)
 

@@ -12,11 +12,11 @@ from ragas.metrics.collections.faithfulness.util import (
 )
 
 from rag_evaluator.judge.schema import CUT_LISTS, RULES, SCALES, tighten
-from rag_evaluator.prompts import ragas_prompts
+from rag_evaluator.prompts import all_prompts
 
 
 def test_every_integer_that_ragas_asks_for_has_a_scale() -> None:
-    for key, prompt in ragas_prompts().items():
+    for key, prompt in all_prompts().items():
         integers = _integers(tighten(prompt.output_model))
         assert not integers, f"{key}: {integers} may be any number"
 
@@ -31,7 +31,7 @@ def _integers(schema: object) -> list[str]:
 
 
 def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
-    names = {prompt.output_model.__name__ for prompt in ragas_prompts().values()}
+    names = {prompt.output_model.__name__ for prompt in all_prompts().values()}
     nested = {"StatementFaithfulnessAnswer", "ContextRecallClassification"}
     assert set(RULES) <= names
     assert set(CUT_LISTS) <= names

@@ -20,7 +20,13 @@ SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("ContextRelevanceOutput", "rating"): (0, 1, 2),
     ("ResponseGroundednessOutput", "rating"): (0, 1, 2),
     ("AnswerAccuracyOutput", "rating"): (0, 2, 4),
+    ("FilterOutput", "verdict"): BINARY,
+    ("CompareOutput", "choice"): (1, 2),
+    ("ReferenceOutput", "answerable"): BINARY,
+    ("SupportOutput", "verdict"): BINARY,
 }
+EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {"ReferenceOutput": ("answerable", "answer")}
+"""Response model -> its flag, and the text that is empty where the flag is 0."""
 MAX_ITEMS = 128
 
 
@@ -33,6 +39,8 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
     """
     schema = response_model.model_json_schema()
     schema = _resolve(schema, schema.get("$defs", {}))
+    if response_model.__name__ in EMPTY_WHERE_ZERO:
+        schema = _empty_where_zero(schema, *EMPTY_WHERE_ZERO[response_model.__name__])
     rule = RULES.get(response_model.__name__)
     return rule(schema, data.model_dump()) if rule and data is not None else schema
 
@@ -51,6 +59,13 @@ def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:
         if scale:
             resolved["properties"][name] = {"enum": list(scale)}
     return resolved
+
+
+def _empty_where_zero(schema: Schema, flag: str, text: str) -> Schema:
+    """Either flag 0 and an empty text, or flag 1 and a text."""
+    properties = schema["properties"]
+    answers = ({flag: {"const": 0}, text: {"const": ""}}, {flag: {"const": 1}, text: properties[text]})
+    return {"anyOf": [{**schema, "properties": {**properties, **answer}} for answer in answers]}
 
 
 def _items_for(text: str, words_per_item: int) -> int:

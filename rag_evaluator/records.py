@@ -1,0 +1,106 @@
+"""Append-only JSON lines, each under a key of texts, on disk within a second: what makes a killed job resumable."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import ResultsError
+
+SYNC_SECONDS = 1.0
+Key = tuple[str, ...]
+Check = Callable[[Mapping[str, Any]], Any]
+
+
+class Records:
+    """A file of records; only their places are kept in memory.
+
+    Args:
+        path: the file; it and its folder are made if they are not there.
+        keys: names of the texts that make a record's key.
+        fresh: forget what was recorded before.
+        check: reads a record; raises `ValueError`, `KeyError` or `TypeError` where it is damaged.
+
+    A last line torn by a kill is dropped. Raises `ResultsError` when the file cannot be written or is damaged before
+    its last line.
+    """
+
+    def __init__(self, path: Path, keys: Sequence[str], fresh: bool = False, check: Check = dict) -> None:
+        self.path, self.keys, self._check = path, tuple(keys), check
+        self._places: dict[Key, int] = {}  # where each record begins, bytes
+        self._synced = time.monotonic()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if fresh:
+                path.unlink(missing_ok=True)
+            self._file = path.open("a+b")
+            self._end = self._read()
+            self._file.truncate(self._end)  # drops a line torn by a kill
+        except OSError as error:
+            raise ResultsError(f"{path}: cannot be written: {error}. Choose another output_dir.") from error
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._places
+
+    def __iter__(self) -> Iterator[Key]:
+        """The keys in the order of their first record."""
+        return iter(self._places)
+
+    def find(self, key: Key) -> dict[str, Any] | None:
+        """The last record under a key, its key included, if there is one."""
+        place = self._places.get(key)
+        if place is None:
+            return None
+        self._file.seek(place)
+        record: dict[str, Any] = json.loads(self._file.readline())
+        return record
+
+    def append(self, key: Key, values: Mapping[str, Any]) -> None:
+        """Record values under a key; on disk within a second.
+
+        Raises `ResultsError` if they cannot be written (a full disk).
+        """
+        record = {**dict(zip(self.keys, key, strict=True)), **values}
+        line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8")
+        try:
+            self._file.write(line)
+            self._file.flush()
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                os.fsync(self._file.fileno())
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be written: {error}. What was recorded is kept.") from error
+        self._places[key] = self._end
+        self._end += len(line)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _read(self) -> int:
+        """Find the records; returns the length in bytes of the part that is whole."""
+        whole, torn = 0, None
+        self._file.seek(0)
+        for number, line in enumerate(self._file, start=1):
+            if torn is not None:
+                raise ResultsError(f"{self.path}, {torn}. Remove the line, or start over with --fresh.") from None
+            try:
+                record = json.loads(line)
+                if not line.endswith(b"\n"):
+                    raise ValueError("no end of line")
+                self._check(record)
+                self._places[tuple(_text(record[key]) for key in self.keys)] = whole
+                whole += len(line)
+            except (ValueError, KeyError, TypeError) as error:
+                torn = f"line {number}: damaged ({error})"
+        return whole
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value

@@ -1,6 +1,6 @@
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.judge import Judge, Opinion, PromptText, run
 from rag_evaluator.judge.budget import Budget
+from rag_evaluator.judge.memory import Rows
 from rag_evaluator.judge.requests import Request
 from rag_evaluator.judge.rows import Row
+from rag_evaluator.own_prompts import CompareOutput
 from rag_evaluator.prompts import PackPrompt, all_prompts, english_pack
 
 PROMPTS = {
@@ -102,7 +104,7 @@ def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[.
     prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
     requests = [judge.request(*prompt) for prompt in prompts]
     replies = judge._decoder.decode(requests)
-    shared = judge._decoder._known_heads["same:"]
+    shared = judge._decoder.heads._known["same:"]
     assert len(shared) > 100
     assert [reply.token_ids for reply in replies] == [
         judge._decoder.plain.decode([one])[0].token_ids for one in requests
@@ -126,7 +128,94 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
 
     monkeypatch.setattr(packed, "run", small)
     assert judge._decoder.decode(requests) == expected
-    assert judge._decoder.batch_size == 2
+    assert judge._decoder.rows.most == 2
+
+
+def test_choices_and_models_run_the_plain_way_are_halved_as_well(
+    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = load(model_folder("mistral-metaspace-bpe"), max_new_tokens=32, batch_size=8)
+    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
+    expected, chosen = judge._decoder.decode(requests), [judge.choose(*one) for one in asked]
+    forward = judge._decoder.model.forward
+
+    def small(input_ids: Any = None, **kwargs: Any) -> Any:
+        if len(input_ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(input_ids=input_ids, **kwargs)
+
+    monkeypatch.setattr(judge._decoder.model, "forward", small)
+    assert judge._decoder.decode(requests) == expected
+    assert judge._decoder.rows.most == 2
+    judge._decoder.rows.most = 8
+    judge._replies.clear()
+
+    async def all_choices() -> list[dict[str, float]]:
+        return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
+
+    assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
+    assert judge._decoder.rows.most == 2
+
+
+def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
+    rows, seen = Rows(8, 0, 0), []
+
+    def broken(items: Sequence[int]) -> list[int]:
+        seen.append(len(items))
+        raise RuntimeError("index out of range")
+
+    with pytest.raises(RuntimeError, match="index out of range"):
+        rows.halving(broken, range(8))
+    assert seen == [8] and rows.most == 8
+
+
+def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, batch_size=8, dtype="float32")
+    decoder = judge._decoder
+    config = decoder.model.config
+    assert decoder.rows.room > 0
+    assert decoder.rows.slot_bytes == config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
+    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    expected = decoder.decode(requests)
+    length = max(len(request.input_ids) + request.budget.max_length for request in requests)
+    decoder.rows.room = 3 * decoder.rows.slot_bytes * length
+    assert decoder.rows.that_fit(length) == 3
+    assert decoder.rows.that_fit(100 * length) == 1
+    widths: list[int] = []
+    run_model = decoder.packed.run  # type: ignore[union-attr]
+    decoder.packed.run = lambda cache, *feeds: (widths.append(cache.width), run_model(cache, *feeds))[1]  # type: ignore
+    assert [reply.token_ids for reply in decoder.decode(requests)] == [reply.token_ids for reply in expected]
+    assert max(widths) == 3
+
+
+def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), dtype="float32")
+    options = [CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2)]
+    passes: list[int] = []
+    judge._decoder.model.register_forward_hook(lambda module, args, output: passes.append(1))
+    shares = judge.choose("Which is better?\nOutput: ", options)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert len(passes) == 1
+    work = judge._decoder.work
+    assert (work.requests, work.prompt_tokens, work.generated) == (
+        1,
+        len(judge.encoder.encode("Which is better?\nOutput: ")),
+        0,
+    )
+    common = len(judge.encoder.continuation(options[0])) - work.computed + work.prompt_tokens
+    assert 0 < common <= 3  # "1", the line break and the bracket
+
+
+def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, dtype="float32")
+    head = "These words stand before every question. " * 4
+    requests = [judge.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
+    replies = judge._decoder.decode(requests)
+    work, shared = judge._decoder.work, len(judge._decoder.heads._known[""])
+    total = sum(len(request.input_ids) for request in requests)
+    assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
+    assert work.generated == sum(len(reply.token_ids) for reply in replies)
 
 
 def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(

@@ -3,20 +3,20 @@
 decode -> for each group of prompts with a common head: admit rows, run, choose, until all are done
 """
 
-import logging
 import math
 from array import array
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.heads import Heads, shared
+from rag_evaluator.judge.memory import SHARE, Rows, free_bytes
 from rag_evaluator.judge.options import probabilities
-from rag_evaluator.judge.packed import Layer, PackedModel, TailCache
+from rag_evaluator.judge.packed import PackedModel, TailCache
 from rag_evaluator.judge.plain import PlainDecoder
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.judge.rows import Row, Vocabulary
@@ -25,9 +25,24 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 Outcome = Reply | JudgementError
-logger = logging.getLogger(__name__)
-HEAD_TOKENS = 8192  # of all heads whose keys and values are kept
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a decoder has done.
+
+    Attributes:
+        requests: answered, if only with an error.
+        prompt_tokens: of their prompts, all together.
+        computed: prompt tokens that went through the model; fewer, as common heads are computed once.
+        generated: tokens of the answers, dictated ones included.
+    """
+
+    requests: int
+    prompt_tokens: int
+    computed: int
+    generated: int
 
 
 @dataclass
@@ -54,10 +69,11 @@ class Decoder:
         model: a causal language model.
         tokenizer: its fast tokenizer.
         window: tokens of prompt and answer together that the model can read.
-        batch_size: rows decoded together.
+        batch_size: rows decoded together, if the memory that the model leaves holds as many.
 
     Attributes:
         packed: None where the model must be run by transformers' `generate` (see `PackedModel.of`).
+        work: what was done so far.
     """
 
     def __init__(
@@ -69,52 +85,64 @@ class Decoder:
     ) -> None:
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0
-        self.model, self.batch_size = model, batch_size
+        self.model = model
         self.vocabulary = Vocabulary(tokenizer, int(model.get_output_embeddings().weight.shape[0]), end)
         self.plain = PlainDecoder(model, self.vocabulary, pad if pad is not None else end, window)
         self.packed = PackedModel.of(model)
-        self._heads: OrderedDict[tuple[int, ...], Sequence[Layer]] = OrderedDict()
-        self._known_heads: dict[str, tuple[int, ...]] = {}
+        self.heads = None if self.packed is None else Heads(self.packed)
+        slot_bytes = 0 if self.packed is None else self.packed.slot_bytes
+        self.rows = Rows(batch_size, int(SHARE * free_bytes(model)), slot_bytes)
+        self._tails = 0  # tokens of prompts computed, heads apart
+        self._requests = self._prompt_tokens = self._generated = 0
+
+    @property
+    def work(self) -> Work:
+        """What was done so far."""
+        computed = self._tails + (0 if self.heads is None else self.heads.computed)
+        return Work(self._requests, self._prompt_tokens, computed, self._generated)
 
     def decode(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies in the order of the requests; an error in place of a reply that could not be made."""
-        if any(request.options for request in requests):
-            return self._choose(requests)
+        answer = self._choose if any(request.options for request in requests) else self._write
+        with torch.inference_mode():
+            outcomes = answer(requests)
+        self._requests += len(requests)
+        self._prompt_tokens += sum(len(request.input_ids) for request in requests)
+        self._generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
+        return outcomes
+
+    def _write(self, requests: Sequence[Request]) -> list[Outcome]:
         if self.packed is None:
-            batches = [requests[i : i + self.batch_size] for i in range(0, len(requests), self.batch_size)]
-            return [reply for batch in batches for reply in self.plain.decode(batch)]
+            return self._in_parts(self.plain.decode, requests)
         replies: dict[int, Outcome] = {}
         order = sorted(range(len(requests)), key=lambda i: requests[i].group)
-        with torch.inference_mode():
-            for _, group in groupby(order, key=lambda i: requests[i].group):
-                members = list(group)
-                replies |= zip(members, self._decode_group([requests[i] for i in members]), strict=True)
+        for _, group in groupby(order, key=lambda i: requests[i].group):
+            members = list(group)
+            outcomes = self.rows.halving(self._run_group, [requests[i] for i in members])
+            replies |= zip(members, outcomes, strict=True)
         return [replies[i] for i in range(len(requests))]
 
-    def _decode_group(self, requests: Sequence[Request]) -> list[Outcome]:
-        """Decode requests of one group; with half the rows, from now on, if memory does not suffice."""
-        try:
-            return self._run_group(requests)
-        except (RuntimeError, MemoryError) as error:
-            rows = min(self.batch_size, len(requests))
-            if rows == 1 or not _out_of_memory(error):
-                raise
-            self.batch_size = rows // 2
-            logger.warning("out of memory with %d rows: going on with %d", rows, self.batch_size)
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        return self._decode_group(requests)
+    def _in_parts(self, handle: Callable[[Sequence[Any]], Sequence[Any]], items: Sequence[Any]) -> list[Any]:
+        """What the plain decoder makes of requests or token sequences, as many at a time as fit."""
+
+        def handle_parts(items: Sequence[Any]) -> list[Any]:
+            width = self.rows.most
+            return [answer for start in range(0, len(items), width) for answer in handle(items[start : start + width])]
+
+        self._tails += sum(len(getattr(item, "input_ids", item)) for item in items)
+        return self.rows.halving(handle_parts, items)
 
     def _run_group(self, requests: Sequence[Request]) -> list[Outcome]:
         """A batch that is refilled as rows finish, longest prompts first."""
-        assert self.packed is not None
+        assert self.packed is not None and self.heads is not None
         rows = [Row(request, self.vocabulary) for request in requests]
-        head = self._common_head(requests)
+        head = self.heads.common(requests)
         tails = [list(request.input_ids[len(head) :]) for request in requests]
-        width = min(self.batch_size, len(requests))
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
+        width = min(self.rows.that_fit(longest), len(requests))
         cache = TailCache(self.packed.layers, width, longest)
-        cache.head = self._head_cache(head)
+        cache.head = self.heads.cache(head)
+        self._tails += sum(map(len, tails))
         order = sorted(range(len(rows)), key=lambda i: len(tails[i]))
         active: list[Active] = []
         while order or active:
@@ -133,8 +161,7 @@ class Decoder:
     def _choose(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies to requests that have options: their probabilities, and nothing generated."""
         prompts = [request.input_ids for request in requests]
-        with torch.inference_mode():
-            shares = probabilities(prompts, [request.options for request in requests], self._next_logits)
+        shares = probabilities(prompts, [request.options for request in requests], self._next_logits)
         return [
             Reply("", array("I"), True, tuple(share))
             if all(map(math.isfinite, share))
@@ -143,20 +170,25 @@ class Decoder:
         ]
 
     def _next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each sequence, in parts that fit; their common head is computed once."""
-        width = self.batch_size
-        parts = [sequences[start : start + width] for start in range(0, len(sequences), width)]
+        """`(sequences, vocab)` logits after each sequence; their common head is computed once."""
         if self.packed is None:
-            return torch.cat([self.plain.next_logits(part) for part in parts])
-        head = _shared(sequences) if len(sequences) > 1 else ()
-        logits = []
-        for part in parts:
-            tails = [sequence[len(head) :] for sequence in part]
-            cache = TailCache(self.packed.layers, len(part), max(map(len, tails)))
-            cache.head = self._head_cache(head)
-            for rows in _by_size(tails):
-                logits.append(self.packed.run(cache, [tails[row] for row in rows], rows, [0] * len(rows)))
-        return torch.cat(logits)
+            return torch.stack(self._in_parts(lambda part: list(self.plain.next_logits(part)), sequences))
+        return torch.stack(self.rows.halving(self._packed_logits, sequences))
+
+    def _packed_logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+        assert self.packed is not None and self.heads is not None
+        head = shared(sequences) if len(sequences) > 1 else ()
+        tails = [sequence[len(head) :] for sequence in sequences]
+        width = min(self.rows.that_fit(max(map(len, tails))), len(tails))
+        logits: list[torch.Tensor] = []
+        for start in range(0, len(tails), width):
+            part = tails[start : start + width]
+            cache = TailCache(self.packed.layers, len(part), max(map(len, part)))
+            cache.head = self.heads.cache(head)
+            for rows in _by_size(part):
+                logits += self.packed.run(cache, [part[row] for row in rows], rows, [0] * len(rows))
+        self._tails += sum(map(len, tails))
+        return logits
 
     def _advance(self, cache: TailCache, active: Sequence[Active]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each row's next one."""
@@ -175,41 +207,6 @@ class Decoder:
             one.row.push(token)
             one.feed = [token]
             one.follow()
-
-    def _common_head(self, requests: Sequence[Request]) -> tuple[int, ...]:
-        """Token ids that all requests of the group begin with, those of earlier calls included."""
-        group = requests[0].group
-        known = self._known_heads.get(group)
-        sequences = [request.input_ids for request in requests]
-        if known is None and len(sequences) == 1:  # nothing to share yet: a whole prompt is no head
-            self._known_heads[group] = sequences[0]
-            return ()
-        head = _shared(sequences if known is None else [*sequences, (*known, -1)])
-        self._known_heads[group] = head
-        return head
-
-    def _head_cache(self, head: tuple[int, ...]) -> Sequence[Layer]:
-        """Keys and values of a head, computed once and kept while they are among the last used."""
-        if not head:
-            return ()
-        if head not in self._heads:
-            assert self.packed is not None
-            cache = TailCache(self.packed.layers, 1, len(head))
-            self.packed.run(cache, [head], [0], [0])
-            self._heads[head] = cache.copy_of(0, len(head))
-        self._heads.move_to_end(head)
-        while len(self._heads) > 1 and sum(map(len, self._heads)) > HEAD_TOKENS:
-            self._heads.popitem(last=False)
-        return self._heads[head]
-
-
-def _shared(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The longest common beginning that leaves at least one token of each sequence."""
-    first = min(sequences, key=len)[:-1]
-    for sequence in sequences:
-        parted = (i for i, (one, other) in enumerate(zip(first, sequence, strict=False)) if one != other)
-        first = first[: next(parted, len(first))]
-    return first
 
 
 def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
@@ -234,8 +231,3 @@ def _in_place(cache: TailCache, active: Sequence[Active]) -> list[Active]:
             cache.move(one.position, target, one.filled)
             one.position = target
     return sorted(going_on, key=lambda one: one.position)
-
-
-def _out_of_memory(error: Exception) -> bool:
-    text = str(error).lower()
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in text

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from rag_evaluator.judge.requests import common_beginning
+
 Ids = tuple[int, ...]
 
 
@@ -21,7 +23,7 @@ def probabilities(
         next_logits: `(n, vocab)` logits after each of n token sequences.
     """
     shares = [[1.0] * len(choices) for choices in options]
-    forks: list[tuple[int, Ids]] = [(index, ()) for index in range(len(prompts))]
+    forks: list[tuple[int, Ids]] = [(index, common_beginning(options[index])) for index in range(len(prompts))]
     while forks:
         logits = next_logits([prompts[index] + shared for index, shared in forks])
         deeper: list[tuple[int, Ids]] = []
@@ -39,6 +41,6 @@ def probabilities(
                 for number in numbers:
                     shares[index][number] *= share
                 if len(numbers) > 1:
-                    deeper.append((index, (*shared, token)))
+                    deeper.append((index, common_beginning([options[index][number] for number in numbers])))
         forks = deeper
     return shares

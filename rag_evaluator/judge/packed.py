@@ -99,6 +99,10 @@ class PackedModel:
     """A causal language model that can be run on packed rows.
 
     Use `PackedModel.of(model)`, which tells whether the model can.
+
+    Attributes:
+        layers: number of attention layers.
+        slot_bytes: memory that the keys and values of one token take.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:
@@ -106,6 +110,7 @@ class PackedModel:
         self.layers = int(model.config.get_text_config().num_hidden_layers)
         configs = [module.config for module in model.modules() if hasattr(module, "config")]
         self.configs = list({id(config): config for config in configs}.values())
+        self.slot_bytes = 0
 
     @classmethod
     def of(cls, model: "PreTrainedModel") -> "PackedModel | None":
@@ -168,7 +173,8 @@ class PackedModel:
         with torch.inference_mode():
             self.run(cache, [head], [0], [0])
             shared = TailCache(self.layers, 2, 8)
-            shared.head = cache.copy_of(0, 9)
+            shared.head = cache.copy_of(0, len(head))
+            self.slot_bytes = sum(keys.nbytes + values.nbytes for keys, values in shared.head) // len(head)
             self.run(shared, [tails[0][:2], tails[1][:2]], [0, 1], [0, 0])
             packed = self.run(shared, [tails[0][2:], tails[1][2:]], [0, 1], [2, 2])
             device = self.model.device

@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,15 @@ from rag_evaluator.judge.budget import Budget
 def digest(text: str) -> str:
     """First 16 hexadecimal digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The token ids that all of the sequences begin with."""
+    first = min(sequences, key=len)
+    for sequence in sequences:
+        parted = (i for i, (one, other) in enumerate(zip(first, sequence, strict=False)) if one != other)
+        first = first[: next(parted, len(first))]
+    return first
 
 
 class PromptText(str):

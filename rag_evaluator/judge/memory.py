@@ -1,0 +1,66 @@
+"""How many rows fit: the memory that the model leaves on its devices, and what to do when it was too little."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import psutil
+import torch
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+SHARE = 0.5  # of the free memory may hold keys and values; the rest is for the passes themselves
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+logger = logging.getLogger(__name__)
+
+
+def free_bytes(model: "PreTrainedModel") -> int:
+    """Bytes that the devices of a loaded model have left, in sum."""
+    devices = {parameter.device for parameter in model.parameters()}
+    return sum(_free(device) for device in devices)
+
+
+def _free(device: torch.device) -> int:
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0] + unused)
+    return int(psutil.virtual_memory().available)
+
+
+class Rows:
+    """How many rows are decoded together: as many as the user allows, the memory holds, and experience has left.
+
+    Args:
+        most: the user's limit.
+        room: bytes for the rows' keys and values.
+        slot_bytes: what one token of one row takes of them; 0 if it is not known.
+    """
+
+    def __init__(self, most: int, room: int, slot_bytes: int) -> None:
+        self.most, self.room, self.slot_bytes = most, room, slot_bytes
+
+    def that_fit(self, length: int) -> int:
+        """Rows of a length, in tokens; at least one."""
+        needed = self.slot_bytes * length
+        return max(1, min(self.most, self.room // needed)) if needed else self.most
+
+    def halving(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
+        """`handle(items)`; when memory does not suffice again and again with half the rows, which is remembered."""
+        while True:
+            rows = min(self.most, len(items))
+            try:
+                return handle(items)
+            except (RuntimeError, MemoryError) as error:
+                if rows == 1 or not _out_of_memory(error):
+                    raise
+                self.most = rows // 2
+                logger.warning("out of memory with %d rows: going on with %d", rows, self.most)
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+
+def _out_of_memory(error: Exception) -> bool:
+    text = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in text

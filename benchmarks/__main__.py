@@ -1,10 +1,15 @@
-"""`python -m benchmarks`: measure both ways and write benchmarks/results.md."""
+"""`python -m benchmarks`: measure and write benchmarks/results.md; what is not measured keeps its last figures."""
 
 import argparse
+import json
 import os
 import platform
+import sys
 import tempfile
+from dataclasses import asdict
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -13,39 +18,36 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 import torch
 
+from benchmarks.growth import METRIC, grow
 from benchmarks.models import SHAPES, model_folder
+from benchmarks.report import render
 from benchmarks.rows import make_rows
-from benchmarks.ways import Measurement, new_way, old_way
+from benchmarks.ways import new_way, old_way
 from rag_evaluator.config import JudgeConfig
 
-HEADER = (
-    "| model | way | samples | seconds | samples/s | missing | prefill tokens | inside forward |\n"
-    "|---|---|---|---|---|---|---|---|\n"
-)
+RESULTS = Path("benchmarks/results.json")
 
 
 def main() -> None:
     """Measure what the options ask for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--rows", type=int, default=64, help="generated rows (default 64)")
-    parser.add_argument("--models", nargs="+", default=["demo", "random-100m"], choices=["demo", *SHAPES])
+    parser.add_argument("--models", nargs="*", default=["demo", "random-100m"], choices=["demo", *SHAPES])
+    parser.add_argument("--rows", type=int, default=64, help="generated rows for the ratio (default 64)")
+    parser.add_argument("--old-rows", type=int, help="only so many of them for the old way, which is slow")
     parser.add_argument("--max-new-tokens", type=int, default=256)
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results.md"))
+    parser.add_argument("--growth", type=int, nargs="*", default=[100, 1000, 10_000], help="rows of each run")
     options = parser.parse_args()
-    text = f"Rows: {options.rows}, generated. Six metrics. At most {options.max_new_tokens} new tokens an answer.\n"
-    text += f"Machine: {_machine()}. torch {torch.__version__}.\n\n{HEADER}"
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models:
-            lines, ratio = compare(name, options.rows, options.max_new_tokens, Path(folder))
-            text += "".join(lines)
-            print(*lines, f"{name}: {ratio:.1f} times the samples a second", sep="")
-            text += f"| {name} | **ratio** | | | **{ratio:.1f}** | | | |\n"
-    title = "# Benchmarks\n\nWritten by `python -m benchmarks` (`make bench`).\n\n"
-    options.output.write_text(title + text, encoding="utf-8")
+            both = compare(name, options.rows, options.old_rows or options.rows, options.max_new_tokens, Path(folder))
+            _keep("ratio", name, {"ways": both, "max_new_tokens": options.max_new_tokens})
+        if options.growth:
+            runs = [grow(rows, Path(folder)) for rows in options.growth]
+            _keep("growth", METRIC, {"runs": runs})
 
 
-def compare(name: str, rows: int, max_new_tokens: int, folder: Path) -> tuple[list[str], float]:
-    """Table lines of both ways with one model, and how many times as fast the new way is.
+def compare(name: str, rows: int, old_rows: int, max_new_tokens: int, folder: Path) -> list[dict[str, Any]]:
+    """Measurements of the old and the new way with one model.
 
     Random weights never give JSON that parses, so there the old way's retries are off: each prompt is asked once.
     """
@@ -53,22 +55,28 @@ def compare(name: str, rows: int, max_new_tokens: int, folder: Path) -> tuple[li
     dtype = "float32" if name == "demo" else "bfloat16"
     settings = JudgeConfig(max_new_tokens=max_new_tokens, dtype=dtype)  # type: ignore[arg-type]
     new = new_way(data, model, settings)
-    old = old_way(data, model, settings, retries=name == "demo")
-    return [_line(name, old), _line(name, new)], old.seconds / new.seconds
+    old = old_way(data[:old_rows], model, settings, retries=name == "demo")
+    return [asdict(old), asdict(new)]
 
 
-def _line(name: str, result: Measurement) -> str:
-    share = f"{result.inside / result.seconds:.0%}"
-    speed = result.samples / result.seconds
-    return (
-        f"| {name} | {result.way} | {result.samples} | {result.seconds:.1f} | {speed:.3f} | "
-        f"{result.missing}/{result.scores} | {result.prefill} | {share} |\n"
-    )
+def _keep(part: str, name: str, figures: dict[str, Any]) -> None:
+    """Store figures at once: the next measurement may take an hour."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
+    figures |= {
+        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
+        "date": date.today().isoformat(),
+        "machine": _machine(),
+    }
+    known.setdefault(part, {})[name] = figures
+    RESULTS.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    RESULTS.with_suffix(".md").write_text(render(known), encoding="utf-8")
+    print(json.dumps({part: {name: figures}}, indent=2))
 
 
 def _machine() -> str:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    return f"{device}, {os.cpu_count()} cores"
+    threads = f"{torch.get_num_threads()} of {os.cpu_count()} cores"
+    return f"{device}, {threads}, torch {torch.__version__}"
 
 
 if __name__ == "__main__":

@@ -1,15 +1,10 @@
 """The two ways, each as a function of rows and model that gives a measurement."""
 
 import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from benchmarks.watch import Measurement, count_passes, watch
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 
 METRICS = (
@@ -20,30 +15,6 @@ METRICS = (
     "answer_relevancy",
     "context_relevance",
 )
-
-
-@dataclass
-class Measurement:
-    """What one way did with the rows.
-
-    Attributes:
-        seconds: wall time of scoring, models already loaded.
-        missing: scores that are NaN, of `scores`.
-        requests: prompts answered by the model.
-        prefill, generated: tokens computed for prompts, and tokens written.
-        inside: seconds inside forward passes of the judge and the embeddings.
-    """
-
-    way: str
-    samples: int
-    seconds: float = 0.0
-    scores: int = 0
-    missing: int = 0
-    requests: int = 0
-    prefill: int = 0
-    generated: int = 0
-    inside: float = 0.0
-    notes: list[str] = field(default_factory=list)
 
 
 def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retries: bool) -> Measurement:
@@ -79,7 +50,8 @@ def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retr
         if not retries and hasattr(metric, "max_retries"):
             metric.max_retries = 1
     result = Measurement("ragas with HuggingFacePipeline", len(rows))
-    with _watch(result, pipeline.pipeline.model, embeddings):
+    causal = pipeline.pipeline.model
+    with count_passes(result, causal), watch(result, [causal, embeddings._client]):
         scored = evaluate(
             EvaluationDataset.from_list(rows),
             metrics=chosen,
@@ -105,45 +77,12 @@ def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> M
     config = {"metrics": list(METRICS), "judge": settings.model_dump()}
     evaluator = RAGEvaluator(config, judge=judge, embeddings=embeddings)
     result = Measurement("rag-evaluator", len(rows))
-    with _watch(result, judge._decoder.model, embeddings.model):
+    with watch(result, [judge._decoder.model, embeddings.model._client]):
         scored = evaluator.evaluate(rows)
     summaries = scored.summary().values()
     result.scores = sum(summary["count"] for summary in summaries)
     result.missing = result.scores - sum(summary["scored"] for summary in summaries)
-    judgements = [step for scores in scored.scores.values() for score in scores for step in score.judgements]
-    result.requests = len(judgements)
-    result.generated = sum(step["generated_tokens"] for step in judgements)
+    work = judge._decoder.work
+    result.requests, result.generated = work.requests, work.generated
+    result.prompt_tokens, result.computed = work.prompt_tokens, work.computed
     return result
-
-
-@contextmanager
-def _watch(result: Measurement, model: Any, embeddings: Any) -> Iterator[None]:
-    """Clock the block and count what passes through the models' forward methods."""
-    inner = embeddings._client
-
-    def before(module: Any, args: Any, kwargs: Any) -> None:
-        ids = kwargs.get("input_ids", args[0] if args else None)
-        if module is model and ids is not None and ids.shape[-1] > 1:
-            result.prefill += ids.numel()
-        module._benchmark_started = time.perf_counter()
-
-    def after(module: Any, args: Any, kwargs: Any, output: Any) -> None:
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        result.inside += time.perf_counter() - module._benchmark_started
-
-    hooks = [
-        hook
-        for module in (model, inner)
-        for hook in (
-            module.register_forward_pre_hook(before, with_kwargs=True),
-            module.register_forward_hook(after, with_kwargs=True),
-        )
-    ]
-    started = time.perf_counter()
-    try:
-        yield
-    finally:
-        result.seconds = time.perf_counter() - started
-        for hook in hooks:
-            hook.remove()

@@ -212,7 +212,7 @@ def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(mode
     head = "These words stand before every question. " * 4
     requests = [judge.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
     replies = judge._decoder.decode(requests)
-    work, shared = judge._decoder.work, len(judge._decoder.heads._known[""])
+    work, shared = judge._decoder.work, len(judge._decoder.heads._known["prompt:"])
     total = sum(len(request.input_ids) for request in requests)
     assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
     assert work.generated == sum(len(reply.token_ids) for reply in replies)

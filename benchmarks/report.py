@@ -1,0 +1,79 @@
+"""The figures as Markdown."""
+
+from typing import Any
+
+COLUMNS = (
+    "way | samples | seconds | samples/s | requests/s | tokens generated | prompt tokens computed | saved | "
+    "inside forward | peak MB | missing"
+).split(" | ")
+
+HEADER = """# Benchmarks
+
+Written by `python -m benchmarks` (`make bench`), which measures both ways in one process: the same model, generated
+rows, six metrics and limit of new tokens. Peak memory is what was added while scoring. With random weights no JSON
+parses, so the old way's retries are off there: it asks each prompt once.
+"""
+
+
+def render(known: dict[str, Any]) -> str:
+    """benchmarks/results.md."""
+    parts = [
+        "# Benchmarks\n\nWritten by `python -m benchmarks` (`make bench`), which measures both ways in one process:"
+    ]
+    parts.append(
+        "the same model, generated rows, six metrics and limit of new tokens. Peak memory is what was added while "
+        "scoring. With random weights no JSON parses, so the old way's retries are off there: it asks each prompt once.\n"
+    )
+    for name, figures in known.get("ratio", {}).items():
+        parts += [
+            f"## Samples a second: {name}\n",
+            _origin(figures) + f" At most {figures['max_new_tokens']} new tokens.\n",
+        ]
+        parts += [_table(COLUMNS, [_way(way) for way in figures["ways"]])]
+        old, new = figures["ways"]
+        ratio = (new["samples"] / new["seconds"]) / (old["samples"] / old["seconds"])
+        parts += [f"\n**{ratio:.1f} times the samples a second.**\n"]
+    for name, figures in known.get("growth", {}).items():
+        parts += [f"## Growth with the rows: {name}, demo judge\n", _origin(figures) + " Whole runs, start included.\n"]
+        parts += [_table(("rows", "scored", "seconds", "ms a row more", "peak MB"), _growth(figures["runs"])), ""]
+    return "\n".join(parts)
+
+
+def _origin(figures: dict[str, Any]) -> str:
+    return f"`{figures['command']}`, {figures['date']}, {figures['machine']}."
+
+
+def _way(way: dict[str, Any]) -> list[str]:
+    seconds, total = way["seconds"], way["prompt_tokens"]
+    return [
+        way["way"],
+        str(way["samples"]),
+        f"{seconds:.1f}",
+        f"{way['samples'] / seconds:.3f}",
+        f"{way['requests'] / seconds:.2f}",
+        str(way["generated"]),
+        str(way["computed"]),
+        f"{1 - way['computed'] / total:.0%}",
+        f"{way['inside'] / seconds:.0%}",
+        f"{way['peak'] / 2**20:.0f}",
+        f"{way['missing']}/{way['scores']}",
+    ]
+
+
+def _growth(runs: list[dict[str, Any]]) -> list[list[str]]:
+    lines = []
+    for before, run in zip([None, *runs], runs, strict=False):
+        more = "" if before is None else _more(before, run)
+        lines.append(
+            [str(run["rows"]), str(run["scored"]), f"{run['seconds']:.1f}", more, f"{run['peak'] / 2**20:.0f}"]
+        )
+    return lines
+
+
+def _more(before: dict[str, Any], run: dict[str, Any]) -> str:
+    return f"{1000 * (run['seconds'] - before['seconds']) / (run['rows'] - before['rows']):.1f}"
+
+
+def _table(columns: Any, rows: list[list[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -17,18 +17,10 @@ parses, so the old way's retries are off there: it asks each prompt once.
 
 def render(known: dict[str, Any]) -> str:
     """benchmarks/results.md."""
-    parts = [
-        "# Benchmarks\n\nWritten by `python -m benchmarks` (`make bench`), which measures both ways in one process:"
-    ]
-    parts.append(
-        "the same model, generated rows, six metrics and limit of new tokens. Peak memory is what was added while "
-        "scoring. With random weights no JSON parses, so the old way's retries are off there: it asks each prompt once.\n"
-    )
+    parts = [HEADER]
     for name, figures in known.get("ratio", {}).items():
-        parts += [
-            f"## Samples a second: {name}\n",
-            _origin(figures) + f" At most {figures['max_new_tokens']} new tokens.\n",
-        ]
+        limit = f" At most {figures['max_new_tokens']} new tokens an answer.\n"
+        parts += [f"## Samples a second: {name}\n", _origin(figures) + limit]
         parts += [_table(COLUMNS, [_way(way) for way in figures["ways"]])]
         old, new = figures["ways"]
         ratio = (new["samples"] / new["seconds"]) / (old["samples"] / old["seconds"])

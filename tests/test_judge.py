@@ -14,7 +14,7 @@ from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.judge import Judge, Opinion, PromptText, run
 from rag_evaluator.judge.budget import Budget
 from rag_evaluator.judge.memory import Rows
-from rag_evaluator.judge.requests import Request
+from rag_evaluator.judge.requests import Request, common_beginning
 from rag_evaluator.judge.rows import Row
 from rag_evaluator.own_prompts import CompareOutput
 from rag_evaluator.prompts import PackPrompt, all_prompts, english_pack
@@ -109,6 +109,23 @@ def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[.
     assert [reply.token_ids for reply in replies] == [
         judge._decoder.plain.decode([one])[0].token_ids for one in requests
     ]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["in the first batch", "later"])
+def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
+    model_folder: Callable[..., Path], first: bool
+) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, batch_size=4, dtype="float32")
+    head = "These words stand before every question. " * 8
+    usual = [judge.request(PromptText(f"{head}{number}\nOutput: ", name="same"), Note) for number in range(9)]
+    odd = judge.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
+    batches = [[odd, *usual[:3]], usual[3:6], [*usual[6:], odd]] if first else [usual[:6], [odd], usual[6:]]
+    for batch in batches:
+        replies = judge._decoder.decode(batch)
+        assert [reply.token_ids for reply in replies] == [
+            judge._decoder.plain.decode([one])[0].token_ids for one in batch
+        ]
+    assert len(judge._decoder.heads._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
 
 
 def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(

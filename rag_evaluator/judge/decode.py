@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -112,13 +112,11 @@ class Decoder:
         return outcomes
 
     def _write(self, requests: Sequence[Request]) -> list[Outcome]:
-        if self.packed is None:
+        if self.heads is None:
             return self._in_parts(self.plain.decode, requests)
         replies: dict[int, Outcome] = {}
-        order = sorted(range(len(requests)), key=lambda i: requests[i].group)
-        for _, group in groupby(order, key=lambda i: requests[i].group):
-            members = list(group)
-            outcomes = self.rows.halving(self._run_group, [requests[i] for i in members])
+        for head, members in self.heads.shared_by(requests):
+            outcomes = self.rows.halving(partial(self._run_group, head), [requests[i] for i in members])
             replies |= zip(members, outcomes, strict=True)
         return [replies[i] for i in range(len(requests))]
 
@@ -132,11 +130,10 @@ class Decoder:
         self._tails += sum(len(getattr(item, "input_ids", item)) for item in items)
         return self.rows.halving(handle_parts, items)
 
-    def _run_group(self, requests: Sequence[Request]) -> list[Outcome]:
-        """A batch that is refilled as rows finish, longest prompts first."""
+    def _run_group(self, head: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
+        """Decode requests that begin with a head: a batch that is refilled as rows finish, longest prompts first."""
         assert self.packed is not None and self.heads is not None
         rows = [Row(request, self.vocabulary) for request in requests]
-        head = self.heads.common(requests)
         tails = [list(request.input_ids[len(head) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
         width = min(self.rows.that_fit(longest), len(requests))

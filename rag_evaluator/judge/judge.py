@@ -117,9 +117,8 @@ class Judge(InstructorBaseRagasLLM):
             raise PromptTooLongError(
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
-        group = f"{prompt.name}:{prompt.source}" if isinstance(prompt, PromptText) else ""
-        budget = Budget(0, 0, 0, 0, 0)
-        reply = await self._ask(Request(input_ids, "", 0, budget, group=f"choose {group}", options=ids))
+        group = f"choose {getattr(prompt, 'group', '')}"
+        reply = await self._ask(Request(input_ids, "", 0, Budget(0, 0, 0, 0, 0), group=group, options=ids))
         return dict(zip(options, reply.confidence, strict=True))
 
     def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
@@ -145,7 +144,7 @@ class Judge(InstructorBaseRagasLLM):
             budget=budget,
             temperature=self.config.temperature,
             seed=0 if self.greedy else int(digest(f"{self.config.seed}\0{occurrence}\0{prompt}"), 16) % 2**63,
-            group=f"{prompt.name}:{prompt.source}" if isinstance(prompt, PromptText) else "",
+            group=getattr(prompt, "group", ""),
         )
 
     async def _ask(self, request: Request) -> Reply:

@@ -47,6 +47,11 @@ class PromptText(str):
         prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source
         return prompt
 
+    @property
+    def group(self) -> str:
+        """The same for prompts that begin with the same words."""
+        return f"{self.name}:{self.source}"
+
 
 @dataclass(frozen=True)
 class Request:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.evaluator import RAGEvaluator
+    from rag_evaluator.functions import evaluate, generate, sort
     from rag_evaluator.judge import Judge, ScriptedJudge
     from rag_evaluator.metrics import METRICS
     from rag_evaluator.results import Results
@@ -23,8 +24,11 @@ __all__ = [
     "RagEvaluatorError",
     "Results",
     "ScriptedJudge",
+    "evaluate",
+    "generate",
     "load_config",
     "load_dataset",
+    "sort",
 ]
 _HOMES = {
     "METRICS": "metrics",
@@ -33,8 +37,11 @@ _HOMES = {
     "RAGEvaluator": "evaluator",
     "Results": "results",
     "ScriptedJudge": "judge",
+    "evaluate": "functions",
+    "generate": "functions",
     "load_config": "config",
     "load_dataset": "dataset",
+    "sort": "functions",
 }
 
 disable_telemetry()

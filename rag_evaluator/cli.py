@@ -3,9 +3,9 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -36,6 +36,8 @@ EXAMPLES = """examples:
   rag-evaluator config.yaml
   rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
   rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
+  rag-evaluator sort config.yaml --set sort.strategy=merge
+  rag-evaluator generate config.yaml
   rag-evaluator prompts export
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 130 interrupted (run again to continue)
@@ -98,8 +100,22 @@ def prompts(options: argparse.Namespace) -> int:
     return PROMPT_COMMANDS[options.action](options)
 
 
+def function(options: argparse.Namespace) -> int:
+    """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
+    for name, value in QUIET_LIBRARIES.items():
+        os.environ.setdefault(name, value)
+    from rag_evaluator import cli_functions
+
+    run: Callable[[argparse.Namespace, Any], int] = getattr(cli_functions, options.command)
+    return run(options, _watched)
+
+
 PROMPT_COMMANDS = {"export": export_prompts}
-COMMANDS = {"evaluate": evaluate, "prompts": prompts}
+COMMANDS = {"evaluate": evaluate, "prompts": prompts, "sort": function, "generate": function}
+FUNCTIONS = {
+    "sort": "order each row's contexts by the judge, and compare with the retriever's order",
+    "generate": "write a reference answer for each row that has none, from its contexts",
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,20 +133,27 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    run.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
-    run.add_argument(
+    _add_config(run)
+    for name, text in FUNCTIONS.items():
+        _add_config(commands.add_parser(name, help=text, description=f"{text.capitalize()}."))
+    packs = commands.add_parser("prompts", help="prompt packs")
+    actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
+    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
+    return parser
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    """The configuration and how it is overridden."""
+    parser.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
         help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
     )
-    run.add_argument("--fresh", action="store_true", help="forget scores of earlier runs in the results folder")
-    packs = commands.add_parser("prompts", help="prompt packs")
-    actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
-    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
-    return parser
+    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
 
 
 class _Rate(ProgressColumn):
@@ -152,6 +175,13 @@ def _progress() -> Progress:
         TimeRemainingColumn(),
     )
     return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _watched(label: str, work: Callable[[Callable[[int, int], None]], Any]) -> Any:
+    """The result of work that tells its progress. Any: whatever it makes."""
+    with _progress() as bar:
+        task = bar.add_task(label, total=None)
+        return work(lambda done, total: bar.update(task, completed=done, total=total))
 
 
 def _print_table(results: "Results", config: Config) -> None:

@@ -43,6 +43,26 @@ class EmbeddingsConfig(Section):
     encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
 
 
+class SortConfig(Section):
+    """How `sort` orders contexts; its strategies are those of `rag_evaluator.ranking`."""
+
+    k: int = Field(default=10, ge=1)
+    top: bool = True
+    fast: bool = True
+    strategy: str = "insertion"
+    both_orders: bool = True
+
+
+class GenerateConfig(Section):
+    """How `generate` writes reference answers."""
+
+    fast: bool = True
+    group_size: int = Field(default=20, ge=2)
+    seed: int = Field(default=0, ge=0)
+    support: bool = True
+    replace: bool = False
+
+
 class Config(Section):
     """One evaluation. Paths are absolute once read by `load_config`."""
 
@@ -55,6 +75,8 @@ class Config(Section):
     prompts_dir: Path = Path("prompts")
     judge: JudgeConfig = JudgeConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
+    sort: SortConfig = SortConfig()
+    generate: GenerateConfig = GenerateConfig()
     offline: bool = True
     _source: str = PrivateAttr("config")
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import Config
+from rag_evaluator.config import Config, JudgeConfig
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import Metric
 
@@ -99,18 +99,29 @@ def _parts(
         parts["language"] = find_language(config.language).name
         parts["prompts"] = hashlib.sha256(sources.encode()).hexdigest()[:16]
     if metric.judge:
-        judge = config.judge
-        template = Path(judge.chat_template)
-        parts["judge"] = identity["judge"]
-        parts["dtype"] = judge.dtype
-        parts |= _given("model", judge.model_kwargs)
-        parts["template"] = _digest(template) if template.is_file() else judge.chat_template
-        parts["decode"] = "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}"
-        parts["max_new_tokens"] = judge.max_new_tokens
+        parts |= _judge_parts(config.judge, identity["judge"])
     if metric.embeddings:
         parts["embeddings"] = identity["embeddings"]
         parts |= _given("embed", config.embeddings.model_kwargs) | _given("encode", config.embeddings.encode_kwargs)
     return parts
+
+
+def judge_signature(judge: JudgeConfig, identity: str) -> str:
+    """What the judge's answers depend on beside the prompt, as one line."""
+    parts = {"rag-evaluator": _version("rag-evaluator"), **_judge_parts(judge, identity)}
+    return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def _judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
+    template = Path(judge.chat_template)
+    return {
+        "judge": identity,
+        "dtype": judge.dtype,
+        **_given("model", judge.model_kwargs),
+        "template": _digest(template) if template.is_file() else judge.chat_template,
+        "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
+        "max_new_tokens": judge.max_new_tokens,
+    }
 
 
 def _given(key: str, kwargs: Mapping[str, Any]) -> dict[str, str]:

@@ -64,6 +64,7 @@ class Judge(InstructorBaseRagasLLM):
         self.config = config or JudgeConfig()
         inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
         check_model(inner.model, inner.tokenizer)
+        self.model_id = str(getattr(inner.model, "name_or_path", "") or "")  # where it was loaded from, if anywhere
         self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
         self.window = window_of(inner.model, inner.tokenizer)
         self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)

@@ -1,6 +1,7 @@
 """A judge whose answers are written down, for exact expectations in tests."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from rag_evaluator.errors import JudgementError
 Answer = TypeVar("Answer", bound=BaseModel)
 Line = BaseModel | Mapping[str, Any] | str
 Script = Callable[[str, type[BaseModel]], Line] | Sequence[Line] | Mapping[str, Line]
+Choices = Callable[[str, Sequence[str]], Mapping[str, float] | str]
 
 
 class ScriptedJudge(InstructorBaseRagasLLM):
@@ -20,6 +22,8 @@ class ScriptedJudge(InstructorBaseRagasLLM):
     Args:
         script: a function of (prompt, response model); or a list of answers, given in the order of asking; or a mapping
             from the response model's name to its answer. An answer is a pydantic object, a dict or a JSON string.
+        choices: for `choose`: a function of (prompt, options) that gives the option chosen, or the probability of each.
+        model_id: a name by which answers kept on disk are found again; scripts of one name must say the same.
 
     Attributes:
         prompts: every prompt that was sent, in order.
@@ -29,8 +33,8 @@ class ScriptedJudge(InstructorBaseRagasLLM):
 
     greedy = True
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
+    def __init__(self, script: Script = (), choices: Choices | None = None, model_id: str | None = None) -> None:
+        self.script, self.choices, self.model_id = script, choices, model_id
         self.prompts: list[str] = []
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
@@ -47,6 +51,20 @@ class ScriptedJudge(InstructorBaseRagasLLM):
             raise JudgementError(
                 f"the script's answer {line!r:.80} is no {response_model.__name__}: {error}"
             ) from error
+
+    async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        return self.choose(prompt, options)
+
+    def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """The probability of each option, as `Judge.choose` gives it."""
+        self.prompts.append(prompt)
+        if self.choices is None:
+            raise JudgementError("the script has no choices")
+        said = self.choices(prompt, options)
+        shares = {option: float(option == said) for option in options} if isinstance(said, str) else dict(said)
+        if set(shares) != set(options) or not math.isclose(sum(shares.values()), 1.0):
+            raise JudgementError(f"the script's choice {said!r:.80} is none of {list(options)!r:.80}")
+        return {option: float(shares[option]) for option in options}
 
     def _line(self, prompt: str, response_model: type[BaseModel]) -> Line:
         if callable(self.script):

@@ -1,0 +1,150 @@
+"""`rag-evaluator sort` and `rag-evaluator generate`: the rows of a dataset in, files and a short report out."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rag_evaluator import manifest
+from rag_evaluator.config import DEMO, Config, load_config
+from rag_evaluator.dataset import Sample, check_columns, load_dataset
+from rag_evaluator.documents import write_json, write_lines
+from rag_evaluator.errors import ConfigError, DatasetError
+from rag_evaluator.ground_truth import GenerateOptions, Reference
+from rag_evaluator.ranking import SortOptions, summarise, with_relevance
+from rag_evaluator.runs import Progress, Run
+
+OK, NOTHING_MADE = 0, 1
+NEEDED = ("user_input", "retrieved_contexts")
+Watch = Callable[[str, Callable[[Progress], Any]], Any]
+
+
+def sort(options: argparse.Namespace, watch: Watch) -> int:
+    """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
+    config, samples = _read(options, "sort")
+    how = SortOptions(**config.sort.model_dump())
+    relevance = [_relevance(sample) for sample in samples]
+    run, folder = Run("sort", config), config.results_dir
+    questions, contexts = _lists(samples)
+    rankings = watch("questions", lambda told: run.sort(questions, contexts, how, folder, options.fresh, told))
+    rankings = [with_relevance(*pair) for pair in zip(rankings, relevance, strict=True)]
+    summary = summarise(rankings)
+    write_json(folder / "sorted_indices.json", [dict(ranking.fields) for ranking in rankings])
+    write_json(folder / "sort_summary.json", summary)
+    write_json(folder / "sort_manifest.json", _manifest(run, config, len(samples)))
+    _print_sort(config, summary, run)
+    return OK if any(ranking.fields["sorted"] for ranking in rankings) else NOTHING_MADE
+
+
+def generate(options: argparse.Namespace, watch: Watch) -> int:
+    """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
+    config, samples = _read(options, "generate")
+    how = GenerateOptions(**config.generate.model_dump(exclude={"replace"}))
+    chosen = [sample for sample in samples if config.generate.replace or "reference" not in sample.columns]
+    run, folder = Run("generate", config), config.results_dir
+    questions, contexts = _lists(chosen)
+    references = watch(
+        "questions",
+        lambda told: run.generate(questions, contexts, how, folder, options.fresh, told, answers=folder / "gt"),
+    )
+    made = {sample.index: reference for sample, reference in zip(chosen, references, strict=True)}
+    rows = [_with_reference(sample, made.get(sample.index)) for sample in samples]
+    write_lines(folder / "dataset_with_reference.jsonl", rows)
+    write_json(folder / "generate_manifest.json", _manifest(run, config, len(samples)))
+    _print_generate(config, references, len(samples) - len(chosen), run)
+    return OK if not chosen or any(reference.ground_truth for reference in references) else NOTHING_MADE
+
+
+def _read(options: argparse.Namespace, owner: str) -> tuple[Config, list[Sample]]:
+    config = load_config(options.config, options.set)
+    if config.dataset is None:
+        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
+    samples = load_dataset(config.dataset, columns=config.columns)
+    check_columns(samples, {owner: NEEDED}, config.dataset.name)
+    return config, samples
+
+
+def _lists(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]:
+    questions = [sample.columns.get("user_input", "") for sample in samples]
+    return questions, [sample.columns.get("retrieved_contexts", []) for sample in samples]
+
+
+def _relevance(sample: Sample) -> list[int] | None:
+    """The grades that the row gives its contexts, 0 not relevant; None if it gives none."""
+    given = sample.row.get("relevance")
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            given = None if not given.strip() else given
+    if given in (None, []):
+        return None
+    contexts = sample.columns.get("retrieved_contexts", [])
+    is_grades = isinstance(given, list) and all(type(grade) is int and grade >= 0 for grade in given)
+    if not is_grades or len(given) != len(contexts) or "document_score" in sample.row:
+        raise DatasetError(
+            f"{sample.where}: column 'relevance': expected one whole number from 0 for each of the {len(contexts)} "
+            f"contexts, in their order, received {given!r:.60}. Rename the column if it is something else."
+        )
+    return list(given)
+
+
+def _with_reference(sample: Sample, reference: Reference | None) -> dict[str, Any]:
+    """The row with its answer; in `ground_truth` where `reference` is a retrieval log's name for contexts."""
+    if reference is None:
+        return dict(sample.row)
+    name = "ground_truth" if isinstance(sample.row.get("reference"), list) else "reference"
+    given = {name: reference.ground_truth or None}
+    return {**sample.row, **given, **({"reference_reason": reference.reason} if reference.reason else {})}
+
+
+def _manifest(run: Run, config: Config, rows: int) -> dict[str, Any]:
+    described = manifest.describe(config, {run.owner: run.judge.signature}, run.prompts, rows, run.started)
+    return {**described, "asked": run.asked, "asking_seconds": round(run.seconds, 3)}
+
+
+def _print_sort(config: Config, summary: dict[str, Any], run: Run) -> None:
+    table = Table(title=f"{config.name}: order of contexts")
+    table.add_column("measure")
+    table.add_column("mean", justify="right")
+    table.add_column("coverage", justify="right")
+    for name, row in summary["measures"].items():
+        mean = "none" if row["mean"] is None else f"{row['mean']:.4f}"
+        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
+    _console().print(table)
+    for name, row in summary["measures"].items():
+        for reason, count in row["reasons"].items():
+            _say(f"  {name}: {count} missing: {reason}")
+    _say(
+        f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
+        f"{summary['judge_calls']} judge calls, of them {run.asked} now in {run.seconds:.1f} s"
+    )
+    _print_end(config)
+
+
+def _print_generate(config: Config, references: Sequence[Reference], kept: int, run: Run) -> None:
+    answered = sum(bool(reference.ground_truth) for reference in references)
+    _say(f"{config.name}: {answered} of {len(references)} questions answered, {kept} rows had a reference already")
+    reasons = [reference.reason for reference in references if reference.reason]
+    for reason in dict.fromkeys(reasons):
+        _say(f"  {reasons.count(reason)} without an answer: {reason}")
+    _say(f"{run.asked} judge calls now in {run.seconds:.1f} s")
+    _print_end(config)
+
+
+def _print_end(config: Config) -> None:
+    if config.judge.model == DEMO:
+        _say("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
+    _say(f"written to {config.results_dir}")
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 120)
+
+
+def _say(text: str) -> None:
+    _console().print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,69 @@
+"""Pairwise comparisons of one question's contexts: asked in both orders, remembered, counted."""
+
+import asyncio
+from collections.abc import Mapping
+
+from rag_evaluator.asking import Asker
+from rag_evaluator.own_prompts import CompareInput, CompareOutput
+from rag_evaluator.prompts import CarryingPrompt
+
+FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
+
+
+class Comparisons:
+    """Answers which of two contexts is better.
+
+    Args:
+        question: the question.
+        texts: position -> context as it is shown.
+        asker: asks the judge.
+        prompt: `compare_prompt` of `sort`.
+        both_orders: show each pair in both orders and take the mean: what the judge gives to a place cancels out.
+
+    Attributes:
+        shares: pair, in the order it was first asked for -> probability that its first context is better.
+        agreeing: pairs for which both orders chose the same context; 0 when asked in one order.
+    """
+
+    def __init__(
+        self, question: str, texts: Mapping[int, str], asker: Asker, prompt: CarryingPrompt, both_orders: bool = True
+    ) -> None:
+        self.question, self.texts, self.both_orders = question, texts, both_orders
+        self.asker, self.prompt = asker, prompt
+        self.shares: dict[tuple[int, int], float] = {}
+        self.agreeing = 0
+
+    async def prefer(self, one: int, other: int) -> float:
+        """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
+        if (one, other) in self.shares:
+            return self.shares[one, other]
+        if (other, one) in self.shares:
+            return 1 - self.shares[other, one]
+        if self.both_orders:
+            shown_first, shown_last = await asyncio.gather(self._first(one, other), self._first(other, one))
+            share = round(0.5 + (shown_first - shown_last) / 2, 7)  # exactly 0.5 where only the place decides
+            self.agreeing += (shown_first - 0.5) * (shown_last - 0.5) < 0
+        else:
+            share = await self._first(one, other)
+        self.shares[one, other] = share
+        return share
+
+    async def _first(self, one: int, other: int) -> float:
+        """Probability that the context shown first is chosen."""
+        shown = CompareInput(user_input=self.question, context_1=self.texts[one], context_2=self.texts[other])
+        return await self.asker.probability(self.prompt.to_string(shown), (FIRST, SECOND))
+
+    @property
+    def calls(self) -> int:
+        """Questions to the judge, those answered from memory included."""
+        return len(self.shares) * (2 if self.both_orders else 1)
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of pairs for which both orders chose the same context, [0, 1]; None where that is not known."""
+        return self.agreeing / len(self.shares) if self.both_orders and self.shares else None
+
+    @property
+    def ties(self) -> int:
+        """Pairs in which neither context was better: they stay in the retriever's order."""
+        return sum(share == 0.5 for share in self.shares.values())

@@ -1,6 +1,7 @@
 """Asks the judge each thing once: what it said is remembered, on disk where there are records."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +16,8 @@ Answer = TypeVar("Answer", bound=BaseModel)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 KEYS = ("signature", "prompt")  # what the judge is, digest of the whole text it was shown
-DECIMALS = 6  # of a probability: batches of another make-up change the digits behind
+DECIMALS = 6
+NEVER = math.exp(-30)  # stands for a probability of 0
 SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
 
 
@@ -38,13 +40,21 @@ class Asker:
         self.asked = 0
         self._said: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
-    async def probability(self, prompt: str, answers: Sequence[BaseModel]) -> float:
-        """The probability of the first answer among the given ones, [0, 1]. Raises `JudgementError`."""
+    async def log_odds(self, prompt: str, answer: BaseModel, other: BaseModel) -> float:
+        """How much likelier one answer is than the other, as a logarithm: 0 where both are as likely, at most 30.
+
+        Raises `JudgementError`.
+        """
 
         async def ask() -> dict[str, Any]:
-            return {"shares": [round(share, DECIMALS) for share in await self._shares(prompt, answers)]}
+            one, rest = (max(share, NEVER) for share in await self._shares(prompt, (answer, other)))
+            return {"log_odds": round(math.log(one / rest), DECIMALS)}
 
-        return float((await self._once(prompt, ask))["shares"][0])
+        return float((await self._once(prompt, ask))["log_odds"])
+
+    async def probability(self, prompt: str, answer: BaseModel, other: BaseModel) -> float:
+        """The probability of the first of two answers, [0, 1]. Raises `JudgementError`."""
+        return round(sigmoid(await self.log_odds(prompt, answer, other)), DECIMALS)
 
     async def answer(self, prompt: str, response_model: type[Answer]) -> Answer:
         """The judge's answer. Raises `JudgementError`."""
@@ -85,6 +95,11 @@ class Asker:
             self.records.append((self.signature, key), said)
             del self._said[key]
         return said
+
+
+def sigmoid(log_odds: float) -> float:
+    """The probability that belongs to log odds."""
+    return 1 / (1 + math.exp(-log_odds))
 
 
 async def side_by_side(

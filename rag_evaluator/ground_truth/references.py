@@ -194,7 +194,7 @@ class _Run:
 
         async def ask(text: str) -> float:
             shown = empty.model_copy(update={"context": text})
-            return await self.asker.probability(prompt.to_string(shown), (SUPPORTS, SUPPORTS_NOT))
+            return await self.asker.probability(prompt.to_string(shown), SUPPORTS, SUPPORTS_NOT)
 
         async def best(index: int) -> float:
             return max(await asyncio.gather(*(ask(part) for part in self.window.pieces(self.contexts[index], room))))

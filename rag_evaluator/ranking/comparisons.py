@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 
-from rag_evaluator.asking import Asker
+from rag_evaluator.asking import Asker, sigmoid
 from rag_evaluator.own_prompts import CompareInput, CompareOutput
 from rag_evaluator.prompts import CarryingPrompt
 
+TIE = 1e-3  # a difference of log odds below it is noise: batches of another make-up change the last digits
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 
 
@@ -18,7 +19,8 @@ class Comparisons:
         texts: position -> context as it is shown.
         asker: asks the judge.
         prompt: `compare_prompt` of `sort`.
-        both_orders: show each pair in both orders and take the mean: what the judge gives to a place cancels out.
+        both_orders: show each pair in both orders and take the mean of the log odds: there what a judge gives to a place
+            is a summand, and cancels out.
 
     Attributes:
         shares: pair, in the order it was first asked for -> probability that its first context is better.
@@ -41,17 +43,18 @@ class Comparisons:
             return 1 - self.shares[other, one]
         if self.both_orders:
             shown_first, shown_last = await asyncio.gather(self._first(one, other), self._first(other, one))
-            share = round(0.5 + (shown_first - shown_last) / 2, 7)  # exactly 0.5 where only the place decides
-            self.agreeing += (shown_first - 0.5) * (shown_last - 0.5) < 0
+            difference = shown_first - shown_last
+            share = 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
+            self.agreeing += shown_first * shown_last < 0
         else:
-            share = await self._first(one, other)
+            share = sigmoid(await self._first(one, other))
         self.shares[one, other] = share
         return share
 
     async def _first(self, one: int, other: int) -> float:
-        """Probability that the context shown first is chosen."""
+        """Log odds that the context shown first is chosen."""
         shown = CompareInput(user_input=self.question, context_1=self.texts[one], context_2=self.texts[other])
-        return await self.asker.probability(self.prompt.to_string(shown), (FIRST, SECOND))
+        return await self.asker.log_odds(self.prompt.to_string(shown), FIRST, SECOND)
 
     @property
     def calls(self) -> int:

@@ -149,7 +149,7 @@ class _Run:
         async def ask(text: str) -> float:
             shown = FilterInput(user_input=self.question, context=text)
             return await self.sorter.asker.probability(
-                self.sorter.filter_prompt.to_string(shown), (HOLDS_ANSWER, HOLDS_NONE)
+                self.sorter.filter_prompt.to_string(shown), HOLDS_ANSWER, HOLDS_NONE
             )
 
         async def best(index: int) -> float:

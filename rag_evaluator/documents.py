@@ -76,7 +76,7 @@ def safe_names(texts: Sequence[str]) -> list[str]:
 
 def _safe(text: str) -> str:
     plain = unicodedata.normalize("NFC", text).strip().rstrip("?!. ")
-    name = UNSAFE.sub("_", plain).encode("utf-8", "replace")
+    name = UNSAFE.sub("_", plain).encode("utf-8", "ignore")
     short = name[:NAME_BYTES].decode("utf-8", "ignore").strip()
     if short == plain and short:
         return short

@@ -207,7 +207,8 @@ def scripted(first: Callable[[float, float], float], **arguments: Any) -> Script
         if prompt.name == "filter_prompt":
             return FilterOutput(verdict=int(quality(shown.context) > 0)).model_dump_json(indent=4)
         share = first(quality(shown.context_1), quality(shown.context_2))
-        return dict(zip((CompareOutput(choice=n).model_dump_json(indent=4) for n in (1, 2)), (share, 1 - share)))
+        one, other = (CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2))
+        return {one: share, other: 1 - share}
 
     return ScriptedJudge(choices=choices, **arguments)
 

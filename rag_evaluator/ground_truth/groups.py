@@ -47,7 +47,8 @@ def balanced_groups(texts: Sequence[str], size: int, fits: Callable[[Sequence[st
     even two texts fit, the groups are pairs (or three, of an odd number).
     """
     groups: list[list[str]] = []
-    for count in range(math.ceil(len(texts) / size), max(len(texts) // 2, 1) + 1):
+    most = max(len(texts) // 2, 1)
+    for count in range(min(math.ceil(len(texts) / size), most), most + 1):
         groups = _split(texts, count)
         if all(fits(group) for group in groups):
             break

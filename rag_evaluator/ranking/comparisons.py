@@ -19,8 +19,8 @@ class Comparisons:
         texts: position -> context as it is shown.
         asker: asks the judge.
         prompt: `compare_prompt` of `sort`.
-        both_orders: show each pair in both orders and take the mean of the log odds: there what a judge gives to a place
-            is a summand, and cancels out.
+        both_orders: show each pair in both orders and take the mean of the log odds: what a judge gives to a place is a
+            summand there, and cancels out.
 
     Attributes:
         shares: pair, in the order it was first asked for -> probability that its first context is better.

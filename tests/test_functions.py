@@ -402,7 +402,7 @@ def test_a_relevance_that_does_not_fit_is_refused(
         ("sort", ["--set", "sort.strategy=bubble"], "strategy is 'bubble'"),
         ("sort", ["--set", "sort.k=0"], "'sort.k' is 0"),
         ("sort", ["--set", "dataset=null"], "'dataset' is missing"),
-        ("sort", ["--set", "columns={contexts: user_input}"], "columns"),
+        ("sort", ["--set", "columns={contexts: user_input}"], "(read as user_input)"),
         ("sort", ["--set", "language=klingon"], "packs are missing"),
         ("generate", ["--set", "generate.groups=3"], "'generate.groups' is not a known key"),
         ("generate", ["--set", "generate.group_size=1"], "'generate.group_size' is 1"),

@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rag_evaluator import __version__
+from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import DEMO, Config, load_config
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.metrics import METRICS
@@ -38,7 +39,7 @@ EXAMPLES = """examples:
   rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
   rag-evaluator sort config.yaml --set sort.strategy=merge
   rag-evaluator generate config.yaml
-  rag-evaluator prompts export
+  rag-evaluator prompts check
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 130 interrupted (run again to continue)
 'python main.py' does the same as 'rag-evaluator'."""
@@ -84,22 +85,6 @@ def evaluate(options: argparse.Namespace) -> int:
     return OK if any(summary["scored"] for summary in results.summary().values()) else NOTHING_SCORED
 
 
-def export_prompts(options: argparse.Namespace) -> int:
-    """`rag-evaluator prompts export`: write ragas' English prompts."""
-    from rag_evaluator.prompts import export
-
-    written = export(options.folder)
-    print(
-        f"{len(written)} English prompts in {options.folder}/: those of the installed ragas, and of sort and generate"
-    )
-    return OK
-
-
-def prompts(options: argparse.Namespace) -> int:
-    """`rag-evaluator prompts ...`."""
-    return PROMPT_COMMANDS[options.action](options)
-
-
 def function(options: argparse.Namespace) -> int:
     """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
     for name, value in QUIET_LIBRARIES.items():
@@ -110,7 +95,6 @@ def function(options: argparse.Namespace) -> int:
     return run(options, _watched)
 
 
-PROMPT_COMMANDS = {"export": export_prompts}
 COMMANDS = {"evaluate": evaluate, "prompts": prompts, "sort": function, "generate": function}
 FUNCTIONS = {
     "sort": "order each row's contexts by the judge, and compare with the retriever's order",
@@ -136,10 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(run)
     for name, text in FUNCTIONS.items():
         _add_config(commands.add_parser(name, help=text, description=f"{text.capitalize()}."))
-    packs = commands.add_parser("prompts", help="prompt packs")
-    actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
-    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
+    add_prompt_commands(commands)
     return parser
 
 

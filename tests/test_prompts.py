@@ -172,13 +172,13 @@ def test_missing_packs_are_listed_by_file_name(tmp_path: Path) -> None:
         load_prompts(["bleu_score", "faithfulness"], "es", tmp_path)
     assert str(caught.value).startswith(
         f"language 'es': 2 of 2 prompt packs are missing in {tmp_path}: "
-        "faithfulness_statement_generator_prompt_spanish.json, faithfulness_nli_statement_prompt_spanish.json. Copy "
+        "faithfulness_statement_generator_prompt_spanish.json, faithfulness_nli_statement_prompt_spanish.json. Set "
     )
 
 
 def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path) -> None:
     (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
-    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. Copy"):
+    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. Set"):
         load_prompts(["faithfulness"], "spanish", packs)
     assert load_prompts(["context_recall"], "spanish", packs).keys() == {("context_recall", "prompt")}
 

@@ -1,0 +1,173 @@
+"""Checks packs against their English sources: complete, current, same structure, labels kept, in their language."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.errors import PromptError
+from rag_evaluator.languages import Language, find_language
+from rag_evaluator.prompts.loading import load_pack
+from rag_evaluator.prompts.older import older_path
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
+from rag_evaluator.prompts.sources import all_prompts, english_pack
+from rag_evaluator.prompts.strings import Place, is_prose, label_words, leaves, lost, place_name
+from rag_evaluator.prompts.tongue import ENOUGH_WORDS, WORDS, foreign, unlike
+
+Leaves = Mapping[Place, Any]
+
+
+class Fault(NamedTuple):
+    """Something wrong with a pack: `kind` is a column of the report, `place` leads into the file (may be empty)."""
+
+    kind: str
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+KINDS = ("missing", "invalid", "stale", "structure", "labels", "repeats", "language")
+"""What can be wrong, in the order of the report."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A pack that was looked at: its file, which need not exist, and what is wrong with it."""
+
+    path: Path
+    faults: Sequence[Fault]
+
+
+def languages_in(folder: Path) -> list[str]:
+    """The languages of which a folder has a pack of today's or an older name, English left out; sorted."""
+    prompts = all_prompts()
+    names = {path.stem.rpartition("_")[2] for path in folder.glob("*_*.json")}
+    return sorted(
+        name
+        for name in names - {ENGLISH}
+        if any(pack_path(folder, key, name).is_file() or older_path(folder, key, name) for key in prompts)
+    )
+
+
+def check_language(folder: Path, language: str, owners: Sequence[str] = (), instruction: bool = True) -> list[Checked]:
+    """Check every pack of a language, in the order of the prompts.
+
+    Args:
+        owners: metrics, `sort` or `generate`; all if empty.
+        instruction: False where instructions may have been left in English.
+    """
+    checked = []
+    for key, original in all_prompts().items():
+        if not owners or key[0] in owners:
+            path = pack_path(folder, key, language)
+            older = None if path.is_file() else older_path(folder, key, language)
+            checked.append(Checked(older or path, check_file(older or path, key, original, language, instruction)))
+    return checked
+
+
+def check_file(
+    path: Path, key: Key, original: "BasePrompt[Any, Any]", language: str, instruction: bool = True
+) -> list[Fault]:
+    """What is wrong with a pack file; nothing if it is good."""
+    if not path.is_file():
+        return [Fault("missing", "", "no such file")]
+    try:
+        pack = load_pack(path, original, key)
+    except PromptError as error:
+        return [Fault("invalid", "", str(error).removeprefix(f"{path}: "))]
+    return check_pack(pack, original, find_language(language), instruction)
+
+
+def check_pack(
+    pack: Pack, original: "BasePrompt[Any, Any]", language: Language, instruction: bool = True
+) -> list[Fault]:
+    """What is wrong with a pack that fits its models, beside the English source of the installed ragas."""
+    english = english_pack(original)
+    given, source = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
+    faults = [*_origin(pack, english, language), *_structure(pack, english, given, source)]
+    if not any(fault.kind == "structure" for fault in faults):
+        faults += _labels(pack, english, given, source, label_words(original, english.instruction))
+        faults += _repeats(given, source)
+    return faults + list(_language(pack, english, given, source, language, instruction))
+
+
+def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
+    if pack.language != language.name:
+        yield Fault("language", "language", f"is '{pack.language}', the file's name says '{language.name}'")
+    if pack.original_hash != english.original_hash:
+        yield Fault(
+            "stale",
+            "original_hash",
+            f"made from another English source ({pack.original_hash}; today's is {english.original_hash}, ragas "
+            f"{english.ragas_version}): compare with orig_prompts/, mend, then write today's hash",
+        )
+
+
+def _structure(pack: Pack, english: Pack, given: Leaves, source: Leaves) -> Iterator[Fault]:
+    if len(pack.examples) != len(english.examples):
+        yield Fault("structure", "examples", f"{len(pack.examples)} examples, the source has {len(english.examples)}")
+        return
+    for place in sorted(source.keys() ^ given.keys(), key=str):
+        told = "missing" if place in source else "not in the source"
+        yield Fault("structure", place_name(("examples", *place)), told)
+    for place in source.keys() & given.keys():
+        if is_prose(place, source[place]) and not is_prose(place, given[place]):
+            yield Fault("structure", place_name(("examples", *place)), "empty, the source is not")
+
+
+def _labels(pack: Pack, english: Pack, given: Leaves, source: Leaves, labels: frozenset[str]) -> Iterator[Fault]:
+    """Verdicts, levels and empty texts as in the source; numbers, placeholders and names of fields not lost."""
+    for place, value in source.items():
+        name = place_name(("examples", *place))
+        if not is_prose(place, value):
+            if type(given[place]) is not type(value) or given[place] != value:
+                yield Fault("labels", name, f"is {given[place]!r}, the source has {value!r}")
+        elif gone := lost(value, given[place]):
+            yield Fault("labels", name, f"{', '.join(gone)} of the source is lost")
+    if gone := lost(english.instruction, pack.instruction, labels):
+        yield Fault("labels", "instruction", f"{', '.join(gone)} of the source is lost")
+
+
+def _repeats(given: Leaves, source: Leaves) -> Iterator[Fault]:
+    """What an example says twice must be said in the same words twice: statements come back as they were given."""
+    groups: dict[tuple[Any, str], list[Place]] = defaultdict(list)
+    for place, value in source.items():
+        if is_prose(place, value):
+            groups[place[0], value].append(place)
+    for first, *others in groups.values():
+        for place in others:
+            if given[place] != given[first]:
+                one, other = place_name(("examples", *first)), place_name(("examples", *place))
+                yield Fault("repeats", other, f"differs from {one}; the source has the same text in both places")
+    for place, value in source.items():
+        if not is_prose(place, value) or value[-1] not in ".!?":  # names may be inflected where sentences use them
+            continue
+        for longer, text in source.items():
+            inside = longer[0] == place[0] and longer != place and isinstance(text, str) and value != text
+            if inside and value in text and given[place] not in given[longer]:
+                told = f"is no longer a part of {place_name(('examples', *longer))}"
+                yield Fault("repeats", place_name(("examples", *place)), told)
+
+
+def _language(
+    pack: Pack, english: Pack, given: Leaves, source: Leaves, language: Language, instruction: bool
+) -> Iterator[Fault]:
+    texts = {("examples", *place): value for place, value in given.items() if is_prose(place, value)}
+    sources: dict[Place, Any] = {("examples", *place): value for place, value in source.items()}
+    if instruction or pack.instruction != english.instruction:
+        texts[("instruction",)] = pack.instruction
+        sources[("instruction",)] = english.instruction
+    told = False
+    for place, text in texts.items():
+        left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
+        if why := "left in English" if left else foreign(text, language):
+            told = True
+            yield Fault("language", place_name(place), why)
+    why = unlike(" ".join(texts.values()), language)
+    if why and not told:
+        yield Fault("language", "", f"not in {language.name}: {why}")

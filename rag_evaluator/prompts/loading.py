@@ -1,0 +1,109 @@
+"""Hands the prompts of a language to the metrics: the English ones, or packs found in a folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.errors import PromptError
+from rag_evaluator.judge import PromptText
+from rag_evaluator.languages import find_language
+from rag_evaluator.metrics import select_metrics
+from rag_evaluator.prompts.older import bring_up_to_date, is_older, older_path
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, read_pack
+from rag_evaluator.prompts.sources import all_prompts, english_pack
+
+
+class PackPrompt(BasePrompt[BaseModel, BaseModel]):
+    """A ragas prompt whose instruction and examples come from a pack.
+
+    Where the input has levels (atomicity and coverage of claims), only the examples of the same levels are shown.
+    """
+
+    def __init__(self, pack: Pack, original: "BasePrompt[Any, Any]") -> None:
+        self.input_model, self.output_model = original.input_model, original.output_model
+        self.instruction, self.language = pack.instruction, pack.language
+        self.all_examples = [
+            (self.input_model(**example["input"]), self.output_model(**example["output"])) for example in pack.examples
+        ]
+
+    def to_string(self, data: BaseModel) -> str:
+        self.examples = [example for example in self.all_examples if _levels(example[0]) == _levels(data)]
+        return super().to_string(data)
+
+
+class CarryingPrompt:
+    """Stands in a ragas metric in place of a prompt; its text carries the input along to the judge."""
+
+    def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
+        self.prompt, self.name, self.language, self.source = prompt, name, pack.language, pack.digest
+
+    def to_string(self, data: BaseModel) -> PromptText:
+        return PromptText(self.prompt.to_string(data), data, self.name, self.language, self.source)
+
+
+def choose_owners(names: Sequence[str]) -> list[str]:
+    """Metrics by any of their names, `sort` and `generate`; those that have prompts, all if none is named.
+
+    Raises `ConfigError` for an unknown name.
+    """
+    owners = list(dict.fromkeys(key[0] for key in all_prompts()))
+    metrics = select_metrics([name for name in names if name not in owners], "--metrics")
+    chosen = {*metrics, *(name for name in names if name in owners)}
+    return [name for name in owners if name in chosen or not names]
+
+
+def find_packs(owners: Sequence[str], language: str, folder: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
+    """The pack files of metrics, `sort` or `generate` in a language: those that exist, and those that are missing.
+
+    A file under the name that an older ragas gave it counts where there is none under today's.
+    """
+    found, missing = {}, {}
+    for key in all_prompts():
+        if key[0] in owners:
+            path = pack_path(folder, key, language)
+            older = None if path.is_file() else older_path(folder, key, language)
+            if older is None and not path.is_file():
+                missing[key] = path
+            else:
+                found[key] = older or path
+    return found, missing
+
+
+def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:
+    """The prompts of metrics, `sort` or `generate` in a language: the English ones, else the packs in `folder`.
+
+    Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
+    """
+    name = find_language(language).name
+    originals = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
+    if name == ENGLISH:
+        return {key: CarryingPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
+    paths, missing = find_packs(owners, name, folder)
+    if missing:
+        raise PromptError(
+            f"language '{language}': {len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
+            f"{', '.join(path.name for path in missing.values())}. Set prompts.adapt: true, or run 'rag-evaluator "
+            f"prompts adapt --language {name}' and review what it wrote, or translate the files of orig_prompts/ "
+            "under these names, or set language: english."
+        )
+    packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
+    return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+
+
+def load_pack(path: Path, original: "BasePrompt[Any, Any]", key: Key | None = None) -> Pack:
+    """Read a pack file, of whatever version of ragas, and check it against its prompt's models.
+
+    Raises `PromptError` naming file and key.
+    """
+    pack = read_pack(path)
+    if key is not None and (is_older(pack) or path == older_path(path.parent, key, path.stem.rpartition("_")[2])):
+        pack = bring_up_to_date(pack, key, original, path)
+    check_examples(pack, original, path)
+    return pack
+
+
+def _levels(data: BaseModel) -> tuple[Any, ...]:
+    return getattr(data, "atomicity", None), getattr(data, "coverage", None)

@@ -1,0 +1,115 @@
+"""A prompt pack: instruction and examples of one prompt in one language, read from and written to a JSON file."""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ragas import __version__ as ragas_version
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.errors import PromptError
+from rag_evaluator.judge import digest
+from rag_evaluator.languages import find_language
+
+Key = tuple[str, str]  # metric, prompt attribute
+ENGLISH = "english"
+REQUIRED = (("language", str), ("instruction", str), ("examples", list))
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Instruction and examples of one prompt in one language, as a pack file holds them.
+
+    Attributes:
+        examples: JSON of input and output, in order.
+        original_hash: digest of the English source it was made from; a number in packs that ragas saved.
+    """
+
+    language: str
+    instruction: str
+    examples: Sequence[Mapping[str, Any]] = field(repr=False)
+    original_hash: str | int | None = None
+    ragas_version: str = ragas_version
+
+    @property
+    def digest(self) -> str:
+        """Digest of what the model is shown."""
+        return digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
+
+
+def pack_path(folder: Path, key: Key, language: str) -> Path:
+    return folder / f"{key[0]}_{key[1]}_{find_language(language).name}.json"
+
+
+def to_json(pack: Pack) -> str:
+    """A pack in the layout that ragas' own `save` writes."""
+    content = {
+        "ragas_version": pack.ragas_version,
+        "original_hash": pack.original_hash,
+        "language": pack.language,
+        "instruction": pack.instruction,
+        "examples": list(pack.examples),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_pack(path: Path, pack: Pack) -> None:
+    """Write a pack file, whole or not at all. Raises `PromptError` when it cannot be written."""
+    write_whole(path, to_json(pack))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file through a temporary one, so that no reader ever sees a part. Raises `PromptError`."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the error that is told is the first one
+            part.unlink(missing_ok=True)
+        raise PromptError(f"{path}: cannot be written: {error}. Choose another folder.") from error
+
+
+def read_pack(path: Path) -> Pack:
+    """A pack file as it stands, whatever prompt it is for. Raises `PromptError` naming file and key."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise PromptError(f"{path}: not readable as JSON: {error}.") from None
+    if not isinstance(data, dict):
+        raise PromptError(f"{path}: expected an object with 'instruction' and 'examples'.")
+    for key, kind in REQUIRED:
+        if not isinstance(data.get(key), kind) or not data[key]:
+            raise PromptError(f"{path}: '{key}' must be a non-empty {kind.__name__}, got {data.get(key)!r:.60}.")
+    return Pack(
+        language=data["language"],
+        instruction=data["instruction"],
+        examples=data["examples"],
+        original_hash=data.get("original_hash"),
+        ragas_version=str(data.get("ragas_version", "unknown")),
+    )
+
+
+def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> None:
+    """Hold a pack's examples against its prompt's models. Raises `PromptError` naming `source`, example and field."""
+    for position, example in enumerate(pack.examples):
+        for side, model in (("input", original.input_model), ("output", original.output_model)):
+            try:
+                model.model_validate(example[side])
+            except (ValidationError, KeyError, TypeError) as error:
+                reason = _first(error) if isinstance(error, ValidationError) else f"no '{side}'"
+                raise PromptError(
+                    f"{source}: examples[{position}].{side} does not fit {model.__name__}: {reason}."
+                ) from None
+
+
+def _first(error: ValidationError) -> str:
+    """Which field is wrong, and why."""
+    detail = error.errors()[0]
+    return ": ".join((".".join(map(str, detail["loc"])) or "the whole", detail["msg"]))

@@ -1,0 +1,101 @@
+"""The strings of a prompt: where they stand, which of them are for translation, and what in them must survive it."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+Place = tuple[str | int, ...]  # keys and positions that lead to a value
+LABELS = frozenset({"atomicity", "coverage"})  # fields whose texts are levels, not prose
+PROSE = frozenset({"attributed", "rating"})  # fields whose names are ordinary words in the instructions
+
+PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+GROUPED = re.compile(r"(?<!\d)\d{1,3}(?:[.,'’٬\u00a0\u202f\u2009 ]\d{2,3})+(?!\d)")  # 299,792,458 or 21 196
+NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?!\d|st\b|nd\b|rd\b|th\b)")  # not E = mc2, and not ordinals
+ANY_NUMBER = re.compile(r"\d+")
+QUOTED_NAME = re.compile(r"""(?<!\w)['"]([A-Z]\w*(?:\s[A-Z]\w*)*)['"](?!\w)""")
+THOUSANDS = (1000, 10_000, 100_000, 1_000_000)  # steps for which languages have words: 5万, 50 tausend
+
+
+def place_name(place: Place) -> str:
+    """`examples[0].output.statements[2]`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+
+
+def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every value of a JSON tree that holds no others, with its place; empty lists and objects are such, too."""
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    if not inside or not value:
+        yield place, value
+    for part, one in inside:
+        yield from leaves(one, (*place, part))
+
+
+def is_prose(place: Place, value: Any) -> bool:
+    """Whether a value is for translation."""
+    return isinstance(value, str) and bool(value.strip()) and place[-1] not in LABELS
+
+
+def replaced(value: Any, translate: Callable[[str], str], place: Place = ()) -> Any:
+    """A JSON tree with each text that is for translation exchanged."""
+    if isinstance(value, Mapping):
+        return {name: replaced(one, translate, (*place, name)) for name, one in value.items()}
+    if isinstance(value, list):
+        return [replaced(one, translate, (*place, position)) for position, one in enumerate(value)]
+    return translate(value) if is_prose(place, value) else value
+
+
+def label_words(prompt: "BasePrompt[Any, Any]", instruction: str) -> frozenset[str]:
+    """Words of an instruction that the judge reads as names of fields, so that they stay as they are.
+
+    These are the numeric fields and the capital ones of the answer (`verdict`, `TP`) and input fields with an
+    underscore (`context_1`).
+    """
+    names = {name for name in prompt.input_model.model_fields if "_" in name} | _labelled(prompt.output_model)
+    return frozenset(name for name in names - PROSE if _stands_in(name, instruction))
+
+
+def _labelled(model: type[BaseModel]) -> set[str]:
+    fields = model.model_fields
+    names = {name for name, field in fields.items() if field.annotation is int or name.isupper()}
+    for field in fields.values():
+        for inner in getattr(field.annotation, "__args__", ()):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                names |= _labelled(inner)
+    return names
+
+
+def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
+    """Placeholders, label words and numbers of an English text, each once."""
+    placeholders = PLACEHOLDER.findall(text)
+    rest = PLACEHOLDER.sub(" ", text)
+    words = [word for word in sorted(labels) if _stands_in(word, rest)]
+    return list(dict.fromkeys([*placeholders, *words, *NUMBER.findall(_plain_digits(rest))]))
+
+
+def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
+    """What `must_survive` of an English text and is not in its translation, in whatever digits and grouping."""
+    numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
+    return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
+
+
+def _survives(kept: str, translation: str, numbers: set[str]) -> bool:
+    if kept.isdigit():
+        return kept in numbers or any(
+            int(kept) % step == 0 and str(int(kept) // step) in numbers for step in THOUSANDS if int(kept)
+        )
+    return kept in translation if kept.startswith("{") else _stands_in(kept, translation)
+
+
+def _stands_in(word: str, text: str) -> bool:
+    """Whether a word of Latin letters stands in a text by itself: beside other scripts it needs no blanks."""
+    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", text) is not None
+
+
+def _plain_digits(text: str) -> str:
+    """Digits of all scripts as 0-9, without the marks that group them."""
+    plain = "".join(str(unicodedata.digit(letter, letter)) if letter.isdigit() else letter for letter in text)
+    return GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), plain)

@@ -1,0 +1,66 @@
+"""Whether a text is in a language: by the script of its letters, else by the commonest short words."""
+
+import re
+import unicodedata
+from collections import Counter
+
+from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.prompts.pack import ENGLISH
+
+WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+ENOUGH_WORDS, MANY_WORDS = 6, 25  # fewer do not tell English from others, or others from each other
+SCRIPT_SHARE = 0.5  # of the letters; the rest are names and labels
+WORD_SHARE = 0.05  # of the words; languages have 0.15 to 0.4 of their own commonest words
+LEAD = 1.25  # how much better another language must fit: relatives share words
+
+
+def foreign(text: str, language: Language) -> str | None:
+    """Why a text seems not to be in a language; None if it may be.
+
+    A few words may be in any language, some more in any but English, and so may texts in a language that `LANGUAGES`
+    does not describe.
+    """
+    if language.scripts and language.scripts != ("LATIN",):
+        return _foreign_script(text, language)
+    words = [word.lower() for word in WORDS.findall(text)]
+    if len(words) < ENOUGH_WORDS:
+        return None
+    rivals = _latin() if language.words and len(words) >= MANY_WORDS else [LANGUAGES[ENGLISH]]
+    found = {one.name: sum(word in one.words for word in words) for one in rivals}
+    best = max(found, key=lambda name: found[name])
+    own = sum(word in language.words for word in words)
+    clear = found[best] > LEAD * own and found[best] > max(1, WORD_SHARE * len(words))
+    return f"it reads like {best}" if clear and best != language.name else None
+
+
+def unlike(text: str, language: Language) -> str | None:
+    """`foreign` for a long text, in which the language's own commonest words must be found, too."""
+    words = [word.lower() for word in WORDS.findall(text)]
+    if language.words and sum(word in language.words for word in words) < WORD_SHARE * len(words):
+        return foreign(text, language) or f"it has hardly a common word of {language.name}"
+    return foreign(text, language)
+
+
+def _foreign_script(text: str, language: Language) -> str | None:
+    letters = Counter(script_of(letter) for letter in text if letter.isalpha())
+    total = sum(letters.values())
+    if not total:
+        return None
+    share = sum(letters[script] for script in language.scripts) / total
+    if share < SCRIPT_SHARE and len(WORDS.findall(text)) >= ENOUGH_WORDS:
+        return f"{share:.0%} of its letters are {' or '.join(language.scripts)}"
+    kana = letters["HIRAGANA"] / total
+    if language.name == "chinese" and kana > 0.05:
+        return "it reads like japanese"
+    if language.name == "japanese" and total > 30 and kana < 0.05:
+        return "it reads like chinese"
+    return None
+
+
+def script_of(letter: str) -> str:
+    """First word of a letter's Unicode name: `LATIN`, `CJK`, `HANGUL`."""
+    return unicodedata.name(letter, "NONE").partition(" ")[0].partition("-")[0]
+
+
+def _latin() -> list[Language]:
+    return [language for language in LANGUAGES.values() if language.words]

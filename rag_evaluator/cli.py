@@ -1,7 +1,6 @@
 """The command line: subcommands, exit codes, progress, and the only place that prints."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,12 +25,12 @@ from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import DEMO, Config, load_config
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.metrics import METRICS
+from rag_evaluator.offline import quiet_libraries
 
 if TYPE_CHECKING:
     from rag_evaluator.results import Results
 
 OK, NOTHING_SCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-QUIET_LIBRARIES = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}
 REASONS_SHOWN = 3
 EXAMPLES = """examples:
   rag-evaluator config.yaml
@@ -63,8 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def evaluate(options: argparse.Namespace) -> int:
     """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
-    for name, value in QUIET_LIBRARIES.items():
-        os.environ.setdefault(name, value)
+    quiet_libraries()
     config = load_config(options.config, options.set)
     from rag_evaluator.evaluator import RAGEvaluator
     from rag_evaluator.journal import Journal

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
+from rag_evaluator.config import default_config, load_config
 from rag_evaluator.errors import PromptError
+from rag_evaluator.metrics import METRICS
+from rag_evaluator.offline import disable_network, quiet_libraries
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import Checked
@@ -21,7 +25,7 @@ PROMPTS_DIR = Path("prompts")
 
 def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `prompts` with its actions to the command line."""
-    packs = commands.add_parser("prompts", help="prompt packs: export, check")
+    packs = commands.add_parser("prompts", help="prompt packs: export, check, adapt")
     actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
     export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
     export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
@@ -35,6 +39,18 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     check.add_argument("folder", type=Path, nargs="?", default=PROMPTS_DIR, help="default: prompts")
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
     _add_choice(check, "instructions may be in English")
+    adapt = actions.add_parser(
+        "adapt",
+        help="make the packs of a language with the judge",
+        description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
+        "same command; packs that exist are kept. What a reader should look at is told in review_<language>.md.",
+    )
+    adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
+    adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and language settings from this YAML file")
+    adapt.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
+    adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
+    adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
+    _add_choice(adapt, "leave instructions in English, as ragas does by default")
 
 
 def prompts(options: argparse.Namespace) -> int:
@@ -78,6 +94,52 @@ def check_prompts(options: argparse.Namespace) -> int:
     return BAD_PACKS if faults else OK
 
 
+def adapt_prompts(options: argparse.Namespace) -> int:
+    """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
+    quiet_libraries()
+    config = (
+        load_config(options.config, options.set)
+        if options.config
+        else default_config(options.set, metrics=list(METRICS))
+    )
+    if config.offline:
+        disable_network()
+    from rag_evaluator.judge import Judge
+    from rag_evaluator.judge.local import find_judge
+    from rag_evaluator.manifest import fingerprint, judge_signature
+    from rag_evaluator.prompts import choose_owners
+    from rag_evaluator.prompts.adapt import adapt
+
+    folder = options.folder or config.prompts_dir
+    owners = choose_owners(options.metrics)
+    identity = judge_signature(config.judge, fingerprint(find_judge(config.judge, config.offline)))
+    instruction = config.prompts.adapt_instruction and not options.no_instruction
+    with _bar() as bar:
+        task = bar.add_task("texts", total=None)
+        done = adapt(
+            folder,
+            options.language,
+            owners,
+            lambda: Judge.from_config(config.judge, config.offline),
+            instruction,
+            options.force,
+            identity,
+            lambda texts, total: bar.update(task, completed=texts, total=total),
+        )
+    print(
+        f"{len(done.written)} packs written to {folder}/, {len(done.kept)} were there and are kept; "
+        f"{done.asked} questions put to the judge"
+    )
+    if done.review:
+        print(f"{done.marked} texts to look at: {done.review}")
+    return OK
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    return Progress(console=console, disable=not console.is_terminal)
+
+
 def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:
     """A row per language: packs that are good, and how many have which fault."""
     from rag_evaluator.prompts.check import KINDS
@@ -93,4 +155,8 @@ def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:
     return table
 
 
-ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {"export": export_prompts, "check": check_prompts}
+ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "export": export_prompts,
+    "check": check_prompts,
+    "adapt": adapt_prompts,
+}

@@ -63,6 +63,13 @@ class GenerateConfig(Section):
     replace: bool = False
 
 
+class PromptsConfig(Section):
+    """What to do where `prompts_dir` has no pack of the language."""
+
+    adapt: bool = False
+    adapt_instruction: bool = True
+
+
 class Config(Section):
     """One evaluation. Paths are absolute once read by `load_config`."""
 
@@ -73,6 +80,7 @@ class Config(Section):
     language: str = Field(default="english", min_length=1)
     metrics: list[str] = Field(min_length=1)
     prompts_dir: Path = Path("prompts")
+    prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     sort: SortConfig = SortConfig()
@@ -117,6 +125,13 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         _apply_override(data, override)
     return make_config(data, path.name, path.resolve().parent)
+
+
+def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
+    """A configuration without a file: the defaults, `data` and `key.sub=value` overrides. Raises `ConfigError`."""
+    for override in overrides:
+        _apply_override(data, override)
+    return make_config(data, "--set")
 
 
 def make_config(data: Mapping[str, Any], source: str = "config", base: Path | None = None) -> Config:

@@ -18,7 +18,8 @@ from rag_evaluator.judge import Judge, run
 from rag_evaluator.judge.local import find_judge
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network
-from rag_evaluator.prompts import CarryingPrompt, Key, load_prompts
+from rag_evaluator.prompts import CarryingPrompt, Key, find_packs, load_prompts
+from rag_evaluator.prompts.adapt import adapt
 from rag_evaluator.results import Results
 from rag_evaluator.scoring import Job, Progress, Scorer
 
@@ -63,8 +64,18 @@ class RAGEvaluator:
         return cls(load_config(path, overrides))
 
     def set_prompts(self) -> None:
-        """Load the prompts of the configured language. Raises `PromptError` naming the packs that are missing."""
-        self.prompts = load_prompts(list(self.metrics), self.config.language, self.config.prompts_dir)
+        """Load the prompts of the configured language; with `prompts.adapt`, make those that are missing.
+
+        Raises `PromptError` naming the packs that are missing. Making them loads the judge.
+        """
+        owners, language, folder = list(self.metrics), self.config.language, self.config.prompts_dir
+        if self.config.prompts.adapt and find_packs(owners, language, folder)[1]:
+            self._identify_judge()
+            identity = manifest.judge_signature(self.config.judge, self._identity["judge"])
+            adapt(
+                folder, language, owners, self._loaded_judge, self.config.prompts.adapt_instruction, identity=identity
+            )
+        self.prompts = load_prompts(owners, language, folder)
 
     def evaluate(self, data: Any = None, progress: Progress | None = None, journal: Journal | None = None) -> Results:
         """Score every sample with every metric.
@@ -102,28 +113,37 @@ class RAGEvaluator:
         samples = load_dataset(source, columns=self.config.columns)
         needed = {name: metric.columns for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
-        if not self.prompts:
-            self.set_prompts()
-        if self._judge is None and self._needs_judge:
-            self._identity["judge"] = manifest.fingerprint(find_judge(self.config.judge, self.config.offline))
+        self._identify_judge()
         if self._embeddings is None and self._needs_embeddings:
             folder = find_embeddings(self.config.embeddings, self.config.offline)
             self._identity["embeddings"] = manifest.fingerprint(folder)
+        if not self.prompts:
+            self.set_prompts()
         return samples
+
+    def _identify_judge(self) -> None:
+        """The fingerprint of the configured judge, after all checks that need not load it."""
+        if self._judge is None and self._needs_judge:
+            self._identity["judge"] = manifest.fingerprint(find_judge(self.config.judge, self.config.offline))
+
+    def _loaded_judge(self) -> InstructorBaseRagasLLM:
+        """The judge, loaded when it is first needed."""
+        if self._judge is None:
+            self._judge = Judge.from_config(self.config.judge, self.config.offline)
+        return self._judge
 
     def _scorer(self) -> Scorer:
         """Loads the models and makes the ragas metrics with the prompts of the language."""
-        if self._judge is None and self._needs_judge:
-            self._judge = Judge.from_config(self.config.judge, self.config.offline)
+        judge = self._loaded_judge() if self._needs_judge else self._judge
         if self._embeddings is None and self._needs_embeddings:
             self._embeddings = LocalEmbeddings.from_config(self.config.embeddings, self.config.offline)
         metrics: dict[str, BaseMetric] = {
-            name: metric.create(self._judge, self._embeddings) for name, metric in self.metrics.items()
+            name: metric.create(judge, self._embeddings) for name, metric in self.metrics.items()
         }
         for (name, attribute), prompt in self.prompts.items():
             setattr(metrics[name], attribute, prompt)
         in_flight = IN_FLIGHT * len(metrics) * self.config.judge.batch_size
-        return Scorer(metrics, self.metrics, self._judge, self._embeddings, in_flight)
+        return Scorer(metrics, self.metrics, judge, self._embeddings, in_flight)
 
 
 def _as_judge(judge: Any, config: Config) -> InstructorBaseRagasLLM:

@@ -1,4 +1,4 @@
-"""Privacy switches: no telemetry ever, no network while `offline: true`."""
+"""Switches of the libraries: no telemetry ever, no network while `offline: true`, no chatter in commands."""
 
 import os
 import sys
@@ -11,12 +11,19 @@ NO_TELEMETRY = {
     "LANGCHAIN_TRACING_V2": "false",
     "TOKENIZERS_PARALLELISM": "false",  # not privacy: it silences a warning about forked workers
 }
+QUIET_LIBRARIES = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}
 NO_NETWORK = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
 def disable_telemetry() -> None:
     """Switch usage tracking off in ragas, Hugging Face and LangSmith; called when the package is imported."""
     os.environ.update(NO_TELEMETRY)
+
+
+def quiet_libraries() -> None:
+    """Keep progress bars and notes of the libraries out of a command's output; what the user set stays."""
+    for name, value in QUIET_LIBRARIES.items():
+        os.environ.setdefault(name, value)
 
 
 def disable_network() -> None:

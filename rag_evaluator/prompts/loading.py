@@ -58,11 +58,12 @@ def choose_owners(names: Sequence[str]) -> list[str]:
 def find_packs(owners: Sequence[str], language: str, folder: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
     """The pack files of metrics, `sort` or `generate` in a language: those that exist, and those that are missing.
 
-    A file under the name that an older ragas gave it counts where there is none under today's.
+    A file under the name that an older ragas gave it counts where there is none under today's. English needs none.
     """
     found, missing = {}, {}
+    english = find_language(language).name == ENGLISH
     for key in all_prompts():
-        if key[0] in owners:
+        if key[0] in owners and not english:
             path = pack_path(folder, key, language)
             older = None if path.is_file() else older_path(folder, key, language)
             if older is None and not path.is_file():

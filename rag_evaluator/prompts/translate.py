@@ -11,9 +11,9 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge import Judge, PromptText, digest
-from rag_evaluator.languages import Language
+from rag_evaluator.languages import Language, sentences
 from rag_evaluator.prompts.doubts import Doubt, doubts
-from rag_evaluator.prompts.strings import must_survive
+from rag_evaluator.prompts.strings import QUOTED_NAME, must_survive
 from rag_evaluator.prompts.units import halves, joined, units
 from rag_evaluator.records import Records
 
@@ -116,7 +116,8 @@ class Translator:
         pieces = halves(text) if fatal and depth else []
         if len(pieces) > 1:
             done = await asyncio.gather(*(self._unit(piece.text, labels, depth - 1) for piece in pieces))
-            if any(one.text != piece.text for one, piece in zip(done, pieces, strict=True)):
+            good = [one.text != piece.text for one, piece in zip(done, pieces, strict=True)]
+            if all(good) or (any(good) and len(sentences(text)) > 1):  # no sentence is in two languages
                 marks = tuple(mark for one in done for mark in one.marks)
                 return Translated(joined(pieces, [one.text for one in done], self.language), marks)
         mark = Mark(text, reply["translation"], fatal, tuple(doubt.reason for doubt in found))
@@ -125,7 +126,8 @@ class Translator:
     async def _reply(self, text: str, labels: frozenset[str]) -> Mapping[str, Any]:
         """The judge's reply, from the record if there is one; equal questions wait for the same reply."""
         named = f"{self.language.name} ({self.language.native})"
-        data = TranslationInput(language=named, keep=must_survive(text, labels), text=text)
+        keep = list(dict.fromkeys([*must_survive(text, labels), *QUOTED_NAME.findall(text)]))
+        data = TranslationInput(language=named, keep=keep, text=text)
         prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=self._source)
         key = digest(f"{self.identity}\0{prompt}")
         known = self.records.find((key,))

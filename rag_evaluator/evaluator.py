@@ -16,6 +16,7 @@ from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.journal import Journal
 from rag_evaluator.judge import Judge, run
 from rag_evaluator.judge.local import find_judge
+from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network
 from rag_evaluator.prompts import CarryingPrompt, Key, find_packs, load_prompts
@@ -137,8 +138,9 @@ class RAGEvaluator:
         judge = self._loaded_judge() if self._needs_judge else self._judge
         if self._embeddings is None and self._needs_embeddings:
             self._embeddings = LocalEmbeddings.from_config(self.config.embeddings, self.config.offline)
+        language = find_language(self.config.language)
         metrics: dict[str, BaseMetric] = {
-            name: metric.create(judge, self._embeddings) for name, metric in self.metrics.items()
+            name: metric.create(judge, self._embeddings, language) for name, metric in self.metrics.items()
         }
         for (name, attribute), prompt in self.prompts.items():
             setattr(metrics[name], attribute, prompt)

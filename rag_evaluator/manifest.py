@@ -94,9 +94,10 @@ def _parts(
     identity: Mapping[str, str],
 ) -> dict[str, Any]:
     parts: dict[str, Any] = {"metric": name, "rag-evaluator": _version("rag-evaluator"), "ragas": _version("ragas")}
+    if metric.prompts or metric.words:
+        parts["language"] = find_language(config.language).name
     if metric.prompts:
         sources = "".join(prompt.source for (owner, _), prompt in prompts.items() if owner == name)
-        parts["language"] = find_language(config.language).name
         parts["prompts"] = hashlib.sha256(sources.encode()).hexdigest()[:16]
     if metric.judge:
         parts |= _judge_parts(config.judge, identity["judge"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.languages import LANGUAGES, Language
 
 if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
@@ -26,6 +27,7 @@ class Metric:
         embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.
         options: arguments of the ragas class that differ from its defaults.
         prompts: prompt attributes of the ragas object.
+        words: whether it compares words, which it finds in another way in some languages.
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
     """
 
@@ -35,6 +37,7 @@ class Metric:
     embedded: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     prompts: Sequence[str] = ()
+    words: bool = False
     aliases: Sequence[str] = ()
 
     @property
@@ -42,10 +45,20 @@ class Metric:
         """Whether it needs an embedding model."""
         return bool(self.embedded)
 
-    def create(self, judge: "InstructorBaseRagasLLM | None", embeddings: "BaseRagasEmbedding | None") -> "BaseMetric":
+    def create(
+        self,
+        judge: "InstructorBaseRagasLLM | None",
+        embeddings: "BaseRagasEmbedding | None",
+        language: Language = LANGUAGES["english"],
+    ) -> "BaseMetric":
         """The ragas metric. Under greedy decoding AnswerRelevancy asks once: its three answers would be one."""
         import ragas.metrics.collections as collections
 
+        from rag_evaluator.string_metrics import localized
+
+        own = localized(self.ragas_class, language)
+        if own is not None:
+            return own
         options = dict(self.options)
         if self.judge:
             options["llm"] = judge
@@ -108,8 +121,8 @@ METRICS: Mapping[str, Metric] = {
         aliases=("noise_sensitivity_relevant",),
     ),
     "context_entity_recall": Metric("ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",)),
-    "bleu_score": Metric("BleuScore", PAIR, judge=False, aliases=("bleu",)),
-    "rouge_score": Metric("RougeScore", PAIR, judge=False, aliases=("rouge",)),
+    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",)),
+    "rouge_score": Metric("RougeScore", PAIR, judge=False, words=True, aliases=("rouge",)),
     "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",)),
     "exact_match": Metric("ExactMatch", PAIR, judge=False),
     "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),

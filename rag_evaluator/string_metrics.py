@@ -1,0 +1,60 @@
+"""BLEU and ROUGE for scripts that they do not know: ragas' own formulas, on the words that the language has."""
+
+import unicodedata
+from collections.abc import Mapping
+
+from ragas.metrics.collections import BleuScore, RougeScore
+from ragas.metrics.collections.base import BaseMetric
+from ragas.metrics.result import MetricResult
+
+from rag_evaluator.languages import Language
+
+UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # scripts in which each letter is a word of its own here
+BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
+
+
+class WordRouge(RougeScore):
+    """ROUGE in which any script has words.
+
+    rouge-score reads a-z and 0-9 only, so that two equal Chinese texts score 0. Here each word is handed to it as a
+    number. Words are not stemmed: its stemmer is English.
+    """
+
+    async def ascore(self, reference: str, response: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+        numbers: dict[str, str] = {}
+        texts = [
+            " ".join(numbers.setdefault(word, f"{len(numbers):04d}") for word in words(text))
+            for text in (reference, response)
+        ]
+        result: MetricResult = await super().ascore(reference=texts[0], response=texts[1])
+        return result
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, marks and digits, lower case; single letters where the script has no blanks between words."""
+    found: list[str] = []
+    before = ""  # what the letter before belongs to: a word, a single letter, or nothing
+    for letter in unicodedata.normalize("NFKC", text).lower():
+        kind = unicodedata.category(letter)[0]
+        if kind == "M" and before:
+            found[-1] += letter
+        elif kind not in "LN":
+            before = ""
+        elif kind == "L" and unicodedata.name(letter, "").partition(" ")[0] in UNSPACED:
+            found.append(letter)
+            before = "single"
+        elif before == "word":
+            found[-1] += letter
+        else:
+            found.append(letter)
+            before = "word"
+    return found
+
+
+def localized(ragas_class: str, language: Language) -> BaseMetric | None:
+    """A string metric for a language in which ragas' own does not see the words; None where it does."""
+    if ragas_class == "BleuScore" and language.name in BLEU_TOKENIZERS:
+        return BleuScore(kwargs={"tokenize": BLEU_TOKENIZERS[language.name]})
+    if ragas_class == "RougeScore" and language.scripts and "LATIN" not in language.scripts:
+        return WordRouge()
+    return None

@@ -85,8 +85,6 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def function(options: argparse.Namespace) -> int:
     """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
-    for name, value in QUIET_LIBRARIES.items():
-        os.environ.setdefault(name, value)
     from rag_evaluator import cli_functions
 
     run: Callable[[argparse.Namespace, Any], int] = getattr(cli_functions, options.command)

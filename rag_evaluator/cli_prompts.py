@@ -104,15 +104,13 @@ def adapt_prompts(options: argparse.Namespace) -> int:
     )
     if config.offline:
         disable_network()
-    from rag_evaluator.judge import Judge
-    from rag_evaluator.judge.local import find_judge
-    from rag_evaluator.manifest import fingerprint, judge_signature
+    from rag_evaluator.judges import GivenJudge
     from rag_evaluator.prompts import choose_owners
     from rag_evaluator.prompts.adapt import adapt
 
     folder = options.folder or config.prompts_dir
     owners = choose_owners(options.metrics)
-    identity = judge_signature(config.judge, fingerprint(find_judge(config.judge, config.offline)))
+    judge = GivenJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     with _bar() as bar:
         task = bar.add_task("texts", total=None)
@@ -120,10 +118,10 @@ def adapt_prompts(options: argparse.Namespace) -> int:
             folder,
             options.language,
             owners,
-            lambda: Judge.from_config(config.judge, config.offline),
+            judge.load,
             instruction,
             options.force,
-            identity,
+            judge.signature,
             lambda texts, total: bar.update(task, completed=texts, total=total),
         )
     print(

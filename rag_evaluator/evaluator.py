@@ -19,8 +19,8 @@ from rag_evaluator.judge.local import find_judge
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network
-from rag_evaluator.prompts import CarryingPrompt, Key, find_packs, load_prompts
-from rag_evaluator.prompts.adapt import adapt
+from rag_evaluator.prompts import CarryingPrompt, Key
+from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.results import Results
 from rag_evaluator.scoring import Job, Progress, Scorer
 
@@ -69,14 +69,7 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        owners, language, folder = list(self.metrics), self.config.language, self.config.prompts_dir
-        if self.config.prompts.adapt and find_packs(owners, language, folder)[1]:
-            self._identify_judge()
-            identity = manifest.judge_signature(self.config.judge, self._identity["judge"])
-            adapt(
-                folder, language, owners, self._loaded_judge, self.config.prompts.adapt_instruction, identity=identity
-            )
-        self.prompts = load_prompts(owners, language, folder)
+        self.prompts = ready_prompts(list(self.metrics), self.config, self._loaded_judge, self._judge_signature)
 
     def evaluate(self, data: Any = None, progress: Progress | None = None, journal: Journal | None = None) -> Results:
         """Score every sample with every metric.
@@ -126,6 +119,10 @@ class RAGEvaluator:
         """The fingerprint of the configured judge, after all checks that need not load it."""
         if self._judge is None and self._needs_judge:
             self._identity["judge"] = manifest.fingerprint(find_judge(self.config.judge, self.config.offline))
+
+    def _judge_signature(self) -> str:
+        self._identify_judge()
+        return manifest.judge_signature(self.config.judge, self._identity["judge"])
 
     def _loaded_judge(self) -> InstructorBaseRagasLLM:
         """The judge, loaded when it is first needed."""

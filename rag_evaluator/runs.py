@@ -12,7 +12,7 @@ from rag_evaluator.ground_truth import GenerateOptions, Generator, Reference
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge
 from rag_evaluator.offline import disable_network
-from rag_evaluator.prompts import load_prompts
+from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.ranking import Ranking, Sorter, SortOptions
 from rag_evaluator.records import Records
 
@@ -40,8 +40,8 @@ class Run:
         if config.offline:
             disable_network()
         self.owner, self.started = owner, time.time()
-        self.prompts = load_prompts([owner], config.language, config.prompts_dir)
         self.judge = judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config.judge, config.offline)
+        self.prompts = ready_prompts([owner], config, self.judge.load, lambda: self.judge.signature)
         self.asked, self.seconds = 0, 0.0
 
     def work(self, folder: Path, fresh: bool, task: Callable[[Asker], Coroutine[Any, Any, Result]]) -> Result:

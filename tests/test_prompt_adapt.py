@@ -171,7 +171,7 @@ def test_a_run_that_breaks_off_writes_no_pack_and_is_continued(tmp_path: Path) -
     assert first.texts + second.texts == whole.texts
     assert done.asked == len(whole.texts) - 50
     assert packs_in(tmp_path / "broken") == packs_in(tmp_path / "whole")
-    assert not list((tmp_path / "broken").rglob("*.part"))
+    assert not list((tmp_path / "broken").rglob("*.tmp"))
 
 
 def test_replies_of_another_judge_are_not_taken_over(tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ from filelock import FileLock
 from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
+from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.judge import run
 from rag_evaluator.languages import Language, find_language
 from rag_evaluator.prompts.check import Fault, check_pack
-from rag_evaluator.prompts.loading import find_packs
+from rag_evaluator.prompts.loading import CarryingPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
 from rag_evaluator.prompts.review import Section, write_review
 from rag_evaluator.prompts.sources import all_prompts, english_pack
@@ -45,6 +46,22 @@ class Adapted:
     review: Path | None
     marked: int
     asked: int
+
+
+def ready_prompts(
+    owners: Sequence[str], config: Config, judge: LoadJudge, identity: Callable[[], str]
+) -> dict[Key, CarryingPrompt]:
+    """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
+
+    Args:
+        judge, identity: as for `adapt`; called only if packs are to be made.
+
+    Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
+    """
+    language, folder = config.language, config.prompts_dir
+    if config.prompts.adapt and find_packs(owners, language, folder)[1]:
+        adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
+    return load_prompts(owners, language, folder)
 
 
 def adapt(

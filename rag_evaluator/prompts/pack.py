@@ -1,8 +1,6 @@
 """A prompt pack: instruction and examples of one prompt in one language, read from and written to a JSON file."""
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +10,7 @@ from pydantic import ValidationError
 from ragas import __version__ as ragas_version
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
+from rag_evaluator.documents import write_whole
 from rag_evaluator.errors import PromptError
 from rag_evaluator.judge import digest
 from rag_evaluator.languages import find_language
@@ -59,21 +58,17 @@ def to_json(pack: Pack) -> str:
 
 
 def write_pack(path: Path, pack: Pack) -> None:
-    """Write a pack file, whole or not at all. Raises `PromptError` when it cannot be written."""
-    write_whole(path, to_json(pack))
+    """Write a pack file, whole or not at all. Raises `ResultsError` when it cannot be written."""
+    write_text(path, to_json(pack))
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file through a temporary one, so that no reader ever sees a part. Raises `PromptError`."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # the error that is told is the first one
-            part.unlink(missing_ok=True)
-        raise PromptError(f"{path}: cannot be written: {error}. Choose another folder.") from error
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all. Raises `ResultsError` when it cannot be written."""
+    write_whole(path, lambda to: _write(to, text))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_pack(path: Path) -> Pack:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rag_evaluator.prompts.pack import write_whole
+from rag_evaluator.prompts.pack import write_text
 from rag_evaluator.prompts.translate import Mark
 
 HEADING = """# Packs in {language}: what to look at
@@ -30,13 +30,13 @@ def review_path(folder: Path, language: str) -> Path:
 
 
 def write_review(folder: Path, language: str, sections: Sequence[Section]) -> Path:
-    """Write the report; sections of packs that are not written anew are kept. Raises `PromptError`."""
+    """Write the report; sections of packs that are not written anew are kept. Raises `ResultsError`."""
     path = review_path(folder, language)
     earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
     names = {section.name for section in sections}
     bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() not in names]
     bodies += [_body(section) for section in sections]
-    write_whole(path, HEADING.format(language=language) + "".join(f"{SECTION}{body}\n" for body in bodies))
+    write_text(path, HEADING.format(language=language) + "".join(f"{SECTION}{body}\n" for body in bodies))
     return path
 
 

@@ -41,7 +41,7 @@ def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
 def export(folder: Path) -> list[Path]:
     """Write the English prompts of the installed ragas, one JSON file each; returns the files.
 
-    Raises `PromptError` when the folder cannot be written.
+    Raises `ResultsError` when the folder cannot be written.
     """
     packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in all_prompts().items()}
     for path, pack in packs.items():

@@ -19,6 +19,7 @@ class Measurement:
 
     Attributes:
         seconds: wall time of scoring, models already loaded.
+        cpu: seconds of all the process's threads in that time; less than `seconds` on a machine that is busy otherwise.
         missing: scores that are NaN, of `scores`.
         requests: prompts answered by the model.
         prompt_tokens: of those prompts, all together.
@@ -31,6 +32,7 @@ class Measurement:
     way: str
     samples: int
     seconds: float = 0.0
+    cpu: float = 0.0
     scores: int = 0
     missing: int = 0
     requests: int = 0
@@ -62,11 +64,11 @@ def watch(result: Measurement, models: Sequence[torch.nn.Module]) -> Iterator[No
 
     hooks = [hook for model in models for hook in _hooks(model, before, after)]
     with _peak_memory(result):
-        begin = time.perf_counter()
+        begin, worked = time.perf_counter(), time.process_time()
         try:
             yield
         finally:
-            result.seconds = time.perf_counter() - begin
+            result.seconds, result.cpu = time.perf_counter() - begin, time.process_time() - worked
             for hook in hooks:
                 hook.remove()
 

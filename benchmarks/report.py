@@ -3,8 +3,8 @@
 from typing import Any
 
 COLUMNS = (
-    "way | samples | seconds | CPU seconds | samples/s | requests/s | tokens generated | prompt tokens computed | saved | "
-    "inside forward | peak MB | missing"
+    "way | samples | seconds | CPU seconds | samples/s | requests/s | tokens generated | prompt tokens computed | "
+    "saved | inside forward | peak MB | missing"
 ).split(" | ")
 
 HEADER = """# Benchmarks

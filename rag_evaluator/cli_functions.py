@@ -37,7 +37,7 @@ def sort(options: argparse.Namespace, watch: Watch) -> int:
     write_json(folder / "sort_summary.json", summary)
     write_json(folder / "sort_manifest.json", _manifest(run, config, len(samples)))
     _print_sort(config, summary, run)
-    return OK if any(ranking.fields["sorted"] for ranking in rankings) else NOTHING_MADE
+    return OK if any(ranking.order is not None for ranking in rankings) else NOTHING_MADE
 
 
 def generate(options: argparse.Namespace, watch: Watch) -> int:

@@ -85,6 +85,8 @@ class Run:
     ) -> list[Reference]:
         """The references, in the order of the questions; each is written into the folder `answers` as it is made."""
         count, names = _Count(len(questions), told), safe_names(questions)
+        if not questions:
+            return []
 
         def done(position: int, reference: Reference) -> None:
             write_json(answers / f"GT_{names[position]}.json", reference.to_json())

@@ -306,6 +306,14 @@ def test_an_empty_context_is_never_shown_and_comes_last() -> None:
     assert not any('""' in prompt.rsplit("input:", 1)[-1] for prompt in judge.prompts)
 
 
+def test_equal_contexts_are_not_compared_and_stay_in_their_order() -> None:
+    judge = scripted(honest)
+    found = sort_one(judge, ["good 0.5"] * 4 + ["best 0.9"])
+    assert found["sorted"] == [4, 0, 1, 2, 3]
+    assert found["agreement"] == 1.0
+    assert len(judge.prompts) == 2 + 2  # the two filters and the two orders of the one pair
+
+
 def test_equal_questions_are_sorted_each_and_asked_once() -> None:
     judge = scripted(honest)
     sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions())

@@ -41,6 +41,8 @@ class Comparisons:
             return self.shares[one, other]
         if (other, one) in self.shares:
             return 1 - self.shares[other, one]
+        if self.texts[one] == self.texts[other]:
+            return 0.5
         if self.both_orders:
             shown_first, shown_last = await asyncio.gather(self._first(one, other), self._first(other, one))
             difference = shown_first - shown_last

@@ -38,7 +38,8 @@ def compare_orders(order: Sequence[int], reference: Sequence[int], k: int, top: 
     size = len(order)
     used = k if k <= size else DEFAULT_K if fast and size >= DEFAULT_K else size
     first, second = (order[:used], reference[:used]) if top else (order[size - used :], reference[size - used :])
-    overlap = [item for item in first if item in set(second)]
+    common = set(second)
+    overlap = [item for item in first if item in common]
     return Agreement(
         k=used,
         spearman=round(float(spearmanr(order, reference).statistic), DECIMALS) if size > 1 else None,

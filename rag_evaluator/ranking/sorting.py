@@ -177,14 +177,15 @@ class _Run:
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)
         judged = self.sorted is not None and self.good is not None
         names = (f"nDCG@{options.k}", f"P@{options.k}", "RR")
-        relevance = [int(index in set(self.good or [])) for index in range(len(self.contexts))]
+        good = set(self.good or [])
+        relevance = [int(index in good) for index in range(len(self.contexts))]
         retriever = retrieval_measures(range(len(self.contexts)), relevance, names) if judged else dict.fromkeys(names)
         share = made.agreement if made else None
         fields = {
             "question": self.question,
             "contexts": self.contexts,
             "good": self.good,
-            "bad": None if self.good is None else sorted(set(range(len(self.contexts))) - set(self.good)),
+            "bad": None if self.good is None else sorted(set(range(len(self.contexts))) - good),
             "sorted": self.sorted,
             "spearman": agreement.spearman,
             "sim": agreement.sim,

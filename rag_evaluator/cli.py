@@ -40,7 +40,7 @@ EXAMPLES = """examples:
   rag-evaluator generate config.yaml
   rag-evaluator prompts check
 
-exit codes: 0 done, 1 nothing could be scored, sorted or answered, 2 bad input, 130 interrupted (run again to continue)
+exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 130 interrupted (run again to continue)
 'python main.py' does the same as 'rag-evaluator'."""
 
 

@@ -162,6 +162,15 @@ def test_answers_that_the_judge_fails_to_join_are_put_one_after_the_other() -> N
     assert reference.unjoined == 2
 
 
+def test_where_support_cannot_be_asked_the_answer_stays_and_that_is_told() -> None:
+    asked = Asked()
+    asked.judge.choices = lambda prompt, options: "neither"
+    reference = generate(asked.judge, ["Fact1 is here.", "Nothing."])
+    assert (reference.ground_truth, reference.used) == ("Fact1", [0, 1])
+    assert (reference.supporting, reference.support) == (None, None)
+    assert sum(reference.failed.values()) == 1
+
+
 @given(st.lists(st.integers(1, 90)), st.integers(1, 25))
 def test_groups_keep_order_and_both_limits(lengths: list[int], size: int) -> None:
     pieces = [Piece(number, "x" * length) for number, length in enumerate(lengths)]
@@ -190,7 +199,7 @@ def test_with_a_real_model_every_prompt_fits_its_window(model_folder: ModelFolde
     judge = Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=128))
     contexts = ["Nolu Brak was born in Tesk. " * repeated for repeated in (1, 3, 200, 0, 2, 1)] * 4
     for fast in (True, False):
-        reference = generate(judge, contexts, question="Where was Nolu Brak born?", fast=fast)
+        reference = generate(judge, contexts, question="Where was Nolu Brak born?", fast=fast, support=False)
         assert reference.failed == {}
         assert reference.parts > (5 if fast else 20)
         assert reference.ground_truth or reference.reason

@@ -144,6 +144,20 @@ def test_wrong_answers_settings_and_judges_are_refused_before_anything_is_asked(
     assert list(Path().iterdir()) == []
 
 
+@pytest.mark.parametrize("language", ["chinese", "español", "ja"])
+def test_the_judge_is_asked_in_the_language_of_the_data(language: str) -> None:
+    judge = scripted()
+    settings = {"prompts_dir": ROOT / "prompts"}
+    sort(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
+    generate(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
+    name = {"español": "spanish", "ja": "japanese"}.get(language, language)
+    packs = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "prompts").glob(f"*_{name}.json")]
+    instructions = {pack["instruction"] for pack in packs}
+    assert judge.prompts
+    for prompt in judge.prompts:
+        assert any(prompt.startswith(instruction) for instruction in instructions)
+
+
 def test_documents_and_tuples_are_contexts_too() -> None:
     class Document:
         page_content = "Nolu Brak was born in Tesk."

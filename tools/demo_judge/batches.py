@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from tools.demo_judge.tasks import TASKS, Row, heads, row
+from tools.demo_judge.languages import World
+from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, heads, row
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 VERDICT_WEIGHT = 6.0
+SPANISH_SHARE = 0.15
 # What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
 # statements to judge are copied by the decoder's grammar, not by the judge.
-_VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating)": (\d)'), VERDICT_WEIGHT)
-_VALUES = (re.compile(r" says ([^,\n]+)[,.]"), 3.0)
+_VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating|choice|answerable)": (\d)'), VERDICT_WEIGHT)
+_VALUES = (re.compile(r" (?:says|dice) ([^,.\n]+)"), 3.0)
+_SAID = (re.compile(r"(?:The context|El contexto) (says|does not say|lo|no lo) "), 3.0)
 _STATEMENTS = (re.compile(r'"statement": "(.*)"'), 0.1)
+_STATEMENTS_IN_GROUPS = (_STATEMENTS[0], 1.0)
+_REASONS = (re.compile(r'"reason": "(.*)"'), 0.3)
 _WEIGHTS = {
-    "nli": (1.0, _VALUES, _STATEMENTS, _VERDICT),
+    "nli": (1.0, _VALUES, _SAID, _STATEMENTS, _VERDICT),
     "dense_nli": (1.0, _VALUES, (_STATEMENTS[0], 0.0), _VERDICT),
-    "pairs": (0.0, _VERDICT),
+    "classified": (3.0, _STATEMENTS_IN_GROUPS, _REASONS),
+    "find": (0.0, _VALUES),
+    "rates": (0.0, _VERDICT),
+    "phrases": (0.0, _SAID, _VERDICT),
 }
-_OTHERS = (1.0, _VALUES, _VERDICT)
+_OTHERS = (1.0, _VALUES, _SAID, _VERDICT)
 
 
-_POOL = 64  # rows made for a batch, of which neighbours in length are taken
+_POOL = 3  # batches made at a time, so that rows of like length come together
 
 Line = tuple[list[int], list[int], list[float]]  # token ids, positions, weights
 
@@ -77,33 +86,43 @@ def _line(made: Row, tokenizer: PreTrainedTokenizerFast, start: int, rng: Random
     return ids, positions(len(ids), start, len(answer), rng), [0.0] * len(body) + weights
 
 
-def _of_like_length(lines: list[Line], tokens: int, rng: Random) -> list[Line]:
-    """Neighbours, from a random place of `lines` on, of about `tokens` tokens in all."""
-    start = rng.randrange(len(lines))
+def _of_like_length(lines: list[Line], tokens: int) -> Iterator[list[Line]]:
+    """All lines in groups of neighbours in length, of about `tokens` tokens with padding."""
     taken: list[Line] = []
-    for line in lines[start:] + lines[:start][::-1]:
-        if taken and len(taken) * len(line[0]) > tokens:
-            break
+    for line in sorted(lines, key=lambda line: len(line[0])):
+        if taken and (len(taken) + 1) * len(line[0]) > tokens:
+            yield taken
+            taken = []
         taken.append(line)
-    return taken
+    yield taken
 
 
-def batch(tokenizer: PreTrainedTokenizerFast, rng: Random, difficulty: float, headed: bool, tokens: int) -> Batch:
-    """Rows of one task under one of its heads, or without a head."""
+def batches(
+    tokenizer: PreTrainedTokenizerFast, rng: Random, difficulty: float, headed: bool, whole: float, tokens: int
+) -> list[Batch]:
+    """A few batches of one task, each of about `tokens` tokens, under one of the task's heads or without a head.
+
+    whole: the share of heads that are not cut.
+    """
     tasks = [task for task in TASKS if task.prompts] if headed else list(TASKS)
     chosen = rng.choices(tasks, [task.share for task in tasks])[0]
-    head = rng.choice(heads(chosen)) if headed else ""
+    language = LANGUAGES["spanish" if rng.random() < SPANISH_SHARE else "english"]
+    head = rng.choice(heads(chosen, language.name if rng.random() < 0.7 else "english")) if headed else ""
     head_ids = tokenizer(head).input_ids
-    if headed and rng.random() < 0.6:
-        head_ids = head_ids[:1] + head_ids[-rng.randint(50, 500) :]
-    pool = [
-        _line(row(chosen, rng, difficulty * rng.random() ** 0.5), tokenizer, len(head_ids), rng) for _ in range(_POOL)
-    ]
-    lines = _of_like_length(sorted(pool, key=lambda line: len(line[0])), tokens, rng)
+    if headed and rng.random() >= whole:
+        head_ids = head_ids[:1] + head_ids[-rng.randint(30, 300) :]
+    lines: list[Line] = []
+    while sum(len(ids) for ids, _, _ in lines) < _POOL * tokens:
+        made = row(chosen, World(rng, difficulty * rng.random() ** 0.5, language))
+        lines.append(_line(made, tokenizer, len(head_ids), rng))
+    return [_batch(some, head_ids, tokenizer.pad_token_id) for some in _of_like_length(lines, tokens)]
+
+
+def _batch(lines: list[Line], head_ids: list[int], pad: int) -> Batch:
     width = max(len(ids) for ids, _, _ in lines)
     return Batch(
         head=torch.tensor(head_ids),
-        input_ids=torch.tensor([ids + [tokenizer.pad_token_id] * (width - len(ids)) for ids, _, _ in lines]),
+        input_ids=torch.tensor([ids + [pad] * (width - len(ids)) for ids, _, _ in lines]),
         positions=torch.tensor([places + [places[-1]] * (width - len(places)) for _, places, _ in lines]),
         weights=torch.tensor([weights + [0.0] * (width - len(weights)) for _, _, weights in lines]),
         tokens=sum(len(ids) for ids, _, _ in lines) + len(head_ids),

@@ -1,45 +1,56 @@
-"""Measures the judge on rows of an unseen seed, under the full prompts: `python -m tools.demo_judge.evaluate`."""
+"""Measures a judge on generated rows of an unseen seed, asked as the project asks: `make demo-judge-eval`."""
 
 from __future__ import annotations
 
 import argparse
-import json
+import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+import numpy as np
+from pydantic import BaseModel
 
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from tools.demo_judge.tasks import TASKS, Row, Task, row
+from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.errors import JudgementError, PromptError
+from rag_evaluator.judge import Judge, run
+from tools.demo_judge.languages import World
+from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, prompts, row
 
 UNSEEN_SEED = 20_000_000
-Leaf = tuple[tuple[str, ...], str | int]
+ROWS = 300
+DIFFICULTY = 0.3
+Leaves = dict[tuple[str, ...], str | int]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Shares in [0, 1] for one task; None where the task has no such part.
+    """Shares in [0, 1] for one task; None where the task has no such part. A row without an answer has nothing right.
 
-    texts: statements and questions that are as expected, to the letter. decisions: verdicts, flags and ratings right.
-    majority: what always giving the most frequent decision would get.
+    unanswered: rows for which the judge gave no answer.
+    lists: lists of texts of the right length. texts: texts written by the judge that are as expected, to the letter.
+    similarity: mean cosine of questions to the expected ones.
+    decisions: verdicts, flags, ratings and choices right. majority: what always giving the commonest would get.
     """
 
     task: str
+    language: str
     rows: int
-    legal: float
+    unanswered: int
+    lists: float | None
     texts: float | None
+    similarity: float | None
     decisions: float | None
     majority: float | None
 
 
-def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[Leaf]:
+def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str | int]]:
     """Every text and number of a JSON value with the way to it, reasons left out."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -52,113 +63,135 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[Leaf]:
         yield path, value
 
 
-def opening(task: Task, tokenizer: Any) -> str:
-    """The tokens every answer of a task begins with: layout that a constrained decoder writes without the judge."""
-    made = [row(task, Random(seed), 0.5).answer for seed in range(50)]
-    columns = zip(*(tokenizer(answer, add_special_tokens=False).input_ids for answer in made), strict=False)
-    same = takewhile(lambda column: len(set(column)) == 1, columns)
-    return tokenizer.decode([column[0] for column in same])
+def parts(answer: BaseModel | None, asked: BaseModel) -> tuple[Leaves, Leaves]:
+    """The texts that the judge was free to write, and its decisions; a statement is in a group (TP, FP, FN) or not."""
+    if answer is None:
+        return {}, {}
+    given = answer.model_dump()
+    if "TP" in given:
+        groups = {name: {one["statement"] for one in given[name]} for name in ("TP", "FP", "FN")}
+        answers, truths = asked.model_dump()["answer"], asked.model_dump()["ground_truth"]
+        return {}, {
+            **{("TP", text): int(text in groups["TP"]) for text in answers},
+            **{("FN", text): int(text in groups["FN"]) for text in truths},
+        }
+    found = dict(leaves(given))
+    dictated = "statements" in asked.model_dump()
+    texts = {path: value for path, value in found.items() if isinstance(value, str) and not dictated}
+    return texts, {path: value for path, value in found.items() if not isinstance(value, str)}
 
 
-def answers(model: Any, tokenizer: Any, rows: list[Row], start_with: str = "", batch_size: int = 16) -> list[str]:
-    """Greedy answers without a grammar after a given opening, in the order of `rows`; any causal LM will do."""
-    tokenizer.padding_side = "left"
-    found = []
-    for start in range(0, len(rows), batch_size):
-        some = rows[start : start + batch_size]
-        encoded = tokenizer([made.head + made.body + start_with for made in some], return_tensors="pt", padding=True)
-        longest = max(len(tokenizer(made.answer).input_ids) for made in some)
-        with torch.inference_mode():
-            made_ids = model.generate(
-                input_ids=encoded.input_ids,
-                attention_mask=encoded.attention_mask,
-                max_new_tokens=longest + 40,
-                do_sample=False,
-            )
-        texts = tokenizer.batch_decode(made_ids[:, encoded.input_ids.shape[1] :], skip_special_tokens=True)
-        found += [start_with + text for text in texts]
-    return found
+def _share(wanted: Sequence[Leaves], given: Sequence[Leaves]) -> float | None:
+    """How many of the wanted leaves were given."""
+    pairs = [(value, other.get(path)) for one, other in zip(wanted, given, strict=True) for path, value in one.items()]
+    return sum(value == other for value, other in pairs) / len(pairs) if pairs else None
 
 
-def judged(model: Any, tokenizer: Any, made: Row) -> str:
-    """A greedy NLI answer with every statement written in, as the project's grammar does; empty if no verdict comes."""
-    expected = json.loads(made.answer)["statements"]
-    given = []
-    for wanted in expected:
-        blank = {"statement": wanted["statement"], "reason": "", "verdict": 0}
-        so_far = " " + json.dumps({"statements": [*given, blank]}, indent=4, ensure_ascii=False)
-        so_far = so_far[: so_far.rindex('"reason": "') + len('"reason": "')]
-        ids = tokenizer(made.head + made.body + so_far, return_tensors="pt").input_ids
-        with torch.inference_mode():
-            out = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=60, do_sample=False)
-        match = re.match(r'(.*?)",\s*"verdict": (\d)', tokenizer.decode(out[0, ids.shape[1] :]), re.DOTALL)
-        if not match:
-            return ""
-        given.append({"statement": wanted["statement"], "reason": match[1], "verdict": int(match[2])})
-    return json.dumps({"statements": given})
+def _cosine(wanted: Sequence[str], given: Sequence[str]) -> float:
+    vectors = LocalEmbeddings.from_config(EmbeddingsConfig()).embed_texts([*wanted, *given])
+    one, other = np.split(np.asarray(vectors), 2)
+    return float(np.mean(np.sum(one * other, 1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)))
 
 
-def measure(task: Task, rows: list[Row], found: list[str]) -> Measured:
-    """What was right among what the rows ask for; an answer that is no JSON has nothing right."""
-    legal, right, wanted, values = 0, Counter[str](), Counter[str](), Counter[str | int]()
-    for made, text in zip(rows, found, strict=True):
+async def answers(judge: Judge, task: Task, rows: Sequence[Row], language: str) -> list[BaseModel | None]:
+    """The judge's answers in the order of the rows, each under one of the task's prompts in turn; None for none."""
+    asking = prompts(task, language)
+
+    async def ask(index: int, made: Row) -> BaseModel | None:
         try:
-            given = dict(leaves(json.loads(text)))
-            legal += 1
-        except json.JSONDecodeError:
-            given = {}
-        for path, value in leaves(json.loads(made.answer)):
-            kind = "decisions" if isinstance(value, int) else "texts"
-            wanted[kind] += 1
-            right[kind] += given.get(path) == value
-            if kind == "decisions":
-                values[value] += 1
-    share = {kind: right[kind] / wanted[kind] if wanted[kind] else None for kind in ("texts", "decisions")}
-    majority = max(values.values()) / wanted["decisions"] if values else None
-    return Measured(task.name, len(rows), legal / len(rows), share["texts"], share["decisions"], majority)
+            return await judge.agenerate(asking[index % len(asking)].to_string(made.asked), type(made.wanted))
+        except JudgementError:
+            return None
+
+    return list(await asyncio.gather(*(ask(index, made) for index, made in enumerate(rows))))
 
 
-def table(results: list[Measured]) -> str:
+def measure(task: Task, language: str, rows: Sequence[Row], given: Sequence[BaseModel | None]) -> Measured:
+    """What was right among what the rows ask for."""
+    wanted_texts, wanted_choices = zip(*(parts(made.wanted, made.asked) for made in rows), strict=True)
+    texts, choices = zip(*(parts(answer, made.asked) for answer, made in zip(given, rows, strict=True)), strict=True)
+    values = Counter(value for made in wanted_choices for value in made.values())
+    lists = [len(one) == len(other) for one, other in zip(wanted_texts, texts, strict=True)]
+    questions = task.name == "question"
+    return Measured(
+        task=task.name,
+        language=language,
+        rows=len(rows),
+        unanswered=sum(answer is None for answer in given),
+        lists=sum(lists) / len(lists) if task.name in ("statements", "attributed") else None,
+        texts=_share(wanted_texts, texts),
+        similarity=_cosine(*([str(one.get(("question",), "")) for one in some] for some in (wanted_texts, texts)))
+        if questions
+        else None,
+        decisions=_share(wanted_choices, choices),
+        majority=max(values.values()) / values.total() if values else None,
+    )
+
+
+def evaluate(
+    judge: Judge, names: Sequence[str], languages: Sequence[str], count: int, difficulty: float, show: int = 0
+) -> list[Measured]:
+    """Every task that the project asks, in every language it has the prompts in."""
+    results = []
+    for language in languages:
+        for task in TASKS:
+            if not task.prompts or (names and task.name not in names):
+                continue
+            try:
+                prompts(task, language)
+            except PromptError as error:
+                print(f"left out: {error}")
+                continue
+            world = World(Random(UNSEEN_SEED), difficulty, LANGUAGES[language])
+            rows = [row(task, world) for _ in range(count)]
+            given = run(answers(judge, task, rows, language))
+            for made, answer in list(zip(rows, given, strict=True))[:show]:
+                print(
+                    f"{made.body}\n--- expected{made.answer}\n--- given {answer and answer.model_dump_json(indent=1)}\n"
+                )
+            results.append(measure(task, language, rows, given))
+            print(table(results[-1:]).splitlines()[-1], flush=True)
+    return results
+
+
+def table(results: Sequence[Measured]) -> str:
     """The results in Markdown."""
-    lines = [
-        "| task | rows | legal JSON | texts exact | decisions right | always the commonest |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = ("task", "language", "rows", "no answer", "lists of right length", "texts exact", "similarity")
+    heads += ("decisions right", "always the commonest")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for result in results:
-        shares = (result.legal, result.texts, result.decisions, result.majority)
-        cells = ["-" if share is None else f"{share:.2f}" for share in shares]
-        lines.append(f"| {result.task} | {result.rows} | {' | '.join(cells)} |")
+        cells: Mapping[str, Any] = vars(result)
+        shown = [
+            f"{cell:.2f}" if isinstance(cell, float) else "-" if cell is None else str(cell) for cell in cells.values()
+        ]
+        lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines)
+
+
+def write_card(text: str, card: Path) -> None:
+    """Puts the table in the place of the model card's old one."""
+    old = card.read_text(encoding="utf-8")
+    new, count = re.subn(r"(?:^\| task .*\n)(?:^\|.*\n)+", lambda _: text + "\n", old, count=1, flags=re.MULTILINE)
+    if not count:
+        raise SystemExit(f"{card}: no table that begins with '| task' was found to be replaced")
+    card.write_text(new, encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--judge", type=Path, default=DEMO_JUDGE)
-    parser.add_argument("--rows", type=int, default=24, help="rows per task")
-    parser.add_argument("--difficulty", type=float, default=0.3, help="0 (one short fact) to 1 (up to seven facts)")
-    parser.add_argument("--out", type=Path, help="also write the table to this file")
+    parser.add_argument("--rows", type=int, default=ROWS, help="rows per task")
+    parser.add_argument("--difficulty", type=float, default=DIFFICULTY, help="0 (one short fact) to 1 (up to seven)")
+    parser.add_argument("--tasks", nargs="*", default=[], help="all if none is named")
+    parser.add_argument("--languages", nargs="*", default=list(LANGUAGES))
     parser.add_argument("--show", type=int, default=0, help="print so many answers per task")
+    parser.add_argument("--keep-card", action="store_true", help="leave the judge's model card as it is")
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    tokenizer = AutoTokenizer.from_pretrained(args.judge)
-    model = AutoModelForCausalLM.from_pretrained(args.judge, use_safetensors=True, dtype=torch.float32).eval()
-    results = []
-    for task in TASKS:
-        if not task.prompts:
-            continue
-        rng = Random(UNSEEN_SEED)
-        rows = [row(task, rng, args.difficulty) for _ in range(args.rows)]
-        if task.name == "nli":
-            found = [judged(model, tokenizer, made) for made in rows]
-        else:
-            found = answers(model, tokenizer, rows, opening(task, tokenizer))
-        for made, text in list(zip(rows, found, strict=True))[: args.show]:
-            print(f"{made.body}\n--- expected{made.answer}\n--- given{text}\n")
-        results.append(measure(task, rows, found))
-    text = table(results)
+    judge = Judge.from_config(JudgeConfig(model=str(args.judge)))
+    text = table(evaluate(judge, args.tasks, args.languages, args.rows, args.difficulty, args.show))
     print(text)
-    if args.out:
-        args.out.write_text(text + "\n", encoding="utf-8")
+    if not args.keep_card:
+        write_card(text, args.judge / "README.md")
 
 
 if __name__ == "__main__":

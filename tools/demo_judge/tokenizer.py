@@ -10,7 +10,8 @@ from transformers import PreTrainedTokenizerFast
 
 from tools.demo_judge import words
 from tools.demo_judge.facts import invented_name
-from tools.demo_judge.tasks import TASKS, heads, row
+from tools.demo_judge.languages import World
+from tools.demo_judge.tasks import LANGUAGES, TASKS, heads, row
 
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 CONTEXT_TOKENS = 4096
@@ -60,10 +61,11 @@ def wrapped(tokenizer: str) -> PreTrainedTokenizerFast:
 
 def _corpus(rng: Random) -> Iterator[str]:
     for task in TASKS:
-        yield from heads(task)
-        for _ in range(300):
-            made = row(task, rng, 0.5)
-            yield made.body + made.answer
+        for language in LANGUAGES.values():
+            yield from heads(task, language.name) if task.prompts else ()
+            for _ in range(200):
+                made = row(task, World(rng, 0.5, language))
+                yield made.body + made.answer
     for _ in range(10):
         yield " ".join(words.COMMON + words.NOUNS + words.ADJECTIVES + words.PROFESSIONS)
         yield " ".join(word.capitalize() for word in words.NOUNS) + " " + " ".join(word + "s" for word in words.NOUNS)

@@ -12,10 +12,12 @@ from typing import Any
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from tools.demo_judge.batches import VERDICT_WEIGHT, Batch, batch
+from tools.demo_judge.batches import VERDICT_WEIGHT, Batch, batches
 from tools.demo_judge.export import export
 from tools.demo_judge.model import answer_logits, build_model
 from tools.demo_judge.tokenizer import build_tokenizer, wrapped
+
+WAITING = 48  # batches
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,15 @@ class Plan:
         return min(1.0, max(tokens / self.tokens, seconds / 60 / self.minutes))
 
     def difficulty(self, progress: float) -> float:
-        return min(0.8, 0.15 + progress)
+        return min(0.5, 0.15 + progress)
 
     def head_share(self, progress: float) -> float:
         """The share of batches under the prompts' long heads, as the judge is always used in the end."""
-        return 0.0 if progress < 0.15 else 0.3 if progress < 0.6 else 0.6
+        return 0.0 if progress < 0.15 else 0.15 if progress < 0.8 else 0.5
+
+    def whole_heads(self, progress: float) -> float:
+        """The share of heads that are whole; the others are only their last tokens, which costs less."""
+        return 0.0 if progress < 0.8 else 0.4
 
     def rate(self, progress: float) -> float:
         return min(1.0, 0.05 + progress / 0.02) * min(1.0, (1.02 - progress) / 0.45)
@@ -62,6 +68,7 @@ class Training:
         self.optimisers = optimisers(self.model, plan)
         self.rates = [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers]
         self.tokens, self.seconds, self.steps = 0, 0.0, 0
+        self.waiting: list[Batch] = []
 
     def state(self) -> dict[str, Any]:
         return {
@@ -80,14 +87,15 @@ class Training:
         self.tokens, self.seconds, self.steps = state["done"]
 
     def step(self) -> dict[str, float]:
-        """One update from two batches; returns the loss and the shares of tokens and verdicts right."""
+        """One update from some batches; returns the loss and the shares of tokens and verdicts right."""
         begun, progress = time.monotonic(), self.plan.progress(self.tokens, self.seconds)
         sums = {"loss": 0.0, "right": 0.0, "all": 0.0, "verdicts right": 0.0, "verdicts": 1e-9}
-        for _ in range(2):
-            headed = self.rng.random() < self.plan.head_share(progress)
-            made = batch(self.tokenizer, self.rng, self.plan.difficulty(progress), headed, self.plan.step_tokens // 2)
+        wanted = self.plan.step_tokens
+        while wanted > 0:
+            made = self._next_batch(progress)
             self._backward(made, sums)
             self.tokens += made.tokens
+            wanted -= made.input_ids.numel()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
             optimiser.param_groups[0]["lr"] = rate * self.plan.rate(progress)
@@ -96,6 +104,20 @@ class Training:
         self.steps += 1
         self.seconds += time.monotonic() - begun
         return sums
+
+    def _next_batch(self, progress: float) -> Batch:
+        """One of the waiting batches; those made together do not follow one another."""
+        while len(self.waiting) < WAITING:
+            headed = self.rng.random() < self.plan.head_share(progress)
+            self.waiting += batches(
+                self.tokenizer,
+                self.rng,
+                self.plan.difficulty(progress),
+                headed,
+                self.plan.whole_heads(progress),
+                self.plan.step_tokens // (2 if headed else 4),
+            )
+        return self.waiting.pop(self.rng.randrange(len(self.waiting)))
 
     def _backward(self, made: Batch, sums: dict[str, float]) -> None:
         made = Batch(
@@ -107,9 +129,10 @@ class Training:
             logits = answer_logits(self.model, made)
         losses = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
         loss = (losses * weight).sum() / weight.sum()
-        (loss / 2).backward()
+        share = made.input_ids.numel() / self.plan.step_tokens
+        (loss * share).backward()
         right, verdict = logits.argmax(-1) == wanted, weight == VERDICT_WEIGHT
-        sums["loss"] += loss.item() / 2
+        sums["loss"] += loss.item() * share
         sums["right"] += right.sum().item()
         sums["all"] += len(right)
         sums["verdicts right"] += (right & verdict).sum().item()

@@ -77,3 +77,10 @@ SPANISH = (
     "también además pero porque aunque más menos muy mucho poco grande pequeño nuevo viejo primero segundo último rojo "
     "azul verde negro blanco capital población altura habitantes metros kilómetros mañana señor español inglés"
 ).split()
+
+SPANISH_NOUNS = (
+    "lámpara piedra rueda puerta ventana torre mesa silla casa llave luna playa montaña isla ciudad nube flor hoja "
+    "carta canción manzana campana espada corona"
+).split()
+SPANISH_TRAITS = "grande azul verde nueva vieja roja blanca negra larga corta alta dulce fuerte lenta triste".split()
+SPANISH_MONTHS = ("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre").split()

@@ -232,7 +232,7 @@ def killed_after(count: int, judge: ScriptedJudge) -> ScriptedJudge:
 
 @pytest.mark.parametrize("strategy", ["insertion", "merge", "allpairs"])
 def test_a_sort_that_was_killed_continues_without_asking_anything_again(strategy: str) -> None:
-    contexts = [[f"text {(number * 7) % 23:02}" for number in range(23)]] * 2
+    contexts = [[f"text {(number * 7) % 15:02}" for number in range(15)]] * 2
     whole = sort(QUESTIONS, contexts, strategy=strategy, judge=scripted(), output_dir="whole")
     with pytest.raises(Killed):
         sort(QUESTIONS, contexts, strategy=strategy, judge=killed_after(60, scripted(model_id="s")))
@@ -450,7 +450,7 @@ def start(command: str, config: str) -> "subprocess.Popen[bytes]":
 def test_a_command_that_is_killed_continues_where_it_stopped(
     command: str, file: str, model_folder: ModelFolder, tmp_path: Path
 ) -> None:
-    config = write_project(model_folder("llama-bytelevel"), rows_of(8, 8))
+    config = write_project(model_folder("llama-bytelevel"), rows_of(6, 7))
     overrides = ["--set", "sort.fast=false", "--set", "generate.fast=false", "--set", "judge.batch_size=4"]
     with Path("config.yaml").open("a", encoding="utf-8") as text:
         text.write("sort: {fast: false}\ngenerate: {fast: false}\n")

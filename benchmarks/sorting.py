@@ -88,7 +88,8 @@ def measure(
 def _keep(model: str, part: str, strategy: str, figures: dict[str, Any]) -> None:
     """Store figures at once: the next strategy may take an hour."""
     known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
-    told = {"command": " ".join(["python -m benchmarks.sorting", *sys.argv[1:]]), "date": date.today().isoformat()}
+    arguments = [Path(argument).name for argument in sys.argv[1:]]
+    told = {"command": " ".join(["python -m benchmarks.sorting", *arguments]), "date": date.today().isoformat()}
     known.setdefault(f"{model}: {part}", {})[strategy] = {**figures, **told, "machine": _machine()}
     FIGURES.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
     FIGURES.with_suffix(".md").write_text(_render(known), encoding="utf-8")

@@ -25,7 +25,7 @@ from rag_evaluator.judges import GivenJudge
 from rag_evaluator.own_prompts import CompareOutput, ReferenceOutput
 
 ROOT = Path(__file__).parent.parent
-SEED_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]
+FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]
 ModelFolder = Callable[..., Path]
 
 QUESTIONS = ["Where was Nolu Brak born?", "谁建造了哈恩桥？"]
@@ -59,7 +59,9 @@ def scripted(**arguments: Any) -> ScriptedJudge:
     return ScriptedJudge({"ReferenceOutput": answer}, first_is_better, **arguments)
 
 
-def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_models() -> None:
+def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_models(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     question_list, contexts_list, answer_list = QUESTIONS, CONTEXTS, ANSWERS
     ground_truth_list = REFERENCES
 
@@ -67,7 +69,8 @@ def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_m
     ground_truth = generate(question_list, contexts_list)
     scores = evaluate(question_list, contexts_list, answer_list, ground_truth_list)
 
-    assert [list(row)[:8] for row in result] == [SEED_FIELDS, SEED_FIELDS]
+    assert "The demo judge is a toy" in caplog.text
+    assert [list(row)[:8] for row in result] == [FIRST_FIELDS, FIRST_FIELDS]
     assert read("result/sorted_indices.json") == result
     for row, contexts in zip(result, contexts_list, strict=True):
         assert sorted(row["good"] + row["bad"]) == list(range(len(contexts)))

@@ -20,10 +20,10 @@ from pydantic import BaseModel
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli import main
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.errors import JudgementError, PromptError
+from rag_evaluator.errors import JudgementError, PromptError, ResultsError
 from rag_evaluator.judge import Judge
 from rag_evaluator.languages import find_language
-from rag_evaluator.prompts import all_prompts, english_pack, load_prompts, pack_path, read_pack
+from rag_evaluator.prompts import Pack, all_prompts, english_pack, load_prompts, pack_path, read_pack, write_pack
 from rag_evaluator.prompts.adapt import Adapted, adapt
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.doubts import doubts
@@ -172,6 +172,34 @@ def test_a_run_that_breaks_off_writes_no_pack_and_is_continued(tmp_path: Path) -
     assert done.asked == len(whole.texts) - 50
     assert packs_in(tmp_path / "broken") == packs_in(tmp_path / "whole")
     assert not list((tmp_path / "broken").rglob("*.tmp"))
+
+
+def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+
+    def write_once(path: Path, pack: Pack) -> None:
+        if written:
+            raise ResultsError("the disk is full")
+        written.append(path)
+        write_pack(path, pack)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rag_evaluator.prompts.adapt.write_pack", write_once)
+        with pytest.raises(ResultsError, match="full"):
+            adapted(tmp_path, Translates(), ["faithfulness", "sort"])
+    assert len(packs_in(tmp_path)) == 1
+    done = adapted(tmp_path, Translates(), ["faithfulness", "sort"])
+    assert (len(done.written), list(done.kept), done.asked) == (3, written, 0)
+    review = (tmp_path / "review_klingon.md").read_text(encoding="utf-8")
+    assert sorted(re.findall("## (.*)", review)) == sorted(packs_in(tmp_path))
+
+
+def test_a_translation_of_a_line_is_a_line(tmp_path: Path) -> None:
+    pack, _ = spoiled(tmp_path, lambda text: klingon(text, ["noncommittal"]).replace(" ", " \n", 1))
+    english = english_pack(all_prompts()["answer_relevancy", "prompt"])
+    assert pack.instruction == klingon(english.instruction, ["noncommittal"])
 
 
 def test_replies_of_another_judge_are_not_taken_over(tmp_path: Path) -> None:

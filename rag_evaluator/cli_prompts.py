@@ -46,7 +46,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         "same command; packs that exist are kept. What a reader should look at is told in review_<language>.md.",
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
-    adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and language settings from this YAML file")
+    adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this YAML file")
     adapt.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
     adapt.add_argument("--force", action="store_true", help="make packs anew that exist")

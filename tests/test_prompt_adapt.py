@@ -20,10 +20,11 @@ from pydantic import BaseModel
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli import main
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.errors import JudgementError, PromptError
+from rag_evaluator.errors import JudgementError, PromptError, ResultsError
+from rag_evaluator.functions import sort
 from rag_evaluator.judge import Judge
 from rag_evaluator.languages import find_language
-from rag_evaluator.prompts import all_prompts, english_pack, load_prompts, pack_path, read_pack
+from rag_evaluator.prompts import Pack, all_prompts, english_pack, load_prompts, pack_path, read_pack, write_pack
 from rag_evaluator.prompts.adapt import Adapted, adapt
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.doubts import doubts
@@ -172,6 +173,34 @@ def test_a_run_that_breaks_off_writes_no_pack_and_is_continued(tmp_path: Path) -
     assert done.asked == len(whole.texts) - 50
     assert packs_in(tmp_path / "broken") == packs_in(tmp_path / "whole")
     assert not list((tmp_path / "broken").rglob("*.tmp"))
+
+
+def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+
+    def write_once(path: Path, pack: Pack) -> None:
+        if written:
+            raise ResultsError("the disk is full")
+        written.append(path)
+        write_pack(path, pack)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rag_evaluator.prompts.adapt.write_pack", write_once)
+        with pytest.raises(ResultsError, match="full"):
+            adapted(tmp_path, Translates(), ["faithfulness", "sort"])
+    assert len(packs_in(tmp_path)) == 1
+    done = adapted(tmp_path, Translates(), ["faithfulness", "sort"])
+    assert (len(done.written), list(done.kept), done.asked) == (3, written, 0)
+    review = (tmp_path / "review_klingon.md").read_text(encoding="utf-8")
+    assert sorted(re.findall("## (.*)", review)) == sorted(packs_in(tmp_path))
+
+
+def test_a_translation_of_a_line_is_a_line(tmp_path: Path) -> None:
+    pack, _ = spoiled(tmp_path, lambda text: klingon(text, ["noncommittal"]).replace(" ", " \n", 1))
+    english = english_pack(all_prompts()["answer_relevancy", "prompt"])
+    assert pack.instruction == klingon(english.instruction, ["noncommittal"])
 
 
 def test_replies_of_another_judge_are_not_taken_over(tmp_path: Path) -> None:
@@ -357,7 +386,9 @@ def test_a_killed_command_is_continued_without_asking_again(
     assert not record.exists()
 
 
-def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_so(tmp_path: Path) -> None:
+def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     config = {
         "metrics": ["faithfulness", "answer_relevancy"],
         "language": "klingon",
@@ -370,9 +401,32 @@ def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_s
     assert len(packs_in(tmp_path / "packs")) == 3
     asked = [prompt for prompt in judge.prompts if not prompt.startswith("Translate the English text")]
     assert asked[0].startswith("GivenQu aQu questionQu")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path / 'packs'}: packs in klingon are missing and are made with the judge, which takes a while",
+        f"3 packs made, nobody has read them yet: see {tmp_path / 'packs' / 'review_klingon.md'}",
+    ]
     again = Translates()
     RAGEvaluator(config, judge=again, embeddings=DeterministicFakeEmbedding(size=8)).set_prompts()
     assert again.prompts == []
+
+
+def test_sort_has_its_packs_made_too(tmp_path: Path) -> None:
+    class Sorts(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            if response_model.__name__ == "TranslationOutput":
+                return super().answer(prompt, response_model)
+            return {"verdict": 1} if response_model.__name__ == "FilterOutput" else {"choice": 1}
+
+    config = {
+        "metrics": ["bleu_score"],
+        "language": "klingon",
+        "prompts_dir": str(tmp_path),
+        "prompts": {"adapt": True},
+    }
+    judge = Sorts()
+    sort(["Who?"], [["A.", "B."]], judge=judge, config=config, output_dir=tmp_path / "out")
+    assert set(packs_in(tmp_path)) == {"sort_filter_prompt_klingon.json", "sort_compare_prompt_klingon.json"}
+    assert any(prompt.startswith("DecideQu whetherQu theQu contextQu") for prompt in judge.prompts)
 
 
 def test_missing_packs_are_told_with_the_way_to_make_them(tmp_path: Path) -> None:

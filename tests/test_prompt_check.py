@@ -10,9 +10,10 @@ import pytest
 
 from rag_evaluator.cli import main
 from rag_evaluator.languages import LANGUAGES, find_language, sentences
-from rag_evaluator.prompts import Key, Pack, all_prompts, pack_path, read_pack
+from rag_evaluator.prompts import Key, Pack, all_prompts, english_pack, pack_path, read_pack
 from rag_evaluator.prompts.check import Fault, check_language, check_pack, languages_in
-from rag_evaluator.prompts.strings import lost, must_survive
+from rag_evaluator.prompts.doubts import doubts
+from rag_evaluator.prompts.strings import is_prose, label_words, leaves, lost, must_survive
 from rag_evaluator.prompts.tongue import foreign
 
 SHIPPED = Path(__file__).parent.parent / "prompts"
@@ -78,7 +79,20 @@ def test_every_prompt_has_a_good_pack_in_each_of_the_ten_languages(language: str
 def test_the_shipped_folder_holds_packs_of_the_ten_languages_and_nothing_else(originals: dict[Key, Any]) -> None:
     assert languages_in(SHIPPED) == TEN
     expected = {pack_path(SHIPPED, key, language) for key in originals for language in TEN}
-    assert set(SHIPPED.iterdir()) == expected
+    assert set(SHIPPED.glob("*.*")) - {SHIPPED / ".adapting"} == expected
+
+
+def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> None:
+    shutil.copy(SHIPPED / NLI, tmp_path / "faithfulness_nli_statement_prompt_old_norse.json")
+    shutil.copy(SHIPPED / NLI, tmp_path / "answer_correctness_correctness_classifier_prompt_middle_high_german.json")
+    (tmp_path / "notes_spanish.json").write_text("{}", encoding="utf-8")
+    assert languages_in(tmp_path) == ["middle_high_german", "old_norse"]
+
+
+def test_every_language_is_told_by_its_script_or_its_words() -> None:
+    for language in LANGUAGES.values():
+        assert language.scripts
+        assert bool(language.words) == (language.scripts == ("LATIN",))
 
 
 def test_a_missing_pack_is_caught(tmp_path: Path) -> None:
@@ -120,7 +134,13 @@ def test_a_missing_pack_is_caught(tmp_path: Path) -> None:
         (PRECISION, in_instruction('"0"', "cero"), "labels", "instruction: 0 of the source is lost"),
         (
             PRECISION,
-            at("examples", 2, "output", "reason", value="El contexto trata de los Andes, no del Everest."),
+            at(
+                "examples",
+                2,
+                "output",
+                "reason",
+                value=f"{'Los Andes son la cordillera de la que habla el contexto' * 2}.",
+            ),
             None,
             "",
         ),
@@ -144,6 +164,12 @@ def test_a_missing_pack_is_caught(tmp_path: Path) -> None:
             at("examples", 0, "output", "classifications", 3, "statement", value="En 1895 Einstein se fue a Suiza."),
             "repeats",
             "examples[0].output.classifications[3].statement: is no longer a part of examples[0].input.answer",
+        ),
+        (
+            PRECISION,
+            at("examples", 2, "input", "context", value="Los Andes son la cordillera más larga del mundo."),
+            "length",
+            "examples[2].input.context: 0.1 times as long as a translation is",
         ),
         (
             RATING,
@@ -195,7 +221,7 @@ def test_the_command_shows_a_table_and_every_fault_and_fails(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     shown = capsys.readouterr().out
     [row] = [line for line in shown.splitlines() if "│ spanish" in line]
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "23/24", "", "", "1", "", "", "", "1"]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "23/24", "", "", "1", "", "", "", "", "1"]
     assert f"{tmp_path / NLI}: language: is 'english', the file's name says 'spanish'\n" in shown
     assert f"{tmp_path / NLI}: original_hash: made from another English source (0; " in shown
 
@@ -281,3 +307,20 @@ def test_a_pack_in_which_two_languages_are_mixed_is_caught(originals: dict[Key, 
     spanish, french = (read_pack(pack_path(SHIPPED, key, name)) for name in ("spanish", "french"))
     mixed = Pack("spanish", spanish.instruction, french.examples, spanish.original_hash)
     assert "language" in {fault.kind for fault in check_pack(mixed, originals[key], find_language("es"))}
+
+
+@pytest.mark.parametrize("language", TEN)
+def test_what_makes_an_adapted_text_doubtful_is_seldom_found_in_good_translations(
+    language: str, originals: dict[Key, Any]
+) -> None:
+    named, found = find_language(language), set()
+    for key, prompt in originals.items():
+        english, pack = english_pack(prompt), read_pack(pack_path(SHIPPED, key, language))
+        given = dict(leaves(list(pack.examples)))
+        for place, text in leaves(list(english.examples)):
+            if is_prose(place, text):
+                found |= {(text, doubt) for doubt in doubts(text, given[place], named, frozenset())}
+        labels = label_words(prompt, english.instruction)
+        found |= {(english.instruction, one) for one in doubts(english.instruction, pack.instruction, named, labels)}
+    assert not [doubt for _, doubt in found if doubt.fatal]
+    assert len([text for text, doubt in found if not doubt.reason.startswith("names in quotes")]) <= 2

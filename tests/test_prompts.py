@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli import main
 from rag_evaluator.errors import PromptError
 from rag_evaluator.own_prompts import OWN_PROMPTS
-from rag_evaluator.prompts import Key, PackPrompt, all_prompts, english_pack, export, load_prompts
+from rag_evaluator.prompts import Key, PackPrompt, all_prompts, english_pack, export, load_prompts, pack_path, read_pack
 
 ROOT = Path(__file__).parent.parent
 OF_RAGAS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
@@ -167,18 +168,24 @@ def test_english_prompts_are_ragas_own_whatever_lies_in_the_prompts_folder(
     assert scripted.prompts[0].startswith("Generate a question for the given answer")
 
 
-def test_missing_packs_are_listed_by_file_name(tmp_path: Path) -> None:
+def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(PromptError) as caught:
-        load_prompts(["bleu_score", "faithfulness"], "es", tmp_path)
+        load_prompts(["bleu_score", "faithfulness"], "ca", tmp_path)
     assert str(caught.value).startswith(
-        f"language 'es': 2 of 2 prompt packs are missing in {tmp_path}: "
-        "faithfulness_statement_generator_prompt_spanish.json, faithfulness_nli_statement_prompt_spanish.json. Set "
+        f"language 'ca': 2 of 2 prompt packs are missing in {tmp_path}: "
+        "faithfulness_statement_generator_prompt_catalan.json, faithfulness_nli_statement_prompt_catalan.json. Set "
+        "prompts.adapt: true, or run 'rag-evaluator prompts adapt --language catalan' and review"
     )
+
+
+def test_of_a_language_that_is_shipped_the_place_of_its_packs_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=f"own are in {re.escape(str(ROOT / 'prompts'))}: set prompts_dir to it"):
+        load_prompts(["faithfulness"], "es", tmp_path)
 
 
 def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path) -> None:
     (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
-    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. Set"):
+    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. The"):
         load_prompts(["faithfulness"], "spanish", packs)
     assert load_prompts(["context_recall"], "spanish", packs).keys() == {("context_recall", "prompt")}
 
@@ -251,3 +258,18 @@ def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
     path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
     assert load_prompts(["answer_relevancy"], "es", packs)["answer_relevancy", "prompt"].language == "spanish"
+
+
+@pytest.mark.parametrize("language", ["spanish", "chinese"])
+def test_details_tell_by_their_digests_that_prompts_were_in_the_language(
+    language: str, scripted: ScriptedJudge, tmp_path: Path
+) -> None:
+    metrics = ["faithfulness", "context_relevance"]
+    config = {"metrics": metrics, "language": language, "prompts_dir": str(ROOT / "prompts")}
+    RAGEvaluator(config, judge=scripted).evaluate([SPANISH_ROW]).write(tmp_path)
+    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()]
+    used = {(line["metric"], one["prompt"]): one["source_digest"] for line in details for one in line["judgements"]}
+    keys = [key for key in OF_RAGAS if key[0] in metrics]
+    assert used == {key: read_pack(pack_path(ROOT / "prompts", key, language)).digest for key in keys}
+    instructions = {read_pack(pack_path(ROOT / "prompts", key, language)).instruction for key in keys}
+    assert all(any(prompt.startswith(text) for text in instructions) for prompt in scripted.prompts)

@@ -1,6 +1,7 @@
 """Makes the packs of a language with the judge itself; a pack is written whole or not at all, and nothing twice."""
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from rag_evaluator.prompts.strings import is_prose, label_words, leaves, place_n
 from rag_evaluator.prompts.translate import Mark, Translated, Translator
 from rag_evaluator.records import Records
 
+logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
 Progress = Callable[[int, int], None]
 LoadJudge = Callable[[], InstructorBaseRagasLLM]
@@ -60,7 +62,10 @@ def ready_prompts(
     """
     language, folder = config.language, config.prompts_dir
     if config.prompts.adapt and find_packs(owners, language, folder)[1]:
-        adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
+        logger.warning("%s: packs in %s are missing and are made with the judge, which takes a while", folder, language)
+        done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
+        if done.written:  # else another run has made them meanwhile
+            logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
     return load_prompts(owners, language, folder)
 
 

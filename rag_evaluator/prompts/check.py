@@ -11,7 +11,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import Language, find_language
 from rag_evaluator.prompts.loading import load_pack
-from rag_evaluator.prompts.older import older_path
+from rag_evaluator.prompts.older import OLDER_NAMES, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
 from rag_evaluator.prompts.sources import all_prompts, english_pack
 from rag_evaluator.prompts.strings import Place, is_prose, label_words, leaves, lost, place_name
@@ -31,8 +31,9 @@ class Fault(NamedTuple):
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-KINDS = ("missing", "invalid", "stale", "structure", "labels", "repeats", "language")
+KINDS = ("missing", "invalid", "stale", "structure", "labels", "repeats", "length", "language")
 """What can be wrong, in the order of the report."""
+LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than translations into the language are
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,15 @@ class Checked:
 
 
 def languages_in(folder: Path) -> list[str]:
-    """The languages of which a folder has a pack of today's or an older name, English left out; sorted."""
-    prompts = all_prompts()
-    names = {path.stem.rpartition("_")[2] for path in folder.glob("*_*.json")}
-    return sorted(
-        name
-        for name in names - {ENGLISH}
-        if any(pack_path(folder, key, name).is_file() or older_path(folder, key, name) for key in prompts)
-    )
+    """The languages of which a folder has a pack under today's or an older name, English left out; sorted."""
+    heads = [f"{metric}_{attribute}_" for metric, attribute in all_prompts()]
+    heads += [f"{name}_" for names in OLDER_NAMES.values() for name in names]
+    found = set()
+    for path in folder.glob("*.json"):
+        fitting = [head for head in heads if path.stem.startswith(head)]
+        if fitting:
+            found.add(path.stem.removeprefix(max(fitting, key=len)))
+    return sorted(found - {ENGLISH})
 
 
 def check_language(folder: Path, language: str, owners: Sequence[str] = (), instruction: bool = True) -> list[Checked]:
@@ -93,7 +95,11 @@ def check_pack(
     if not any(fault.kind == "structure" for fault in faults):
         faults += _labels(pack, english, given, source, label_words(original, english.instruction))
         faults += _repeats(given, source)
-    return faults + list(_language(pack, english, given, source, language, instruction))
+    texts, sources = _prose(pack, given), _prose(english, source)
+    faults += _length(texts, sources, language)
+    if not instruction and pack.instruction == english.instruction:
+        del texts["instruction"]
+    return faults + list(_language(texts, sources, language))
 
 
 def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
@@ -154,20 +160,28 @@ def _repeats(given: Leaves, source: Leaves) -> Iterator[Fault]:
                 yield Fault("repeats", place_name(("examples", *place)), told)
 
 
-def _language(
-    pack: Pack, english: Pack, given: Leaves, source: Leaves, language: Language, instruction: bool
-) -> Iterator[Fault]:
-    texts = {("examples", *place): value for place, value in given.items() if is_prose(place, value)}
-    sources: dict[Place, Any] = {("examples", *place): value for place, value in source.items()}
-    if instruction or pack.instruction != english.instruction:
-        texts[("instruction",)] = pack.instruction
-        sources[("instruction",)] = english.instruction
+def _prose(pack: Pack, examples: Leaves) -> dict[str, str]:
+    """The texts that are for translation, by the names of their places."""
+    prose = {place_name(("examples", *place)): value for place, value in examples.items() if is_prose(place, value)}
+    return {**prose, "instruction": pack.instruction}
+
+
+def _length(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
+    """Long texts of which a part is missing, or to which one was added."""
+    for place, source in sources.items():
+        if place in texts and len(source) >= LONG_TEXT:
+            ratio = len(texts[place]) / (len(source) * language.density)
+            if not 1 / SHORTENED < ratio < SHORTENED:
+                yield Fault("length", place, f"{ratio:.1f} times as long as a translation is")
+
+
+def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
     told = False
     for place, text in texts.items():
         left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
         if why := "left in English" if left else foreign(text, language):
             told = True
-            yield Fault("language", place_name(place), why)
+            yield Fault("language", place, why)
     why = unlike(" ".join(texts.values()), language)
     if why and not told:
         yield Fault("language", "", f"not in {language.name}: {why}")

@@ -1,6 +1,6 @@
 """Hands the prompts of a language to the metrics: the English ones, or packs found in a folder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from rag_evaluator.metrics import select_metrics
 from rag_evaluator.prompts.older import bring_up_to_date, is_older, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, read_pack
 from rag_evaluator.prompts.sources import all_prompts, english_pack
+
+SHIPPED = Path(__file__).resolve().parents[2] / "prompts"  # beside the package, where it runs from its repository
 
 
 class PackPrompt(BasePrompt[BaseModel, BaseModel]):
@@ -86,12 +88,19 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
     if missing:
         raise PromptError(
             f"language '{language}': {len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
-            f"{', '.join(path.name for path in missing.values())}. Set prompts.adapt: true, or run 'rag-evaluator "
-            f"prompts adapt --language {name}' and review what it wrote, or translate the files of orig_prompts/ "
-            "under these names, or set language: english."
+            f"{', '.join(path.name for path in missing.values())}. {_way_out(name, missing.values())}"
         )
     packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
     return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+
+
+def _way_out(language: str, missing: Iterable[Path]) -> str:
+    if all((SHIPPED / path.name).is_file() for path in missing):
+        return f"The project's own are in {SHIPPED}: set prompts_dir to it, or copy them."
+    return (
+        f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language {language}' and review what it "
+        "wrote, or translate the files of orig_prompts/ under these names, or set language: english."
+    )
 
 
 def load_pack(path: Path, original: "BasePrompt[Any, Any]", key: Key | None = None) -> Pack:
@@ -100,7 +109,7 @@ def load_pack(path: Path, original: "BasePrompt[Any, Any]", key: Key | None = No
     Raises `PromptError` naming file and key.
     """
     pack = read_pack(path)
-    if key is not None and (is_older(pack) or path == older_path(path.parent, key, path.stem.rpartition("_")[2])):
+    if key is not None and is_older(path, pack, key):
         pack = bring_up_to_date(pack, key, original, path)
     check_examples(pack, original, path)
     return pack

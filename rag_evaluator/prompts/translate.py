@@ -125,7 +125,8 @@ class Translator:
 
     async def _reply(self, text: str, labels: frozenset[str]) -> Mapping[str, Any]:
         """The judge's reply, from the record if there is one; equal questions wait for the same reply."""
-        named = f"{self.language.name} ({self.language.native})"
+        name, native = self.language.name, self.language.native
+        named = name if name == native else f"{name} ({native})"
         keep = list(dict.fromkeys([*must_survive(text, labels), *QUOTED_NAME.findall(text)]))
         data = TranslationInput(language=named, keep=keep, text=text)
         prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=self._source)
@@ -142,7 +143,7 @@ class Translator:
         reply: dict[str, Any] = {"translation": "", "cut": False, "error": None}
         try:
             answer, cut = await self._answer(prompt)
-            reply |= {"translation": answer.translation.strip(), "cut": cut}
+            reply |= {"translation": " ".join(answer.translation.split()), "cut": cut}  # units are single lines
         except JudgementError as error:  # too long for the window, for instance: the unit is divided
             reply["error"] = str(error)
         self.records.append((key,), reply)

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class Sample:
     columns: Mapping[str, Any]  # Any: str | list[str], known by the name
     where: str
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """16 hex digits that depend on the canonical columns only: not on format, place or other columns."""
         text = json.dumps(self.columns, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -170,18 +170,52 @@ def _sheet(path: Path, columns: Sequence[str]) -> Iterator[_Sheet]:
     from xlsxwriter.exceptions import XlsxWriterException
 
     as_text = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
-    book = xlsxwriter.Workbook(path, {**as_text, "constant_memory": True, "tmpdir": str(path.parent)})
-    book.set_properties({"created": XLSX_DATE})
-    try:
-        yield _Sheet(book.add_worksheet("scores"), columns, book.add_format({"bold": True}))
-    except BaseException:
-        with suppress(OSError, XlsxWriterException):  # the file is thrown away; the first error is the one to tell
+    with path.open("wb", buffering=0) as opened:
+        target = _Target(opened)
+        book = xlsxwriter.Workbook(target, {**as_text, "constant_memory": True, "tmpdir": str(path.parent)})
+        book.set_properties({"created": XLSX_DATE})
+        worksheet = book.add_worksheet("scores")
+        try:
+            yield _Sheet(worksheet, columns, book.add_format({"bold": True}))
             book.close()
-        raise
-    try:
-        book.close()
-    except XlsxWriterException as error:
-        raise OSError(f"{path.name}: {error}") from error
+        except BaseException as error:
+            target.broken, book.fileclosed = True, True  # it would try to write the rest when it is collected
+            with suppress(OSError):
+                worksheet.fh.close()
+            if isinstance(error, XlsxWriterException):
+                raise OSError(f"{path.name}: {error}") from error
+            raise
+
+
+class _Target:
+    """A file for the zip library, which goes on writing after an error: then nothing is written any more."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.broken = file, False
+
+    def write(self, data: bytes) -> int:
+        if self.broken:
+            return len(data)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self.file.write(rest) :]
+        except OSError:
+            self.broken = True
+            raise
+        return len(data)
+
+    def tell(self) -> int:
+        return int(self.file.tell())
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        return int(self.file.seek(place, whence))
+
+    def seekable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
 
 
 @contextmanager

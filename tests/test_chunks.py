@@ -68,31 +68,20 @@ def error_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> 
 class Zygote:
     """Starts command lines without the seconds that imports take; see zygote.py."""
 
-    def __init__(self, record: Path) -> None:
-        self.record = record
-        record.touch()
-        command = [sys.executable, str(ROOT / "tests" / "zygote.py"), str(record)]
+    def __init__(self) -> None:
+        command = [sys.executable, str(ROOT / "tests" / "zygote.py")]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=environment, **pipes)
 
-    def send(self, *arguments: str, kill: float | None = None, **environment: str) -> None:
+    def run(self, record: Path, *runs: dict[str, Any]) -> list[int]:
+        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `kill`."""
         assert self.process.stdin is not None
-        task = {"arguments": arguments, "kill": kill, "environment": environment}
+        assert self.process.stdout is not None
+        task = {"record": str(record), "runs": [{"environment": {}, "kill": None, **run} for run in runs]}
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
-
-    def answer(self) -> int:
-        assert self.process.stdout is not None
-        return int(json.loads(self.process.stdout.readline())["code"])
-
-    def run(self, *arguments: str, kill: float | None = None) -> int:
-        self.send(*arguments, kill=kill)
-        return self.answer()
-
-    def begun(self) -> list[str]:
-        """`row metric` of every score that was begun so far."""
-        return self.record.read_text().splitlines()
+        return list(json.loads(self.process.stdout.readline()))
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -100,17 +89,16 @@ class Zygote:
         self.process.wait(timeout=60)
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[], Zygote]]:
-    made: list[Zygote] = []
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote()
+    yield made
+    made.close()
 
-    def make() -> Zygote:
-        made.append(Zygote(tmp_path / f"record{len(made)}"))
-        return made[-1]
 
-    yield make
-    for zygote in made:
-        zygote.close()
+def begun(record: Path) -> list[str]:
+    """`row metric` of every score that was begun so far."""
+    return record.read_text().splitlines() if record.exists() else []
 
 
 def kept(config: Path) -> set[str]:
@@ -126,25 +114,26 @@ def kept(config: Path) -> set[str]:
 
 def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, seed: int) -> None:
     """Kill runs at random moments; what is on disk at a kill must never be begun again."""
-    moments, killed = random.Random(seed), 0
+    moments, killed, record = random.Random(seed), 0, config.parent / "record"
+    run = {"arguments": [str(config)]}
     while killed < kills:
-        known, before = kept(config), len(zygote.begun())
-        code = zygote.run(str(config), kill=moments.uniform(0, longest))
-        assert not known & set(zygote.begun()[before:])
+        known, before = kept(config), len(begun(record))
+        [code] = zygote.run(record, {**run, "kill": moments.uniform(0, longest)})
+        assert not known & set(begun(record)[before:])
         if code != -9:  # it was done before: begin anew, to be killed at another moment
             assert code == 0
             shutil.rmtree(results_of(config))
             continue
         killed += 1
-    known, before = kept(config), len(zygote.begun())
-    assert zygote.run(str(config)) == 0
-    last = zygote.begun()[before:]
+    known, before = kept(config), len(begun(record))
+    assert zygote.run(record, run) == [0]
+    last = begun(record)[before:]
     assert not known & set(last)
     assert all(count == 1 for count in Counter(last).values())
 
 
 def test_a_run_killed_at_20_random_moments_gives_the_same_bytes_and_judges_nothing_twice(
-    tmp_path: Path, model_folder: Callable[..., Path], start: Callable[[], Zygote]
+    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
 ) -> None:
     rows = [
         {
@@ -163,27 +152,47 @@ def test_a_run_killed_at_20_random_moments_gives_the_same_bytes_and_judges_nothi
     )
     config = write_config(tmp_path / "killed", rows, text)
     whole = write_config(tmp_path / "whole", rows, text)
-    zygote = start()
-    assert zygote.run(str(whole), "--set", f"output_dir={tmp_path / 'undisturbed'}") == 0
+    undisturbed_run = {"arguments": [str(whole), "--set", f"output_dir={tmp_path / 'undisturbed'}"]}
+    assert zygote.run(tmp_path / "record", undisturbed_run) == [0]
     kill_and_continue(zygote, config, 20, 0.4, seed=1)
-    shutil.copytree(results_of(config), tmp_path / "again")
     undisturbed = bytes_of(tmp_path / "undisturbed" / "run")
     killed = bytes_of(results_of(config))
     for name in set(FILES) - {"manifest.json"}:  # it names the folders
         assert killed[name] == undisturbed[name], name
 
 
-@pytest.mark.parametrize("plan", [[1], [2, 2], [4, 4, 4, 4], [4, 4, 2], [1, 3]])
-def test_any_number_of_workers_gives_the_same_bytes_also_when_it_changes(
-    plan: list[int], tmp_path: Path, start: Callable[[], Zygote], config: Path
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_any_number_of_workers_gives_the_same_bytes(count: int, tmp_path: Path, zygote: Zygote, config: Path) -> None:
+    runs = [{"arguments": [str(config), "--worker", f"{number}/{count}"]} for number in range(count)]
+    assert zygote.run(tmp_path / "record", *runs) == [0] * count
+    same_as_alone(config, tmp_path)
+
+
+@pytest.mark.parametrize(("first", "then"), [(4, 2), (1, 3), (2, 1)])
+def test_the_number_of_workers_may_change_after_a_kill(
+    first: int, then: int, tmp_path: Path, zygote: Zygote, config: Path
 ) -> None:
-    """A worker of `plan` knows of so many; all but the last are killed, so that another number continues."""
-    zygotes = [start() for _ in plan]
-    for position, (zygote, count) in enumerate(zip(zygotes, plan, strict=True)):
-        kill = None if len(set(plan)) == 1 or position == len(plan) - 1 else 0.005
-        zygote.send(str(config), "--worker", f"{position % count}/{count}", kill=kill)
-    codes = [zygote.answer() for zygote in zygotes]
-    assert codes[-1] == 0
+    runs = [{"arguments": [str(config), "--worker", f"{number}/{first}"], "kill": 0.005} for number in range(first)]
+    assert -9 in zygote.run(tmp_path / "record", *runs)
+    known, before = kept(config), len(begun(tmp_path / "record"))
+    runs = [{"arguments": [str(config), "--worker", f"{number}/{then}"]} for number in range(then)]
+    assert zygote.run(tmp_path / "record", *runs) == [0] * then
+    assert not known & set(begun(tmp_path / "record")[before:])
+    same_as_alone(config, tmp_path)
+
+
+def test_the_workers_of_an_array_are_numbered_by_slurm(tmp_path: Path, zygote: Zygote, config: Path) -> None:
+    array = {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "0", "SLURM_ARRAY_JOB_ID": "1"}
+    environments = [{**array, "SLURM_ARRAY_TASK_ID": str(number)} for number in range(2)]
+    runs = [{"arguments": [str(config)], "environment": environment} for environment in environments]
+    assert zygote.run(tmp_path / "record", *runs) == [0, 0]
+    journal = Journal(results_of(config))
+    assert {journal.read_part(chunk).footer["worker"] for chunk in range(10)} <= {"0/2", "1/2"}
+    same_as_alone(config, tmp_path)
+
+
+def same_as_alone(config: Path, tmp_path: Path) -> None:
+    """The results are those of one undisturbed process, with every score exactly once."""
     assert main([str(config), "--set", f"output_dir={tmp_path / 'alone'}"]) == 0
     alone, shared = bytes_of(tmp_path / "alone" / "run"), bytes_of(results_of(config))
     for name in set(FILES) - {"manifest.json"}:

@@ -1,9 +1,9 @@
 """Runs the command line in forked children that need not import anything, so that many can be started and killed.
 
-    python zygote.py RECORD < lines of JSON: {"arguments": [...], "environment": {...}, "kill": seconds or null}
-
-Each line starts one run; with `kill` it is killed by SIGKILL so many seconds after its first score has begun. Answers
-with a line of JSON: {"code": exit code, or -9}. Every score that is begun is noted in RECORD as `row metric`.
+Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "kill":
+seconds or null}, ...]}. The runs begin together; one with `kill` is killed by SIGKILL so many seconds after the first
+score has begun. Answers with a line of JSON: the exit codes, -9 for a run that was killed. Every score that is begun is
+noted in `record` as `row metric`.
 """
 
 import json
@@ -14,19 +14,25 @@ import time
 from pathlib import Path
 from typing import Any
 
+import langchain_huggingface  # noqa: F401  # what a run imports late
+import ragas.metrics.collections
+import sentence_transformers  # noqa: F401
 import torch
+import transformers
 
 import rag_evaluator.cli
 import rag_evaluator.evaluator
+import rag_evaluator.seal
+import rag_evaluator.terminal
 from rag_evaluator.scoring import Job, Scorer
 
 torch.set_num_threads(1)
-RECORD = Path(sys.argv[1])
+LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
 SCORE = Scorer.score
 
 
 async def score(self: Scorer, job: Job) -> Any:
-    with RECORD.open("ab", buffering=0) as file:
+    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
         file.write(f"{job.sample.index} {job.metric}\n".encode())
     return await SCORE(self, job)
 
@@ -44,18 +50,21 @@ def start(arguments: list[str], environment: dict[str, str]) -> int:
     return child
 
 
-def wait_for_a_score(child: int) -> None:
-    size = RECORD.stat().st_size
-    while RECORD.stat().st_size == size and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+def wait_for_a_score(record: Path, size: int, child: int) -> None:
+    while record.stat().st_size == size and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         time.sleep(0.002)
 
 
 for line in sys.stdin:
     task = json.loads(line)
-    child = start(task["arguments"], task.get("environment", {}))
-    if task.get("kill") is not None:
-        wait_for_a_score(child)
-        time.sleep(task["kill"])
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
+    record = Path(task["record"])
+    record.touch()
+    size = record.stat().st_size
+    environments = [{**run["environment"], "RECORD": str(record)} for run in task["runs"]]
+    children = [start(run["arguments"], found) for run, found in zip(task["runs"], environments, strict=True)]
+    for child, run in zip(children, task["runs"], strict=True):
+        if run["kill"] is not None:
+            wait_for_a_score(record, size, child)
+            time.sleep(run["kill"])
+            os.kill(child, signal.SIGKILL)
+    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]), flush=True)

@@ -11,7 +11,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator import manifest
 from rag_evaluator.chunks import Work
 from rag_evaluator.config import Config, load_config, make_config
-from rag_evaluator.dataset import Sample, check_columns, load_dataset
+from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.journal import Journal, Start, WorkerJournal, now
@@ -155,7 +155,7 @@ class RAGEvaluator:
     def check(self, data: Any = None) -> Sequence[Sample]:
         """Everything that can be checked without loading a model; returns the samples."""
         source = self.source(data)
-        samples = load_dataset(source, columns=self.config.columns)
+        samples = open_dataset(source, self.config.columns)
         needed = {name: metric.columns for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
         self.signatures()

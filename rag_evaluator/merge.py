@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, load_dataset
+from rag_evaluator.dataset import Sample, open_dataset
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.journal import Journal, WorkerJournal, now, writing
 from rag_evaluator.merged import Merged
@@ -65,7 +65,7 @@ def samples_of(journal: Journal) -> Sequence[Sample]:
     source = journal.about.get("config", {}).get("dataset")
     if not source:
         raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
-    samples = load_dataset(Path(source), columns=journal.plan.columns)
+    samples = open_dataset(Path(source), journal.plan.columns)
     if data_digest(source) != journal.plan.data:
         raise ResultsError(f"{source}: not the rows that were scored: the file has changed since.")
     return samples

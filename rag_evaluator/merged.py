@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset import Sample, row_names
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.journal import Journal, Part
 from rag_evaluator.scores import Score
@@ -42,7 +42,7 @@ class Merged:
         self.again: list[int] = []  # chunks in which another try may make a missing score, known once all are read
 
     def columns(self) -> list[str]:
-        own = dict.fromkeys(column for sample in self.samples for column in sample.row)
+        own = dict.fromkeys(row_names(self.samples))
         dropped = any(self.journal.read_footer(chunk).get("dropped") for chunk in range(self.journal.plan.chunks))
         last = dict.fromkeys((*self.metrics, DROPPED) if dropped or DROPPED in own else self.metrics)
         return [column for column in own if column not in last] + list(last)

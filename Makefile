@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup test test-slow check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup test test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -18,10 +18,18 @@ $(SETUP): pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not slurm"
 
 test-slow: setup ## the measurements that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-slurm: setup ## the tests on a real Slurm, installed from Debian if allowed; needs root
+	tests/slurm/install.sh
+	$(BIN)/python -m pytest tests/slurm -m slurm
+
+test-slurm-quick: setup ## the same without the lost node, which takes a minute of waiting
+	tests/slurm/install.sh
+	$(BIN)/python -m pytest tests/slurm -m "slurm and not lost_node"
 
 check: setup ## lint, types, layers
 	$(BIN)/ruff check .

@@ -1,46 +1,46 @@
-"""The command line: subcommands, exit codes, progress, and the only place that prints."""
+"""The command line: subcommands, exit codes, and the only place that prints."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
+from typing import Any
 
 from rag_evaluator import __version__
 from rag_evaluator.cli_prompts import add_prompt_commands, prompts
-from rag_evaluator.config import DEMO, Config, load_config
-from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.metrics import METRICS
+from rag_evaluator.config import Config, load_config
+from rag_evaluator.errors import ConfigError, MissingChunksError, RagEvaluatorError
+from rag_evaluator.journal import Journal, Start, WorkerJournal
 from rag_evaluator.offline import quiet_libraries
+from rag_evaluator.stop import GRACE, Stop, StopSignal
+from rag_evaluator.workers import (
+    ALONE,
+    DEVICES,
+    Worker,
+    find_worker,
+    is_restart,
+    parse_worker,
+    process_name,
+    run_id,
+    share_devices,
+)
 
-if TYPE_CHECKING:
-    from rag_evaluator.results import Results
-
-OK, NOTHING_SCORED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-REASONS_SHOWN = 3
+OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
 EXAMPLES = """examples:
   rag-evaluator config.yaml
   rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
   rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
   rag-evaluator sort config.yaml --set sort.strategy=merge
   rag-evaluator generate config.yaml
+  rag-evaluator config.yaml --worker 3/16
+  rag-evaluator status results/demo
+  rag-evaluator merge results/demo
+  rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator prompts check
 
-exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 130 interrupted (run again to continue)
+exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal or not all there: run again to
+continue, 130 and 143 stopped at once by a second signal
 'python main.py' does the same as 'rag-evaluator'."""
 
 
@@ -49,53 +49,144 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         arguments.insert(0, "evaluate")
-    options = _parser().parse_args(arguments)
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    options = _parser().parse_args(arguments[:cut])
+    options.sbatch = arguments[cut + 1 :]
+    quiet_libraries()
     try:
         return int(COMMANDS[options.command](options))
+    except MissingChunksError as error:
+        print(f"not complete: {error}", file=sys.stderr)
+        return TRY_AGAIN
     except RagEvaluatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("interrupted: what was scored is kept, the same command continues.", file=sys.stderr)
+        print("interrupted: what was made is kept, the same command continues.", file=sys.stderr)
         return INTERRUPTED
 
 
 def evaluate(options: argparse.Namespace) -> int:
     """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
-    quiet_libraries()
-    config = load_config(options.config, options.set)
-    from rag_evaluator.evaluator import RAGEvaluator
-    from rag_evaluator.journal import Journal
-
-    evaluator = RAGEvaluator(config)
-    evaluator.check()
-    journal = Journal(config.results_dir, fresh=options.fresh)
+    stop = Stop(options.grace)
     try:
-        with _progress() as bar:
-            task = bar.add_task("scores", total=None)
-            results = evaluator.evaluate(
-                progress=lambda done, total: bar.update(task, completed=done, total=total), journal=journal
-            )
-        results.write(config.results_dir)
-    finally:
-        journal.close()
-    _print_table(results, config)
-    return OK if any(summary["scored"] for summary in results.summary().values()) else NOTHING_SCORED
+        with stop:
+            return _evaluate(options, stop)
+    except StopSignal as signal:
+        print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
+        if stop.overdue:  # the model's thread is still at work on a batch that nobody waits for
+            sys.stdout.flush()
+            os._exit(TRY_AGAIN)
+        return TRY_AGAIN
+
+
+def merge(options: argparse.Namespace) -> int:
+    """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
+    from rag_evaluator.merge import merge, samples_of
+
+    found = Journal(options.folder)
+    journal = WorkerJournal(options.folder, found.plan, found.about, process_name(ALONE))
+    merge(journal, samples_of(journal), {"run": run_id(), "seal": None})
+    print(f"{found.plan.rows} rows from {found.plan.chunks} chunks written to {options.folder}")
+    return OK
+
+
+def status(options: argparse.Namespace) -> int:
+    """`rag-evaluator status results/<name>`: how far a run is."""
+    from rag_evaluator.status import read_status
+    from rag_evaluator.terminal import print_status
+
+    print_status(read_status(options.folder))
+    return OK
+
+
+def submit(options: argparse.Namespace) -> int:
+    """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
+    from rag_evaluator import submit as slurm
+
+    config = load_config(options.config, options.set)
+    if options.workers < 1:
+        raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
+    submission = slurm.prepare(
+        options.config, config.results_dir, options.workers, options.set, options.sbatch, options.launcher
+    )
+    if options.dry_run:
+        for path, text in submission.scripts.items():
+            print(f"# {path}\n{text}")
+        print(*slurm.commands(submission), sep="\n")
+        return OK
+    array, merge = slurm.submit(submission)
+    print(*(f"wrote {path}" for path in submission.scripts), sep="\n")
+    print(*slurm.commands(submission, array), sep="\n")
+    print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
+    print(f"watch it: rag-evaluator status {config.results_dir}")
+    return OK
 
 
 def function(options: argparse.Namespace) -> int:
     """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
     from rag_evaluator import cli_functions
+    from rag_evaluator.terminal import watched
 
     run: Callable[[argparse.Namespace, Any], int] = getattr(cli_functions, options.command)
-    return run(options, _watched)
+    return run(options, watched)
 
 
-COMMANDS = {"evaluate": evaluate, "prompts": prompts, "sort": function, "generate": function}
+COMMANDS = {
+    "evaluate": evaluate,
+    "merge": merge,
+    "status": status,
+    "submit": submit,
+    "sort": function,
+    "generate": function,
+    "prompts": prompts,
+}
 FUNCTIONS = {
     "sort": "order each row's contexts by the judge, and compare with the retriever's order",
     "generate": "write a reference answer for each row that has none, from its contexts",
 }
+
+
+def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
+    config = load_config(options.config, options.set)
+    worker = parse_worker(options.worker) if options.worker else find_worker()
+    start = _start(options, worker)
+    devices = share_devices()
+    if devices is not None:
+        os.environ[DEVICES] = devices
+    from rag_evaluator.merge import read_summary
+    from rag_evaluator.seal import find_finished
+    from rag_evaluator.terminal import print_summary
+
+    journal = None if start == "fresh" else find_finished(config)
+    if journal is None:
+        journal = _run(config, worker, start, stop)
+    summary = read_summary(journal)
+    print_summary(summary, journal.plan.rows, config)
+    return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+
+
+def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
+    from rag_evaluator.evaluator import RAGEvaluator
+    from rag_evaluator.terminal import watched
+
+    evaluator = RAGEvaluator(config)
+    journal: Journal = watched(
+        "scores",
+        lambda told: evaluator.run(config.results_dir, worker=worker, progress=told, stop=stop, start=start),
+    )[0]
+    return journal
+
+
+def _start(options: argparse.Namespace, worker: Worker) -> Start:
+    """How to begin in a folder that has been used; a job that Slurm runs again must not throw away what it did."""
+    start: Start = "fresh" if options.fresh else "update" if options.update else "continue"
+    if start != "continue" and worker.count > 1:
+        raise ConfigError(
+            f"--{start} with {worker.count} workers: each would throw away what the others did. Run it once alone, "
+            "with --worker 0/1, or give the run another name."
+        )
+    return "continue" if is_restart() else start
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,14 +205,45 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_config(run)
-    for name, text in FUNCTIONS.items():
-        _add_config(commands.add_parser(name, help=text, description=f"{text.capitalize()}."))
+    start = run.add_mutually_exclusive_group()
+    start.add_argument("--fresh", action="store_true", help="forget scores of earlier runs in the results folder")
+    start.add_argument(
+        "--update", action="store_true", help="the configuration or the rows have changed: keep the scores that hold"
+    )
+    run.add_argument(
+        "--worker", metavar="N/COUNT", help="this process is worker N of COUNT, from 0; default: from the environment"
+    )
+    run.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE,
+        metavar="SECONDS",
+        help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
+    )
+    for name, help_text in (
+        ("merge", "check that all chunks are there and write the result files; exit code 75 if some are missing"),
+        ("status", "done, missing, rate, time left, and each worker"),
+    ):
+        command = commands.add_parser(name, help=help_text)
+        command.add_argument("folder", type=Path, help="results folder of the run: <output_dir>/<name>")
+    slurm = commands.add_parser(
+        "submit",
+        help="submit a run to Slurm: an array of workers, and the merge after it",
+        epilog="what follows '--' goes to sbatch: rag-evaluator submit config.yaml --workers 16 -- --partition=gpu",
+    )
+    _add_config(slurm)
+    slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
+    slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
+    slurm.add_argument("--launcher", type=Path, help="launcher of your site; default: launcher.sh here")
+    for name, help_text in FUNCTIONS.items():
+        command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
+        _add_config(command)
+        command.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
     add_prompt_commands(commands)
     return parser
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    """The configuration and how it is overridden."""
     parser.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
     parser.add_argument(
         "--set",
@@ -130,50 +252,3 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
-
-
-class _Rate(ProgressColumn):
-    """Scores a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "")
-
-
-def _progress() -> Progress:
-    """A bar with rate and time left on standard error; silent where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, disable=not console.is_terminal)
-
-
-def _watched(label: str, work: Callable[[Callable[[int, int], None]], Any]) -> Any:
-    """The result of work that tells its progress. Any: whatever it makes."""
-    with _progress() as bar:
-        task = bar.add_task(label, total=None)
-        return work(lambda done, total: bar.update(task, completed=done, total=total))
-
-
-def _print_table(results: "Results", config: Config) -> None:
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    table = Table(title=f"{config.name}: {len(results.samples)} rows")
-    for heading, side in (("metric", "left"), ("mean", "right"), ("coverage", "right")):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
-    summary = results.summary()
-    for name, row in summary.items():
-        mean = "no score" if row["mean"] is None else f"{row['mean']:.4f}"
-        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
-    console.print(table)
-    for name, row in summary.items():
-        for reason, count in list(row["reasons"].items())[:REASONS_SHOWN]:
-            console.print(f"  {name}: {count} missing: {reason}", markup=False, highlight=False, soft_wrap=True)
-    if config.judge.model == DEMO and any(METRICS[name].judge for name in results.scores):
-        console.print("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
-    console.print(f"written to {config.results_dir}", markup=False, highlight=False, soft_wrap=True)

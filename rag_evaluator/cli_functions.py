@@ -3,7 +3,9 @@
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -103,8 +105,13 @@ def _with_reference(sample: Sample, reference: Reference | None) -> dict[str, An
 
 
 def _manifest(run: Run, config: Config, rows: int) -> dict[str, Any]:
-    described = manifest.describe(config, {run.owner: run.judge.signature}, run.prompts, rows, run.started)
-    return {**described, "asked": run.asked, "asking_seconds": round(run.seconds, 3)}
+    described = manifest.describe(config, {run.owner: run.judge.signature}, run.prompts, rows)
+    times = {
+        "started": datetime.fromtimestamp(run.started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.time() - run.started, 3),
+        "asking_seconds": round(run.seconds, 3),
+    }
+    return {**described, **times, "asked": run.asked}
 
 
 def _print_sort(config: Config, summary: dict[str, Any], run: Run) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rag_evaluator.config import default_config, load_config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.metrics import METRICS
-from rag_evaluator.offline import disable_network, quiet_libraries
+from rag_evaluator.offline import disable_network
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import Checked
@@ -96,7 +96,6 @@ def check_prompts(options: argparse.Namespace) -> int:
 
 def adapt_prompts(options: argparse.Namespace) -> int:
     """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
-    quiet_libraries()
     config = (
         load_config(options.config, options.set)
         if options.config

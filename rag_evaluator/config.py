@@ -86,6 +86,7 @@ class Config(Section):
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
     offline: bool = True
+    chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     _source: str = PrivateAttr("config")
 
     @property

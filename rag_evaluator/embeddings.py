@@ -1,6 +1,7 @@
 """Local embeddings: langchain's `HuggingFaceEmbeddings` as a ragas embedding, each distinct text embedded once."""
 
 import asyncio
+import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,10 +75,25 @@ class LocalEmbeddings(BaseRagasEmbedding):
 
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
         """Vectors of texts, each distinct one embedded once."""
-        distinct = list(dict.fromkeys(texts))
-        made = self.model.embed_documents(distinct) if distinct else []
-        vectors = {text: np.asarray(vector, np.float32) for text, vector in zip(distinct, made, strict=True)}
+        vectors: dict[str, Vector] = {}
+        for group in self._groups(list(dict.fromkeys(texts))):
+            made = self.model.embed_documents(group)
+            vectors |= {text: np.asarray(vector, np.float32) for text, vector in zip(group, made, strict=True)}
         return [vectors[text] for text in texts]
+
+    def _groups(self, texts: list[str]) -> list[list[str]]:
+        """Texts to embed together: on a CPU those with equally many tokens, so that nothing is padded.
+
+        Padding changes the last bits of a vector with the company it is in, and costs more there than batches save.
+        """
+        client = getattr(self.model, "_client", None)  # langchain's SentenceTransformer
+        if not texts or client is None or getattr(getattr(client, "device", None), "type", None) != "cpu":
+            return [texts] if texts else []
+        groups: dict[int, list[str]] = {}
+        most = client.max_seq_length or sys.maxsize
+        for text, ids in zip(texts, client.tokenizer(texts)["input_ids"], strict=True):
+            groups.setdefault(min(len(ids), most), []).append(text)
+        return list(groups.values())
 
     def _missing(self, texts: list[str]) -> list[str]:
         return [text for text in dict.fromkeys(texts) if text not in self._vectors]

@@ -6,6 +6,7 @@ RagEvaluatorError
 ├── PromptError          a prompt pack
 ├── ModelError           the judge's or the embeddings' model cannot be loaded or used
 ├── ResultsError         the output folder
+│   └── MissingChunksError   workers have not finished; exit code 75
 └── JudgementError       one judgement could not be made: the score is NaN with this reason
     ├── PromptTooLongError
     └── BudgetError
@@ -37,6 +38,10 @@ class ModelError(RagEvaluatorError):
 
 class ResultsError(RagEvaluatorError):
     """The output folder cannot be written."""
+
+
+class MissingChunksError(ResultsError):
+    """Results cannot be merged yet: some chunks are not finished. The command line exits with 75: try again."""
 
 
 class JudgementError(RagEvaluatorError):

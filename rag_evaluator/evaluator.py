@@ -1,6 +1,6 @@
 """`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
 
-import time
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,20 +9,27 @@ from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import manifest
+from rag_evaluator.chunks import Work
 from rag_evaluator.config import Config, load_config, make_config
-from rag_evaluator.dataset import Sample, check_columns, load_dataset
+from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
-from rag_evaluator.journal import Journal
+from rag_evaluator.journal import Journal, Start, WorkerJournal, now
 from rag_evaluator.judge import Judge, run
 from rag_evaluator.judge.local import find_judge
 from rag_evaluator.languages import find_language
+from rag_evaluator.merge import is_finished, merge_once, read_results
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network
+from rag_evaluator.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.prompts import CarryingPrompt, Key
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.results import Results
+from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job, Progress, Scorer
+from rag_evaluator.seal import seal_of
+from rag_evaluator.stop import Stop, StopSignal
+from rag_evaluator.workers import ALONE, Worker, process_name, run_id
 
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
@@ -57,7 +64,9 @@ class RAGEvaluator:
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
         self._judge = None if judge is None else _as_judge(judge, self.config)
         self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
-        self._identity = {"judge": _identity(judge), "embeddings": _identity(embeddings)}
+        given = {"judge": judge, "embeddings": embeddings}
+        self._given = judge is not None or embeddings is not None
+        self._identity = {name: _identity(model) for name, model in given.items() if model is not None}
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -71,53 +80,139 @@ class RAGEvaluator:
         """
         self.prompts = ready_prompts(list(self.metrics), self.config, self._loaded_judge, self._judge_signature)
 
-    def evaluate(self, data: Any = None, progress: Progress | None = None, journal: Journal | None = None) -> Results:
+    def evaluate(
+        self,
+        data: Any = None,
+        progress: Progress | None = None,
+        folder: str | Path | None = None,
+        start: Start = "continue",
+    ) -> Results:
         """Score every sample with every metric.
 
         Args:
             data: path, list of dicts, pandas frame or `datasets.Dataset`; None takes `dataset` of the configuration.
             progress: called with (scores made, scores to make).
-            journal: keeps every score the moment it exists, and knows those of an earlier run: they are not made again.
+            folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
+                same configuration: they are not made again. The result files are written there, too.
+            start: what to do with a folder that has been used, see `run`.
 
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.
         """
-        started = time.time()
-        samples = self.check(data)
-        signatures = manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
-        jobs = [Job(sample, name, signatures[name]) for sample in samples for name in self.metrics]
-        scores = [None if journal is None else journal.find(*job, judgements=False) for job in jobs]
-        if None in scores:
-            run(self._scorer().fill(jobs, scores, journal, progress or (lambda done, total: None)))
-        made = [score for score in scores if score is not None]
-        assert len(made) == len(jobs), "every job has a score, if only a missing one"
-        return Results(
-            samples,
-            {name: made[position :: len(self.metrics)] for position, name in enumerate(self.metrics)},
-            signatures,
-            manifest.describe(self.config, signatures, self.prompts, len(samples), started),
-            journal,
-        )
+        if folder is not None:
+            return read_results(*self.run(Path(folder), data, progress=progress, start=start))
+        samples, signatures = self.check(data), self.signatures()
+        jobs = [Job(sample, name, line) for sample in samples for name, line in signatures.items()]
+        made: dict[tuple[int, str], Score] = {}
+        tell = progress or _tell_nobody
 
-    def check(self, data: Any = None) -> list[Sample]:
+        def keep(job: Job, score: Score) -> None:
+            made[job.sample.index, job.metric] = score
+            tell(len(made), len(jobs))
+
+        tell(0, len(jobs))
+        run(self._scorer().score_all(iter(jobs), keep, Stop()))
+        scores = {name: [made[sample.index, name] for sample in samples] for name in self.metrics}
+        return Results(samples, scores, signatures, self._about(len(samples)))
+
+    def run(
+        self,
+        folder: Path,
+        data: Any = None,
+        worker: Worker = ALONE,
+        progress: Progress | None = None,
+        stop: Stop | None = None,
+        start: Start = "continue",
+    ) -> tuple[Journal, Sequence[Sample]]:
+        """Do one worker's part of an evaluation in a results folder, and merge when all is done.
+
+        Args:
+            folder: where the workers of a run meet.
+            data: as in `evaluate`.
+            worker: which of them this is. It ends when all chunks are finished, by whomever.
+            progress: called with (scores made by anybody, scores to make).
+            stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
+            start: `continue` refuses a folder of another configuration, `fresh` forgets it, `update` keeps what holds.
+
+        Returns the journal and the samples, from which the results can be read.
+        """
+        stop = stop or Stop()
+        samples = self.check(data)
+        plan = self._plan(samples, data)
+        journal = WorkerJournal(folder, plan, self._about(len(samples)), process_name(worker), start)
+        if is_finished(journal) and not journal.try_again(run_id()):
+            return journal, samples
+        note = {"worker": str(worker), "began": now(), "run": run_id()}
+        journal.note_worker(note)
+        work = Work(journal, samples, worker, progress or _tell_nobody)
+        try:
+            self._work(work, stop)
+        except StopSignal as signal:
+            journal.note_worker({**note, "ended": f"stopped by {signal}", "at": now()})
+            raise
+        finally:
+            work.close()
+        given = data is not None or self._given
+        merge_once(journal, samples, {"run": run_id(), "seal": None if given else seal_of(self.config)})
+        journal.note_worker({**note, "ended": "finished", "at": now()})
+        return journal, samples
+
+    def check(self, data: Any = None) -> Sequence[Sample]:
         """Everything that can be checked without loading a model; returns the samples."""
+        source = self.source(data)
+        samples = open_dataset(source, self.config.columns)
+        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+        self.signatures()
+        return samples
+
+    def source(self, data: Any = None) -> Any:
+        """Where the rows come from. Raises `ConfigError` if nothing says it."""
         source = self.config.dataset if data is None else data
         if source is None:
             raise ConfigError(f"{self.config.source}: 'dataset' is missing. Give the file with your rows.")
-        samples = load_dataset(source, columns=self.config.columns)
-        needed = {name: metric.columns for name, metric in self.metrics.items()}
-        check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+        return source
+
+    def signatures(self) -> dict[str, str]:
+        """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
         self._identify_judge()
-        if self._embeddings is None and self._needs_embeddings:
+        if self._needs_embeddings and "embeddings" not in self._identity:
             folder = find_embeddings(self.config.embeddings, self.config.offline)
             self._identity["embeddings"] = manifest.fingerprint(folder)
         if not self.prompts:
             self.set_prompts()
-        return samples
+        return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
+
+    def _work(self, work: Work, stop: Stop) -> None:
+        """Load models if there is a job at all, and do the jobs."""
+        jobs = work.jobs()
+        first = next(jobs, None)
+        if first is None:
+            return
+        scorer = self._scorer()
+        with stop.patiently():
+            run(scorer.score_all(itertools.chain([first], jobs), work.done, stop, work.tick))
+        if stop.asked and work.journal.missing():
+            raise StopSignal(stop.asked)
+
+    def _plan(self, samples: Sequence[Sample], data: Any) -> Plan:
+        source = self.source(data)
+        is_path = isinstance(source, str | Path)
+        size = self.config.chunk_size
+        return Plan(
+            rows=len(samples),
+            data=data_digest(source if is_path else samples),
+            columns=self.config.columns,
+            signatures=self.signatures(),
+            chunk_size=auto_chunk_size(len(samples)) if size == "auto" else size,
+        )
+
+    def _about(self, rows: int) -> dict[str, Any]:
+        return manifest.describe(self.config, self.signatures(), self.prompts, rows)
 
     def _identify_judge(self) -> None:
         """The fingerprint of the configured judge, after all checks that need not load it."""
-        if self._judge is None and self._needs_judge:
+        if self._needs_judge and "judge" not in self._identity:
             self._identity["judge"] = manifest.fingerprint(find_judge(self.config.judge, self.config.offline))
 
     def _judge_signature(self) -> str:
@@ -143,6 +238,10 @@ class RAGEvaluator:
             setattr(metrics[name], attribute, prompt)
         in_flight = IN_FLIGHT * len(metrics) * self.config.judge.batch_size
         return Scorer(metrics, self.metrics, judge, self._embeddings, in_flight)
+
+
+def _tell_nobody(done: int, total: int) -> None:
+    """Progress where nobody asked for it."""
 
 
 def _as_judge(judge: Any, config: Config) -> InstructorBaseRagasLLM:

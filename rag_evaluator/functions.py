@@ -11,12 +11,12 @@ from rag_evaluator.documents import write_json, write_whole
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.ground_truth import GenerateOptions
-from rag_evaluator.journal import Journal
 from rag_evaluator.judges import GivenJudge
 from rag_evaluator.metrics import METRICS, Metric, select_metrics
 from rag_evaluator.ranking import SortOptions
-from rag_evaluator.results import WRITERS, Results
+from rag_evaluator.results import Results
 from rag_evaluator.runs import Progress, Run
+from rag_evaluator.tables import write_xlsx
 
 FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
 logger = logging.getLogger(__name__)
@@ -179,16 +179,14 @@ def evaluate(
         made = generate(*lists, judge=given, config=settings, output_dir=output_dir, fresh=fresh) if missing else []
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
-    journal = None if given.identity is None or embeddings is not None else Journal(folder, fresh)
-    try:
-        evaluator = RAGEvaluator(settings, judge=given.given, embeddings=embeddings)
-        results = evaluator.evaluate(rows, progress, journal)
+    evaluator = RAGEvaluator(settings, judge=given.given, embeddings=embeddings)
+    if given.identity is None or embeddings is not None:  # nothing tells these models from others of their kind
+        results = evaluator.evaluate(rows, progress)
         results.write(folder)
-        named = replace(results, scores={_given_name(name, metrics): row for name, row in results.scores.items()})
-        write_whole(folder / "result.xlsx", lambda path: WRITERS["scores.xlsx"](named, path))
-    finally:
-        if journal is not None:
-            journal.close()
+    else:
+        results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
+    named = replace(results, scores={_given_name(name, metrics): row for name, row in results.scores.items()})
+    write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
 

@@ -2,9 +2,7 @@
 
 import hashlib
 import platform
-import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,23 +44,22 @@ def signatures(
 
 
 def describe(
-    config: Config,
-    signature_lines: Mapping[str, str],
-    prompts: Mapping["Key", "CarryingPrompt"],
-    rows: int,
-    started: float,
+    config: Config, signature_lines: Mapping[str, str], prompts: Mapping["Key", "CarryingPrompt"], rows: int
 ) -> dict[str, Any]:
-    """The manifest: everything needed to make the run again. `started` in seconds since the epoch."""
+    """The manifest: everything needed to make the run again. No times: the same run gives the same bytes."""
     return {
         "name": config.name,
         "rows": rows,
         "signatures": dict(signature_lines),
         "config": config.model_dump(mode="json"),
         "prompts": {f"{metric}.{attribute}": prompt.source for (metric, attribute), prompt in prompts.items()},
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
-        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.time() - started, 3),
+        "versions": versions(),
     }
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what computes the numbers."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
 
 
 def fingerprint(folder: str | Path) -> str:

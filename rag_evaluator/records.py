@@ -14,6 +14,58 @@ Key = tuple[str, ...]
 Check = Callable[[Mapping[str, Any]], Any]
 
 
+class Appender:
+    """A file that only grows: what `append` was given is safe from a kill at once, from a power cut after `sync`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("ab", buffering=0)
+        self._synced, self._dirty = time.monotonic(), False
+
+    def append(self, line: bytes) -> None:
+        """Write a line; on disk within a second. Raises `ResultsError` if it cannot be written (a full disk)."""
+        try:
+            rest = memoryview(line)
+            while rest:  # a disk that is nearly full takes a part
+                rest = rest[self._file.write(rest) :]
+            self._dirty = True
+            self.sync(SYNC_SECONDS)
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be written: {error}. What was recorded is kept.") from error
+
+    def sync(self, seconds: float = 0.0) -> None:
+        """Force what was appended to disk, unless that was done within the last `seconds`."""
+        if self._dirty and time.monotonic() - self._synced >= seconds:
+            os.fsync(self._file.fileno())
+            self._synced, self._dirty = time.monotonic(), False
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_lines(path: Path, check: Check) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records of a file with the place where each begins, in bytes.
+
+    A last line torn by a kill is left out. Raises `ResultsError`, with the line, for other damage: lines that `check`
+    refuses with `ValueError`, `KeyError` or `TypeError` included.
+    """
+    place, torn = 0, None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if torn is not None:
+                raise ResultsError(f"{path}, {torn}. Remove the line, or start over with --fresh.") from None
+            try:
+                record = json.loads(line)
+                if not line.endswith(b"\n"):
+                    raise ValueError("no end of line")
+                check(record)
+            except (ValueError, KeyError, TypeError) as error:
+                torn = f"line {number}: damaged ({error})"
+                continue
+            yield place, record
+            place += len(line)
+
+
 class Records:
     """A file of records; only their places are kept in memory.
 
@@ -30,14 +82,14 @@ class Records:
     def __init__(self, path: Path, keys: Sequence[str], fresh: bool = False, check: Check = dict) -> None:
         self.path, self.keys, self._check = path, tuple(keys), check
         self._places: dict[Key, int] = {}  # where each record begins, bytes
-        self._synced = time.monotonic()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if fresh:
                 path.unlink(missing_ok=True)
-            self._file = path.open("a+b")
+            self._appender = Appender(path)
             self._end = self._read()
-            self._file.truncate(self._end)  # drops a line torn by a kill
+            os.truncate(path, self._end)  # drops a line torn by a kill
+            self._file = path.open("rb")
         except OSError as error:
             raise ResultsError(f"{path}: cannot be written: {error}. Choose another output_dir.") from error
 
@@ -67,36 +119,28 @@ class Records:
         """
         record = {**dict(zip(self.keys, key, strict=True)), **values}
         line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8")
-        try:
-            self._file.write(line)
-            self._file.flush()
-            if time.monotonic() - self._synced > SYNC_SECONDS:
-                os.fsync(self._file.fileno())
-                self._synced = time.monotonic()
-        except OSError as error:
-            raise ResultsError(f"{self.path}: cannot be written: {error}. What was recorded is kept.") from error
+        self._appender.append(line)
         self._places[key] = self._end
         self._end += len(line)
 
     def close(self) -> None:
+        self._appender.close()
         self._file.close()
 
     def _read(self) -> int:
         """Find the records; returns the length in bytes of the part that is whole."""
-        whole, torn = 0, None
-        self._file.seek(0)
-        for number, line in enumerate(self._file, start=1):
-            if torn is not None:
-                raise ResultsError(f"{self.path}, {torn}. Remove the line, or start over with --fresh.") from None
-            try:
-                record = json.loads(line)
-                if not line.endswith(b"\n"):
-                    raise ValueError("no end of line")
-                self._check(record)
-                self._places[tuple(_text(record[key]) for key in self.keys)] = whole
-                whole += len(line)
-            except (ValueError, KeyError, TypeError) as error:
-                torn = f"line {number}: damaged ({error})"
+        whole = 0
+
+        def check(record: Mapping[str, Any]) -> None:
+            self._check(record)
+            for key in self.keys:
+                _text(record[key])
+
+        with self.path.open("rb") as file:
+            for place, record in read_lines(self.path, check):
+                file.seek(place)
+                self._places[tuple(record[key] for key in self.keys)] = place
+                whole = place + len(file.readline())
         return whole
 
 

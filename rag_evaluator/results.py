@@ -1,26 +1,38 @@
-"""What an evaluation gives back, and how it is written: scores, details, summary, spreadsheets, manifest."""
+"""What an evaluation gives back to Python: samples and scores in memory."""
 
-import io
 import json
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.errors import ResultsError
 from rag_evaluator.journal import Journal
+from rag_evaluator.merged import Merged
 from rag_evaluator.scores import Score
+from rag_evaluator.tables import DROPPED, Summary, scored_row, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
-XLSX_INTEGER = 10**15  # numbers have 15 digits there
-CUT = " … [cut: see scores.jsonl]"
+
+@dataclass(frozen=True)
+class Row:
+    """A row with its scores, as it is written; `lines` are its lines in a journal, if it has been in one."""
+
+    sample: Sample
+    scores: Mapping[str, Score]
+    signatures: Mapping[str, str]
+    lines: Sequence[bytes] = ()
+
+    def details(self) -> Iterator[bytes]:
+        if self.lines:
+            yield from self.lines
+            return
+        for name, score in self.scores.items():
+            key = {"row": self.sample.index, "sample": self.sample.digest, "metric": name}
+            record = {**key, **score.to_json(), "signature": self.signatures.get(name)}
+            yield (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
 @dataclass(frozen=True)
@@ -31,8 +43,8 @@ class Results:
         samples: the input.
         scores: metric -> one score per sample.
         signatures: metric -> what the number depends on (versions, digests, decoding), as one line.
-        manifest: versions, digests, configuration, seed and times of the run.
-        journal: where the judgements are, if they are not in the scores; must be open when details are asked for.
+        manifest: versions, digests, configuration and seed of the run.
+        journal: where the judgements are, if they are not in the scores.
     """
 
     samples: Sequence[Sample]
@@ -41,9 +53,30 @@ class Results:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     journal: Journal | None = None
 
+    @property
+    def metrics(self) -> list[str]:
+        return list(self.scores)
+
+    def __iter__(self) -> Iterator[Row]:
+        if self.journal is None:
+            yield from self._in_memory()
+            return
+        for row, merged in zip(self._in_memory(), Merged(self.journal, self.samples), strict=True):
+            yield replace(row, lines=merged.lines)
+
+    def _in_memory(self) -> Iterator[Row]:
+        for position, sample in enumerate(self.samples):
+            yield Row(sample, {name: scores[position] for name, scores in self.scores.items()}, self.signatures)
+
     def rows(self) -> list[dict[str, Any]]:
         """The input rows with a column added per metric; a missing score is None."""
-        return [self._row(position, sample) for position, sample in enumerate(self.samples)]
+        return [scored_row(row.sample, row.scores) for row in self._in_memory()]
+
+    def columns(self) -> list[str]:
+        """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
+        there = dict.fromkeys(column for row in self.rows() for column in row)
+        last = dict.fromkeys((*self.scores, DROPPED))
+        return [column for column in there if column not in last] + [column for column in last if column in there]
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a frame; a missing score is NaN."""
@@ -57,120 +90,17 @@ class Results:
     def summary(self) -> dict[str, dict[str, Any]]:
         """Per metric: `mean` over what was scored (None if nothing was), `coverage` in [0, 1], `scored`, `count`,
         `reasons` for missing scores with their number, most frequent first."""
-        return {name: _summarise(scores) for name, scores in self.scores.items()}
+        summary = Summary(self.scores)
+        for row in self._in_memory():
+            summary.add(row.scores)
+        return summary.to_json()
 
-    def details(self) -> Iterable[dict[str, Any]]:
+    def details(self) -> Iterator[dict[str, Any]]:
         """One record per score, sample by sample, from which the number can be followed."""
-        for position, sample in enumerate(self.samples):
-            for name, scores in self.scores.items():
-                signature = self.signatures.get(name)
-                recorded = self.journal and self.journal.find(sample, name, signature or "")
-                score = recorded or scores[position]
-                key = {"row": sample.index, "sample": sample.digest, "metric": name}
-                yield {**key, **score.to_json(), "signature": signature}
+        for row in self:
+            yield from map(json.loads, row.details())
 
     def write(self, folder: str | Path) -> Path:
-        """Write all files into a folder, each whole or not at all. Raises `ResultsError` if it cannot be written."""
-        folder = Path(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, writer in WRITERS.items():
-                temporary = folder / f".{name}.tmp"
-                try:
-                    writer(self, temporary)
-                    temporary.replace(folder / name)
-                finally:
-                    temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise ResultsError(
-                f"{folder}: cannot be written: {error}. Free space or choose another output_dir."
-            ) from error
-        return folder
-
-    def _row(self, position: int, sample: Sample) -> dict[str, Any]:
-        row = {**sample.row, **{name: _number(scores[position].value) for name, scores in self.scores.items()}}
-        given = len(sample.columns.get("retrieved_contexts", ()))
-        dropped = {
-            name: list(range(len(contexts), given))
-            for name, scores in self.scores.items()
-            if (contexts := scores[position].contexts) is not None and len(contexts) < given
-        }
-        return {**row, "dropped_contexts": dropped} if dropped else row
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _summarise(scores: Sequence[Score]) -> dict[str, Any]:
-    values = [score.value for score in scores if not score.missing]
-    reasons = Counter(score.reason or "unknown" for score in scores if score.missing)
-    return {
-        "mean": math.fsum(values) / len(values) if values else None,
-        "coverage": len(values) / len(scores) if scores else 0.0,
-        "scored": len(values),
-        "count": len(scores),
-        "reasons": dict(reasons.most_common()),
-    }
-
-
-def _write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for record in records:
-            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _write_csv(results: Results, path: Path) -> None:
-    frame = _cells(results, _harmless).rename(columns=_harmless)
-    frame.to_csv(path, index=False, encoding="utf-8", lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
-
-
-def _write_xlsx(results: Results, path: Path) -> None:
-    import pandas as pd
-
-    frame = _cells(results, _fitting)
-    as_text = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
-    file = io.BytesIO()  # in memory, as xlsxwriter's error for a full disk is no OSError
-    options = {"options": {**as_text, "in_memory": True}}
-    with pd.ExcelWriter(file, engine="xlsxwriter", engine_kwargs=options) as writer:
-        frame.to_excel(writer, sheet_name="scores", index=False, freeze_panes=(1, 0))
-    path.write_bytes(file.getvalue())
-
-
-def _cells(results: Results, convert: Callable[[Any], Any]) -> "pd.DataFrame":
-    """The rows with every value as the user gave it: in a typed column 1 becomes 1.0 beside a gap."""
-    import pandas as pd
-
-    rows = [{name: convert(_as_text(value)) for name, value in row.items()} for row in results.rows()]
-    return pd.DataFrame(rows, dtype=object)
-
-
-def _as_text(value: Any) -> Any:
-    """Lists and objects as JSON, as the readers of CSV and XLSX expect them back."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
-def _harmless(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with a quote before it, as OWASP advises for CSV."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
-
-
-def _fitting(value: Any) -> Any:
-    """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
-    if isinstance(value, str) and len(text := value.encode("utf-16-le")) > 2 * XLSX_CELL:
-        return text[: 2 * (XLSX_CELL - len(CUT))].decode("utf-16-le", "ignore") + CUT
-    return str(value) if isinstance(value, int) and abs(value) > XLSX_INTEGER else value
-
-
-WRITERS: Mapping[str, Callable[[Results, Path], None]] = {
-    "scores.jsonl": lambda results, path: _write_lines(path, results.rows()),
-    "details.jsonl": lambda results, path: _write_lines(path, results.details()),
-    "scores.csv": _write_csv,
-    "scores.xlsx": _write_xlsx,
-    "summary.json": lambda results, path: _write_json(path, results.summary()),
-    "manifest.json": lambda results, path: _write_json(path, results.manifest),
-}
+        """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
+        write_table(self, Path(folder))
+        return Path(folder)

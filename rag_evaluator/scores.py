@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -16,12 +16,14 @@ class Score:
         contexts: positions of the retrieved contexts that were judged, None if the metric takes none. Contexts are left
             out from the last one up when they do not fit into the judge's window.
         judgements: what the judge was asked and answered, in order, as JSON of `Judgement`.
+        lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
     """
 
     value: float
     reason: str | None = None
     contexts: Sequence[int] | None = None
     judgements: Sequence[Mapping[str, Any]] = ()
+    lasting: bool = field(default=False, compare=False)
 
     @property
     def missing(self) -> bool:
@@ -32,8 +34,13 @@ class Score:
         return replace(self, judgements=())
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object; a missing value is null."""
-        return {**asdict(self), "value": None if self.missing else self.value}
+        """JSON object without `lasting`; a missing value is null."""
+        return {
+            "value": None if self.missing else self.value,
+            "reason": self.reason,
+            "contexts": self.contexts,
+            "judgements": self.judgements,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Score":

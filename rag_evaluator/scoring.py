@@ -1,16 +1,16 @@
-"""Asks ragas for each score that is not yet known, many at once, so that the judge's batches stay full."""
+"""Asks ragas for scores, many at once, so that the judge's batches stay full."""
 
 import asyncio
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.journal import Journal
 from rag_evaluator.metrics import Metric
 from rag_evaluator.recorder import Recorder
 from rag_evaluator.scores import Score
+from rag_evaluator.stop import Stop
 
 if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
 
 Progress = Callable[[int, int], None]
+TICK = 0.2  # seconds
 
 
 class Job(NamedTuple):
@@ -50,39 +51,43 @@ class Scorer:
         self.metrics, self.specs, self.in_flight = metrics, specs, in_flight
         self.judge, self.embeddings = judge, embeddings
 
-    async def fill(
-        self, jobs: Sequence[Job], scores: list[Score | None], journal: Journal | None, progress: Progress
+    async def score_all(
+        self,
+        jobs: Iterator[Job],
+        done: Callable[[Job, Score], None],
+        stop: Stop,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Fill the gaps (None) in `scores`, which stands in the order of `jobs`."""
-        gaps = [position for position, score in enumerate(scores) if score is None]
-        done = len(jobs) - len(gaps)
-        waiting = iter(gaps)
+        """Score jobs as they come out of the iterator, until it ends or the run is asked to stop.
+
+        Args:
+            done: called with each score the moment it exists.
+            stop: once asked, no new job is taken, and what is in the making gets its grace time.
+            tick: called some times a second while models are at work.
+        """
 
         async def work() -> None:
-            nonlocal done
-            for position in waiting:
-                job = jobs[position]
-                score = await self.score(job)
-                if journal is not None and journal.append(*job, score):
-                    score = score.without_judgements()  # they are on disk
-                scores[position] = score
-                done += 1
-                progress(done, len(jobs))
+            while not stop.asked and (job := next(jobs, None)) is not None:
+                done(job, await self.score(job))
 
-        progress(done, len(jobs))
+        waiting = {asyncio.create_task(work()) for _ in range(self.in_flight)}
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(len(gaps), self.in_flight)):
-                    group.create_task(work())
-        except ExceptionGroup as errors:  # a full disk, for instance: one error, not a tree of them
-            raise errors.exceptions[0] from None
+            while waiting and not stop.overdue:
+                ended, waiting = await asyncio.wait(waiting, timeout=TICK, return_when=asyncio.FIRST_EXCEPTION)
+                for task in ended:
+                    task.result()  # raises its error, a full disk for instance
+                tick()
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def score(self, job: Job) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window."""
         needed = self.specs[job.metric].columns
         missing = [column for column in needed if column not in job.sample.columns]
         if missing:
-            return Score(math.nan, f"no {' and no '.join(missing)} in this row")
+            return Score(math.nan, f"no {' and no '.join(missing)} in this row", lasting=True)
         columns = {column: job.sample.columns[column] for column in needed}
         while True:
             recorder = Recorder(self.judge)
@@ -109,4 +114,5 @@ class Scorer:
             value, reason = math.nan, next(iter(recorder.failed.values()))
         if math.isnan(value):
             reason = reason or "ragas gave no value"
-        return Score(value, reason, None if contexts is None else tuple(range(len(contexts))), recorder.judgements)
+        judged = None if contexts is None else tuple(range(len(contexts)))
+        return Score(value, reason, judged, recorder.judgements, lasting=recorder.too_long)

@@ -18,9 +18,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, __version__, load_dataset
 from rag_evaluator.cli import main
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.journal import Journal
-from rag_evaluator.scores import Score
+from rag_evaluator.records import Appender
 
 ROOT = Path(__file__).parent.parent
 FILES = {"scores.jsonl", "details.jsonl", "summary.json", "scores.csv", "scores.xlsx", "manifest.json", "journal"}
@@ -74,7 +72,26 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def journal_of(config: Path) -> Path:
-    return config.parent / "results" / "run" / "journal" / "scores.jsonl"
+    return config.parent / "results" / "run" / "journal"
+
+
+def published(config: Path) -> list[dict[str, Any]]:
+    """The scores of all finished chunks."""
+    paths = sorted((journal_of(config) / "parts").iterdir())
+    return [line for path in paths for line in lines_of(path) if "value" in line]
+
+
+def journalled(config: Path) -> list[dict[str, Any]]:
+    """The scores of unfinished chunks."""
+    return [line for path in sorted((journal_of(config) / "scores").iterdir()) for line in lines_of(path)]
+
+
+def unpublish(config: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
+    """Make finished chunks unfinished ones, as if their worker had been killed before publishing them."""
+    for path in (journal_of(config) / "parts").iterdir():
+        lines = [json.dumps(change(line)) + "\n" for line in lines_of(path) if line.get("value") is not None]
+        (journal_of(config) / "scores" / f"{path.stem}.killed.jsonl").write_text("".join(lines), encoding="utf-8")
+        path.unlink()
 
 
 @pytest.fixture
@@ -104,7 +121,7 @@ def finished(run: tuple[Path, str]) -> Path:
 @pytest.fixture
 def continued(config: Path, finished: Path) -> Path:
     """A configuration whose journal knows what the whole run has scored."""
-    shutil.copytree(finished / "journal", journal_of(config).parent)
+    shutil.copytree(finished / "journal", journal_of(config))
     return config
 
 
@@ -196,7 +213,7 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.Captur
         ("embeddings.model=./none", "embeddings.model: no such folder: "),
         ("language=spanish", "language 'spanish': 3 of 3 prompt packs are missing in "),
         ("language=../up", "language is '../up': expected a name of letters"),
-        ("output_dir=rows.jsonl", "rows.jsonl/run/journal/scores.jsonl: cannot be written: "),
+        ("output_dir=rows.jsonl", "rows.jsonl/run/journal/parts: cannot be written: "),
         ("judge", "--set 'judge': expected key=value"),
     ],
 )
@@ -242,11 +259,11 @@ def test_a_spoilt_model_is_told_without_a_traceback(
 
 @pytest.mark.usefixtures("no_model_loads")
 def test_bad_input_with_fresh_leaves_the_journal(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    journal_of(config).parent.mkdir(parents=True)
-    journal_of(config).write_text("", encoding="utf-8")
+    journal_of(config).mkdir(parents=True)
+    (journal_of(config) / "manifest.json").write_text("", encoding="utf-8")
     for override in ("judge.model=./none", "dataset=none.jsonl", "language=xx"):
         error_of(capsys, str(config), "--fresh", "--set", override)
-    assert journal_of(config).exists()
+    assert (journal_of(config) / "manifest.json").exists()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"]])
@@ -256,7 +273,7 @@ def test_help_shows_examples_and_exit_codes(arguments: list[str], capsys: pytest
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert "rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B" in shown
-    assert "exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 130 interrupted" in shown
+    assert "exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal" in shown
 
 
 def test_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,10 +300,7 @@ def test_two_runs_give_the_same_bytes(finished: Path, config: Path) -> None:
 
 
 def test_a_second_run_takes_scores_from_the_journal_and_fresh_does_not(continued: Path, finished: Path) -> None:
-    lines = lines_of(journal_of(continued))
-    for line in lines:
-        line["value"] = 0.123  # as if an earlier run had said so
-    journal_of(continued).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    unpublish(continued, lambda line: {**line, "value": 0.123})  # as if an earlier run had said so
     scores = continued.parent / "results" / "run" / "scores.jsonl"
     assert main([str(continued)]) == 0
     assert [row[name] for row in lines_of(scores) for name in METRICS] == [0.123] * 13 + [None] * 3
@@ -294,34 +308,42 @@ def test_a_second_run_takes_scores_from_the_journal_and_fresh_does_not(continued
     assert scores.read_bytes() == (finished / "scores.jsonl").read_bytes()
 
 
-def test_an_interrupted_run_exits_with_130_and_continues_where_it_stopped(
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_run_stopped_by_a_signal_exits_with_75_and_continues_where_it_stopped(
+    number: int,
     config: Path,
     finished: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    append = Journal.append
+    append, scored = Appender.append, []
 
-    def append_until_the_user_loses_patience(journal: Journal, *arguments: Any) -> None:
-        append(journal, *arguments)
-        if len(journal) == 5:
-            signal.raise_signal(signal.SIGINT)  # what Ctrl-C does
+    def append_until_the_signal(appender: Appender, line: bytes) -> None:
+        append(appender, line)
+        scored.append(line)
+        if len(scored) == 5:
+            signal.raise_signal(number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "append", append_until_the_user_loses_patience)
-        assert main([str(config)]) == 130
+        patch.setattr(Appender, "append", append_until_the_signal)
+        assert main([str(config), "--set", "judge.batch_size=1"]) == 75  # few scores in the making
     gc.collect()  # asyncio complains of abandoned tasks when they are collected
     assert not [record for record in caplog.records if record.name == "asyncio"]
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.endswith("interrupted: what was scored is kept, the same command continues.\n")
+    name = signal.Signals(number).name
+    assert shown.err.endswith(f"stopped by {name}: what was scored is kept, the same command continues.\n")
     assert "Traceback" not in shown.err
-    kept = journal_of(config).read_bytes()
-    assert 5 <= len(kept.splitlines()) < SCORED
-    assert main([str(config)]) == 0
-    assert journal_of(config).read_bytes().startswith(kept)
-    assert len(lines_of(journal_of(config))) == SCORED
+    assert 5 <= len(scored) < SCORED
+    kept = {json.dumps(line) for line in published(config) + journalled(config) if line["value"] is not None}
+    assert kept == {json.dumps(json.loads(line)) for line in scored}
+    again: list[bytes] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Appender, "append", lambda appender, line: (again.append(line), append(appender, line)))
+        assert main([str(config)]) == 0
+    assert len(again) == SCORED - len(scored)
+    assert not set(again) & set(scored)
     for name in SAME:
         assert (config.parent / "results" / "run" / name).read_bytes() == (finished / name).read_bytes()
 
@@ -339,115 +361,129 @@ def test_a_run_that_continues_asks_only_what_was_not_answered(tmp_path: Path) ->
         if done >= 3:
             raise LostPatienceError
 
-    journal = Journal(tmp_path)
     with pytest.raises(LostPatienceError):
-        evaluator.evaluate(rows, lose_patience, journal)
-    journal.close()
-    known = len(journal)
-    assert 3 <= known < 12
+        evaluator.evaluate(rows, lose_patience, tmp_path)
+    kept = [line for path in sorted((tmp_path / "journal").glob("*/*.jsonl")) for line in lines_of(path)]
+    assert 3 <= len([line for line in kept if "value" in line]) < 12
     shown: list[tuple[int, int]] = []
-    results = evaluator.evaluate(rows, lambda *numbers: shown.append(numbers), Journal(tmp_path))
-    assert shown == [(done, 12) for done in range(known, 13)]
+    results = evaluator.evaluate(rows, lambda *numbers: shown.append(numbers), tmp_path)
+    assert shown[-1] == (12, 12)
     assert len(judge.prompts) == len(set(judge.prompts)) == 12 * 2  # two judges, each asked once about each row
     assert [score.value for score in results.scores["context_relevance"]] == [1.0] * 12
 
 
-def test_missing_scores_are_tried_again(tmp_path: Path) -> None:
-    judge = ScriptedJudge({})
+def test_missing_scores_are_tried_again_and_the_others_are_not(tmp_path: Path) -> None:
+    judge = ScriptedJudge(lambda prompt, _: {"rating": 2} if "Selo" in prompt else {})
     evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
-    first = evaluator.evaluate(ROWS[:3], journal=Journal(tmp_path))
-    assert first.summary()["context_relevance"]["reasons"] == {"the script has no answer for ContextRelevanceOutput": 3}
+    first = evaluator.evaluate(ROWS[:3], folder=tmp_path)
+    assert first.summary()["context_relevance"]["coverage"] == 1 / 3
     judge.script = {"ContextRelevanceOutput": {"rating": 1}}
-    second = evaluator.evaluate(ROWS[:3], journal=Journal(tmp_path))
-    assert [score.value for score in second.scores["context_relevance"]] == [0.5, 0.5, 0.5]
+    second = evaluator.evaluate(ROWS[:3], folder=tmp_path)
+    assert [score.value for score in second.scores["context_relevance"]] == [0.5, 0.5, 1.0]
+    assert [row["context_relevance"] for row in lines_of(tmp_path / "scores.jsonl")] == [0.5, 0.5, 1.0]
 
 
-@pytest.mark.parametrize("torn", [b'{"sample": "ab', b'{"sample": "ab"}', b"\xff\xfe", b"\x00" * 20 + b"\n"])
-def test_a_torn_last_line_of_the_journal_is_dropped(tmp_path: Path, rows: Rows, torn: bytes) -> None:
-    sample = load_dataset(rows)[0]
-    journal = Journal(tmp_path)
-    for name in ("one", "two"):
-        journal.append(sample, name, "signature", Score(0.5, None, (0,), [{"prompt": "p"}]))
-    journal.close()
-    whole = journal.path.read_bytes()
-    journal.path.write_bytes(whole + torn)
-    again = Journal(tmp_path)
-    assert len(again) == 2
-    assert again.find(sample, "two", "signature") == Score(0.5, None, [0], [{"prompt": "p"}])
-    again.append(sample, "three", "signature", Score(0.25))
-    again.close()
-    assert journal.path.read_bytes().startswith(whole)
-    assert [line["metric"] for line in lines_of(journal.path)] == ["one", "two", "three"]
+def test_what_the_row_itself_makes_impossible_is_not_tried_again(tmp_path: Path) -> None:
+    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 1}})
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
+    rows = [ROWS[0], {"user_input": "without contexts"}]
+    parts = tmp_path / "journal" / "parts"
+    evaluator.evaluate(rows, folder=tmp_path)
+    before = {path: path.stat().st_ino for path in parts.iterdir()}
+    assert evaluator.evaluate(rows, folder=tmp_path).summary()["context_relevance"]["coverage"] == 0.5
+    assert {path: path.stat().st_ino for path in parts.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    "damage", [b'{"sample": "ab\n', b"\n", b"[]\n", b'{"sample": "a", "metric": "b", "signature": "c"}\n', b"\xff\n"]
-)
-def test_damage_in_the_middle_of_the_journal_is_told_with_its_line(tmp_path: Path, rows: Rows, damage: bytes) -> None:
-    journal = Journal(tmp_path)
-    for name in ("one", "two"):
-        journal.append(load_dataset(rows)[0], name, "signature", Score(0.5))
-    journal.close()
-    first, second = journal.path.read_bytes().splitlines(keepends=True)
-    journal.path.write_bytes(first + damage + second)
-    with pytest.raises(ResultsError) as caught:
-        Journal(tmp_path)
-    assert str(caught.value).startswith(f"{journal.path}, line 2: damaged (")
-    assert str(caught.value).endswith("Remove the line, or start over with --fresh.")
-    assert journal.path.read_bytes() == first + damage + second
-    assert len(Journal(tmp_path, fresh=True)) == 0
+def scored_again(config: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> list[dict[str, Any]]:
+    """The lines that a run with other settings scores although the folder holds an earlier run."""
+    append, again = Appender.append, []
+
+    def watch(appender: Appender, line: bytes) -> None:
+        again.append(json.loads(line))
+        append(appender, line)
+
+    monkeypatch.setattr(Appender, "append", watch)
+    assert main([str(config), "--update", *(part for override in overrides for part in ("--set", override))]) == 0
+    assert not journalled(config)
+    return again
 
 
-def test_a_damaged_journal_ends_the_command_with_2(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    journal_of(config).parent.mkdir(parents=True)
-    journal_of(config).write_text("damaged\n{}\n", encoding="utf-8")
-    assert "line 1: damaged" in error_of(capsys, str(config))
+JUDGED, EMBEDDED = {"answer_relevancy", "context_relevance"}, {"answer_relevancy", "semantic_similarity"}
+CHANGES: list[tuple[str, set[str], str]] = [
+    ("judge.max_new_tokens=48", JUDGED, "max_new_tokens 64 before, 48 now"),
+    ("judge.temperature=0.5", JUDGED, "decode greedy before, temperature=0.5,seed=0 now"),
+    ("judge.dtype=bfloat16", JUDGED, "dtype auto before, bfloat16 now"),
+    ("judge.chat_template=chat.jinja", JUDGED, "template auto before, "),
+    (
+        "judge.model_kwargs={attn_implementation: eager}",
+        JUDGED,
+        "model not set before, attn_implementation=eager now",
+    ),
+    (
+        "embeddings.encode_kwargs={normalize_embeddings: true}",
+        EMBEDDED,
+        "encode not set before, normalize_embeddings=True now",
+    ),
+    ("judge.batch_size=3", set(), ""),
+    ("embeddings.batch_size=3", set(), ""),
+    ("judge.seed=7", set(), ""),  # greedy decoding has no use for it
+]
 
 
-def scored_again(config: Path, *overrides: str) -> set[str]:
-    """The metrics that a run with other settings scores although the journal knows them."""
-    before = len(lines_of(journal_of(config)))
-    assert main([str(config), *(part for override in overrides for part in ("--set", override))]) == 0
-    return {line["metric"] for line in lines_of(journal_of(config))[before:]}
-
-
-@pytest.mark.parametrize(
-    ("override", "metrics"),
-    [
-        ("judge.max_new_tokens=48", {"context_relevance"}),
-        ("judge.temperature=0.5", {"context_relevance"}),
-        ("judge.dtype=bfloat16", {"context_relevance"}),
-        ("judge.chat_template=chat.jinja", {"context_relevance"}),
-        ("judge.model_kwargs={attn_implementation: eager}", {"context_relevance"}),
-        ("embeddings.encode_kwargs={normalize_embeddings: true}", {"semantic_similarity"}),
-        ("judge.batch_size=3", set()),
-        ("embeddings.batch_size=3", set()),
-        ("judge.seed=7", set()),  # greedy decoding has no use for it
-        ("metrics=[rouge, context_relevance]", {"rouge_score"}),
-    ],
-)
-def test_changed_settings_do_not_meet_the_scores_of_others(continued: Path, override: str, metrics: set[str]) -> None:
+@pytest.mark.parametrize(("override", "changed", "what"), CHANGES)
+def test_changed_settings_are_named_and_do_not_meet_the_scores_of_others(
+    continued: Path,
+    override: str,
+    changed: set[str],
+    what: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (continued.parent / "chat.jinja").write_text("{{ messages[0].content }}\nAnswer:", encoding="utf-8")
-    few = "metrics=[context_relevance, semantic_similarity]"
-    assert scored_again(continued, few, override) == metrics
+    if changed:
+        told = error_of(capsys, str(continued), "--set", override)
+        assert "holds scores of another run. Changed: " in told
+        assert {metric for metric in METRICS if f"{metric}: {what}" in told} == changed
+    assert {line["metric"] for line in scored_again(continued, monkeypatch, override)} == changed
+
+
+def test_other_metrics_are_named_and_only_new_ones_are_scored(
+    continued: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    override = "metrics=[rouge, context_relevance]"
+    told = error_of(capsys, str(continued), "--set", override)
+    assert f"metrics: {', '.join(METRICS)} before, rouge_score, context_relevance now" in told
+    assert {line["metric"] for line in scored_again(continued, monkeypatch, override)} == {"rouge_score"}
+    summary = json.loads((continued.parent / "results/run/summary.json").read_text(encoding="utf-8"))
+    assert list(summary) == ["rouge_score", "context_relevance"]
 
 
 def test_another_model_of_the_same_shape_does_not_meet_the_scores_of_the_first(
-    continued: Path, model_folder: ModelFolder
+    continued: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = model_folder("llama-bytelevel", seed=1)
-    few = "metrics=[context_relevance, semantic_similarity]"
-    assert scored_again(continued, few, f"judge.model={other}") == {"context_relevance"}
+    override = f"judge.model={model_folder('llama-bytelevel', seed=1)}"
+    assert re.search(
+        r"context_relevance: judge [0-9a-f]{16} before, [0-9a-f]{16} now",
+        error_of(capsys, str(continued), "--set", override),
+    )
+    again = scored_again(continued, monkeypatch, override)
+    assert {line["metric"] for line in again} == {"context_relevance", "answer_relevancy"}
 
 
-def test_a_changed_row_is_scored_again_and_the_others_are_not(continued: Path, rows: Rows) -> None:
-    before = lines_of(journal_of(continued))
-    changed = [rows[2], {**rows[0], "note": "of no metric's concern"}, {**rows[1], "response": "Lira Vosk."}]
+def test_a_changed_row_is_scored_again_and_the_others_are_not(
+    continued: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = [rows[0], {**rows[1], "response": "Lira Vosk."}, {**rows[2], "note": "of no metric's concern"}]
     (continued.parent / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
-    assert main([str(continued)]) == 0
-    after = lines_of(journal_of(continued))[len(before) :]
-    assert Counter(line["metric"] for line in after) == dict.fromkeys(METRICS, 1)
-    assert {line["sample"] for line in after} == {load_dataset(changed)[2].digest}
+    assert "Changed: the rows of the dataset (4 before)" in error_of(capsys, str(continued))
+    again = scored_again(continued, monkeypatch)
+    assert Counter(line["metric"] for line in again) == dict.fromkeys(METRICS, 1)
+    assert {line["sample"] for line in again} == {load_dataset(changed)[1].digest}
+    assert [row.get("note") for row in lines_of(continued.parent / "results/run/scores.jsonl")] == [
+        None,
+        "😀",
+        "of no metric's concern",
+    ]
 
 
 def may_unshare() -> bool:

@@ -15,7 +15,6 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.journal import Journal
 from rag_evaluator.judge.schema import SCALES
 
 
@@ -195,13 +194,11 @@ def test_texts_of_many_samples_are_embedded_together_each_once(rows: list[dict[s
     assert [len(batch) for batch in Counting.batches] == [33]  # 30 responses and 3 references
 
 
-def test_details_are_the_same_with_and_without_a_journal(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_details_are_the_same_with_and_without_a_folder(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
-    journal = Journal(tmp_path)
-    with_journal = evaluator.evaluate(rows, journal=journal)
-    assert json.dumps(list(with_journal.details())) == json.dumps(list(evaluator.evaluate(rows).details()))
-    assert all(not score.judgements for score in with_journal.scores["faithfulness"])  # they are on disk only
-    journal.close()
+    kept = evaluator.evaluate(rows, folder=tmp_path)
+    assert json.dumps(list(kept.details())) == json.dumps(list(evaluator.evaluate(rows).details()))
+    assert all(not score.judgements for score in kept.scores["faithfulness"])  # they are on disk only
 
 
 @pytest.mark.parametrize("name", ["answer_accuracy", "response_groundedness", "context_relevance"])

@@ -1,14 +1,12 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-Where the parts live: `readers` (a table of file formats), `columns` (aliases), `fields` (types), `plain` (JSON values).
+Where the parts live: `readers` (a table of file formats), `columns` (aliases), `fields` (types), `plain` (JSON values),
+`spool` (samples kept on disk).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,37 +20,15 @@ from rag_evaluator.dataset.columns import (
 )
 from rag_evaluator.dataset.fields import EMPTY
 from rag_evaluator.dataset.readers import READERS, read_records
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.spool import Spool
 from rag_evaluator.errors import DatasetError
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped,unused-ignore]
     import pandas
 
-__all__ = ["ALIASES", "READERS", "Sample", "check_columns", "load_dataset"]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One input row, to be scored.
-
-    index: position in the input, 0-based; blank lines do not count.
-    row: the input row with its own column names, its values as plain JSON values.
-    columns: what the row has of `user_input`, `response`, `reference` (str), `retrieved_contexts` and
-        `reference_contexts` (list of str, in rank order); a missing or empty value is absent.
-    where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
-        'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
-    """
-
-    index: int
-    row: Mapping[str, Any]  # Any: the users' own columns
-    columns: Mapping[str, Any]  # Any: str | list[str], known by the name
-    where: str
-
-    @property
-    def digest(self) -> str:
-        """16 hex digits that depend on the canonical columns only: not on format, place or other columns."""
-        text = json.dumps(self.columns, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+__all__ = ["ALIASES", "READERS", "Sample", "Spool", "check_columns", "load_dataset", "open_dataset", "row_names"]
 
 
 def load_dataset(
@@ -74,12 +50,27 @@ def load_dataset(
     ]
 
 
+def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sequence[Sample]:
+    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are asked for."""
+    if isinstance(source, str | Path):
+        return Spool(Path(source), columns or {})
+    return load_dataset(source, columns)
+
+
+def row_names(samples: Sequence[Sample]) -> list[str]:
+    """Every column of any row, in order of first appearance."""
+    return list(samples.names) if isinstance(samples, Spool) else column_names(sample.row for sample in samples)
+
+
 def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]], source_name: str) -> None:
     """DatasetError when a canonical column that a metric needs is in no sample at all.
 
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
-    there = {column for sample in samples for column in sample.columns}
+    if isinstance(samples, Spool):
+        there = samples.present
+    else:
+        there = {column for sample in samples for column in sample.columns}
     missing: dict[str, list[str]] = {}
     for metric, columns in needed.items():
         for column in columns:
@@ -92,7 +83,7 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
 
 def _missing_column(samples: Sequence[Sample], column: str, metrics: Sequence[str]) -> str:
     listed = ", ".join(metrics)
-    names = column_names(sample.row for sample in samples)
+    names = row_names(samples)
     return (
         f"expected the column '{column}', which {listed} need{'s' if len(metrics) == 1 else ''} (accepted names: "
         f"{', '.join(accepted_names(column))}), received the columns {', '.join(map(repr, names))}."

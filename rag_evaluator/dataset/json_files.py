@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.record import Record, as_row, numbered, read_text
+from rag_evaluator.dataset.record import Record, as_row, library_errors, numbered, read_text
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: a JSON document.
@@ -17,12 +17,24 @@ _ROW_LISTS = ("samples", "data", "rows", "results")
 
 def read_jsonl(path: Path) -> Iterator[Record]:
     """One object per line; blank lines are skipped and still counted."""
-    # Only "\n" ends a line: str.splitlines would also cut at U+2028 inside a text.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if line.strip():
             where = f"{path.name}, line {number}"
             row = _parse(line, path.name, number, "If the file is one JSON document, rename it to .json.")
             yield Record(where, as_row(row, where, "Write one object per line, or rename a JSON document to .json."))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Only "\\n" ends a line: a file opened as text, and str.splitlines, would also cut elsewhere."""
+    with library_errors(path.name, "a readable file", "Check its permissions."):
+        file = path.open("rb")
+    with file:
+        for number, line in enumerate(file):
+            try:
+                yield line.removesuffix(b"\n").decode("utf-8" if number else "utf-8-sig")
+            except UnicodeDecodeError:
+                read_text(path)  # tells the line
+                raise
 
 
 def read_json(path: Path) -> Iterator[Record]:

@@ -1,7 +1,7 @@
 """`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,26 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
 
 def read_records(source: Any) -> tuple[str, list[Record]]:
     """The source's name for messages, and its records in order, at least one, with plain JSON values."""
+    name, records = iterate_records(source)
+    return name, list(records)
+
+
+def iterate_records(source: Any) -> tuple[str, Iterator[Record]]:
+    """`read_records`, one after the other as they are read."""
     name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
-    found = [Record(record.where, _plain_row(record), record.is_cells) for record in records]
-    if not found:
+    return name, _plain_records(name, records)
+
+
+def _plain_records(name: str, records: Iterable[Record]) -> Iterator[Record]:
+    is_empty = True
+    for record in records:
+        is_empty = False
+        yield Record(record.where, _plain_row(record), record.is_cells)
+    if is_empty:
         raise DatasetError(
             f"{name}: expected at least one row, received none. Check that it is the right "
             "dataset; of a workbook, the first sheet is read."
         )
-    return name, found
 
 
 def _plain_row(record: Record) -> dict[str, Any]:

@@ -1,0 +1,32 @@
+"""One input row, to be scored."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One input row, to be scored.
+
+    index: position in the input, 0-based; blank lines do not count.
+    row: the input row with its own column names, its values as plain JSON values.
+    columns: what the row has of `user_input`, `response`, `reference` (str), `retrieved_contexts` and
+        `reference_contexts` (list of str, in rank order); a missing or empty value is absent.
+    where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
+        'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
+    """
+
+    index: int
+    row: Mapping[str, Any]  # Any: the users' own columns
+    columns: Mapping[str, Any]  # Any: str | list[str], known by the name
+    where: str
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex digits that depend on the canonical columns only: not on format, place or other columns."""
+        text = json.dumps(self.columns, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

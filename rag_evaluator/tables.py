@@ -1,0 +1,251 @@
+"""Writes the result files from a stream of scored rows: memory does not grow with their number."""
+
+import csv
+import json
+import math
+import os
+import tempfile
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from rag_evaluator.dataset import Sample
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.scores import Score
+
+FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "manifest.json")
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
+XLSX_INTEGER = 10**15  # numbers have 15 digits there
+XLSX_ROWS = 1_048_575  # without the heading
+XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
+CUT = " … [cut: see scores.jsonl]"
+DROPPED = "dropped_contexts"
+
+
+class Scored(Protocol):
+    """One row with its scores."""
+
+    @property
+    def sample(self) -> Sample: ...
+
+    @property
+    def scores(self) -> Mapping[str, Score]: ...
+
+    def details(self) -> Iterable[bytes]:
+        """The lines of `details.jsonl`."""
+
+
+class Table(Protocol):
+    """What can be written: rows in the order of the input."""
+
+    @property
+    def metrics(self) -> Sequence[str]: ...
+
+    @property
+    def manifest(self) -> Mapping[str, Any]: ...
+
+    def columns(self) -> Sequence[str]:
+        """Every column of any row, input columns first."""
+
+    def __iter__(self) -> Iterator[Scored]: ...
+
+
+class Summary:
+    """Mean, coverage and reasons of each metric, from scores that come one by one."""
+
+    def __init__(self, metrics: Iterable[str]) -> None:
+        self._values = {name: array("d") for name in metrics}
+        self._reasons: dict[str, Counter[str]] = {name: Counter() for name in self._values}
+
+    def add(self, scores: Mapping[str, Score]) -> None:
+        for name, values in self._values.items():
+            score = scores[name]
+            if score.missing:
+                self._reasons[name][score.reason or "unknown"] += 1
+            else:
+                values.append(score.value)
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        return {name: self._of(values, self._reasons[name]) for name, values in self._values.items()}
+
+    @staticmethod
+    def _of(values: "array[float]", reasons: Counter[str]) -> dict[str, Any]:
+        count = len(values) + reasons.total()
+        return {
+            "mean": math.fsum(values) / len(values) if values else None,
+            "coverage": len(values) / count if count else 0.0,
+            "scored": len(values),
+            "count": count,
+            "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        }
+
+
+def scored_row(sample: Sample, scores: Mapping[str, Score]) -> dict[str, Any]:
+    """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
+    row = {**sample.row, **{name: None if score.missing else score.value for name, score in scores.items()}}
+    given = len(sample.columns.get("retrieved_contexts", ()))
+    dropped = {
+        name: list(range(len(score.contexts), given))
+        for name, score in scores.items()
+        if score.contexts is not None and len(score.contexts) < given
+    }
+    return {**row, DROPPED: dropped} if dropped else row
+
+
+def write_table(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
+    """Write all files into a folder, or leave all as they were; returns the summary.
+
+    Raises `ResultsError` if they cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as name:
+            summary = _write(table, Path(name))
+            for file in FILES:
+                (Path(name) / file).replace(folder / file)
+    except OSError as error:
+        raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
+    return summary
+
+
+def _write(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
+    columns, summary = list(table.columns()), Summary(table.metrics)
+    with ExitStack() as stack:
+        scores = stack.enter_context(_synced(folder / "scores.jsonl"))
+        details = stack.enter_context(_synced(folder / "details.jsonl"))
+        text = stack.enter_context((folder / "scores.csv").open("w", encoding="utf-8", newline=""))
+        lines = csv.writer(text, lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
+        lines.writerow(map(_harmless, columns))
+        sheet = stack.enter_context(_sheet(folder / "scores.xlsx", columns))
+        for scored in table:
+            row = scored_row(scored.sample, scored.scores)
+            scores.write(_line(row))
+            for line in scored.details():
+                details.write(line)
+            cells = [_as_text(row.get(column)) for column in columns]
+            lines.writerow(map(_harmless, cells))
+            sheet.add(cells)
+            summary.add(scored.scores)
+    numbers = summary.to_json()
+    _write_json(folder / "summary.json", numbers)
+    _write_json(folder / "manifest.json", table.manifest)
+    return numbers
+
+
+def write_xlsx(table: Table, path: Path) -> None:
+    """The scored rows as a spreadsheet."""
+    columns = list(table.columns())
+    with _sheet(path, columns) as sheet:
+        for scored in table:
+            row = scored_row(scored.sample, scored.scores)
+            sheet.add([_as_text(row.get(column)) for column in columns])
+
+
+class _Sheet:
+    """A worksheet that is written row by row."""
+
+    def __init__(self, worksheet: Any, columns: Sequence[str], bold: Any) -> None:
+        self.worksheet, self.row = worksheet, 0
+        worksheet.freeze_panes(1, 0)
+        for position, column in enumerate(columns):
+            worksheet.write_string(0, position, _fitting(column), bold)
+
+    def add(self, cells: Sequence[Any]) -> None:
+        """A row; rows beyond what a sheet can hold are in `scores.csv` only."""
+        self.row += 1
+        if self.row <= XLSX_ROWS:
+            for position, cell in enumerate(cells):
+                if cell is not None:
+                    self.worksheet.write(self.row, position, _fitting(cell))
+
+
+@contextmanager
+def _sheet(path: Path, columns: Sequence[str]) -> Iterator[_Sheet]:
+    import xlsxwriter
+    from xlsxwriter.exceptions import XlsxWriterException
+
+    as_text = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
+    with path.open("wb", buffering=0) as opened:
+        target = _Target(opened)
+        book = xlsxwriter.Workbook(target, {**as_text, "constant_memory": True, "tmpdir": str(path.parent)})
+        book.set_properties({"created": XLSX_DATE})
+        worksheet = book.add_worksheet("scores")
+        try:
+            yield _Sheet(worksheet, columns, book.add_format({"bold": True}))
+            book.close()
+        except BaseException as error:
+            target.broken, book.fileclosed = True, True  # it would try to write the rest when it is collected
+            with suppress(OSError):
+                worksheet.fh.close()
+            if isinstance(error, XlsxWriterException):
+                raise OSError(f"{path.name}: {error}") from error
+            raise
+
+
+class _Target:
+    """A file for the zip library, which goes on writing after an error: then nothing is written any more."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.broken = file, False
+
+    def write(self, data: bytes) -> int:
+        if self.broken:
+            return len(data)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self.file.write(rest) :]
+        except OSError:
+            self.broken = True
+            raise
+        return len(data)
+
+    def tell(self) -> int:
+        return int(self.file.tell())
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        return int(self.file.seek(place, whence))
+
+    def seekable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+
+@contextmanager
+def _synced(path: Path) -> Iterator[Any]:
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _as_text(value: Any) -> Any:
+    """Lists and objects as JSON, as the readers of CSV and XLSX expect them back."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _harmless(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula, with a quote before it, as OWASP advises for CSV."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+
+
+def _fitting(value: Any) -> Any:
+    """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
+    if isinstance(value, str) and len(text := value.encode("utf-16-le")) > 2 * XLSX_CELL:
+        return text[: 2 * (XLSX_CELL - len(CUT))].decode("utf-16-le", "ignore") + CUT
+    return str(value) if isinstance(value, int) and abs(value) > XLSX_INTEGER else value

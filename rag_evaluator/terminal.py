@@ -1,0 +1,122 @@
+"""How the command line shows progress, results and status."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from rag_evaluator.config import DEMO, Config
+from rag_evaluator.metrics import METRICS
+from rag_evaluator.status import Status
+
+REASONS_SHOWN = 3
+CHUNKS_SHOWN = 20
+
+
+class _Rate(ProgressColumn):
+    """Scores a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
+def watched(label: str, work: Callable[[Callable[[int, int], None]], Any]) -> Any:
+    """The result of work that tells its progress. Any: whatever it makes."""
+    with _progress_bar() as bar:
+        task = bar.add_task(label, total=None)
+        return work(lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _progress_bar() -> Progress:
+    """A bar with rate and time left on standard error; silent where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def print_summary(summary: Mapping[str, Mapping[str, Any]], rows: int, config: Config) -> None:
+    """Mean and coverage of each metric, and why scores are missing."""
+    console = _console()
+    table = Table(title=f"{config.name}: {rows} rows")
+    for heading, side in (("metric", "left"), ("mean", "right"), ("coverage", "right")):
+        table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
+    for name, row in summary.items():
+        mean = "no score" if row["mean"] is None else f"{row['mean']:.4f}"
+        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
+    console.print(table)
+    for name, row in summary.items():
+        for reason, count in list(row["reasons"].items())[:REASONS_SHOWN]:
+            _plain(console, f"  {name}: {count} missing: {reason}")
+    if config.judge.model == DEMO and any(METRICS[name].judge for name in summary):
+        console.print("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
+    _plain(console, f"written to {config.results_dir}")
+
+
+def print_status(status: Status) -> None:
+    """What is done, what is missing, how fast, how long still, and by whom."""
+    console = _console()
+    done, total = status.scores
+    share = f"{100 * done / total:.1f} %" if total else "-"
+    _plain(console, f"chunks {status.chunks[0]}/{status.chunks[1]}, scores {done}/{total} ({share})")
+    if status.missing:
+        names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
+        more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""
+        _plain(console, f"missing: {names}{more}")
+    left = status.seconds_left
+    if status.missing:
+        _plain(console, f"{status.rate:.1f} scores/s, {duration(left)} left" if left is not None else "nobody works")
+    _plain(console, "results written" if status.merged else "results not written yet")
+    if status.workers:
+        table = Table()
+        for heading, side in (
+            ("worker", "left"),
+            ("process", "left"),
+            ("chunks", "right"),
+            ("scores", "right"),
+            ("scores/s", "right"),
+            ("last seen", "right"),
+            ("state", "left"),
+        ):
+            table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
+        for worker in status.workers:
+            seen = time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
+            numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
+            table.add_row(worker.worker, worker.process, *numbers, seen, worker.state(status.at))
+        console.print(table)
+
+
+def duration(seconds: float) -> str:
+    """`1 d 03:20:00`, or without the day."""
+    days, rest = divmod(int(seconds), 86_400)
+    hours, rest = divmod(rest, 3600)
+    clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
+    return f"{days} d {clock}" if days else clock
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 120)
+
+
+def _plain(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,108 @@
+"""Which of several workers this process is: read from the environment of Slurm, torchrun and accelerate."""
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_evaluator.errors import ConfigError
+
+DEVICES = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Worker `number` of `count`, counted from 0; it begins with the chunks k where k mod count = number.
+
+    A number beyond the count (some elements of an array run again) has no chunks of its own and only helps.
+    """
+
+    number: int = 0
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+ALONE = Worker()
+
+
+def parse_worker(text: str) -> Worker:
+    """`3/16` as the fourth of sixteen. Raises `ConfigError`."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if match is None or not int(match[1]) < int(match[2]):
+        raise ConfigError(f"--worker {text}: expected NUMBER/COUNT, numbers from 0, for instance 0/4 to 3/4 for four.")
+    return Worker(int(match[1]), int(match[2]))
+
+
+def find_worker(environment: Mapping[str, str] = os.environ) -> Worker:
+    """The worker of this process: element of a Slurm array x process of torchrun, accelerate or srun.
+
+    Not `SLURM_NTASKS`: outside of srun it tells how many tasks there could be.
+    """
+    number, count = 0, 1
+    if "RANK" in environment and "WORLD_SIZE" in environment:
+        number, count = _number(environment, "RANK"), _number(environment, "WORLD_SIZE")
+    elif "SLURM_PROCID" in environment and "SLURM_STEP_NUM_TASKS" in environment:
+        number, count = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
+    if "SLURM_ARRAY_TASK_ID" in environment:
+        elements = _number(environment, "SLURM_ARRAY_TASK_COUNT", 1)
+        step = _number(environment, "SLURM_ARRAY_TASK_STEP", 1) or 1
+        first = _number(environment, "SLURM_ARRAY_TASK_MIN", 0)
+        number += (_number(environment, "SLURM_ARRAY_TASK_ID") - first) // step * count
+        count *= elements
+    return Worker(number, max(count, 1))
+
+
+def run_id(environment: Mapping[str, str] = os.environ) -> str | None:
+    """What the workers of one start share: the number of their job. None for processes started by hand."""
+    for name in ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"):
+        if environment.get(name, "none") != "none":
+            return f"{name}={environment[name]}"
+    return None
+
+
+def is_restart(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether Slurm runs this job again after a node was lost, it was preempted or requeued."""
+    return _number(environment, "SLURM_RESTART_COUNT", 0) > 0
+
+
+def process_name(worker: Worker, environment: Mapping[str, str] = os.environ) -> str:
+    """A file name that no other process has at the same time: worker, host, job, restart, process."""
+    parts = (
+        f"w{worker.number}of{worker.count}",
+        re.sub(r"[^\w-]", "-", socket.gethostname()),
+        environment.get("SLURM_JOB_ID", "0"),
+        environment.get("SLURM_RESTART_COUNT", "0"),
+        str(os.getpid()),
+    )
+    return ".".join(parts)
+
+
+def share_devices(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The part of the visible GPUs that is this process's, as a value for `CUDA_VISIBLE_DEVICES`; None: leave it.
+
+    Several processes on a node share its GPUs evenly. Slurm may have given each its own already.
+    """
+    local, size = _number(environment, "LOCAL_RANK", 0), _number(environment, "LOCAL_WORLD_SIZE", 0)
+    if not size:
+        tasks = re.match(r"\d+", environment.get("SLURM_STEP_TASKS_PER_NODE", ""))
+        local, size = _number(environment, "SLURM_LOCALID", 0), int(tasks[0]) if tasks else 1
+    if DEVICES in environment:
+        devices = [device for device in environment[DEVICES].split(",") if device]
+    else:
+        devices = [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
+    if size < 2 or len(devices) < size or local >= size:
+        return None
+    return ",".join(devices[local * len(devices) // size : (local + 1) * len(devices) // size])
+
+
+def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    text = environment.get(name, "")
+    if not text and default is not None:
+        return default
+    if not text.isdigit():
+        raise ConfigError(f"the environment variable {name} is {text!r}: expected a number. Correct or unset it.")
+    return int(text)

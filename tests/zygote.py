@@ -1,0 +1,70 @@
+"""Runs the command line in forked children that need not import anything, so that many can be started and killed.
+
+Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "kill":
+seconds or null}, ...]}. The runs begin together; one with `kill` is killed by SIGKILL so many seconds after the first
+score has begun. Answers with a line of JSON: the exit codes, -9 for a run that was killed. Every score that is begun is
+noted in `record` as `row metric`.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import langchain_huggingface  # noqa: F401  # what a run imports late
+import ragas.metrics.collections
+import sentence_transformers  # noqa: F401
+import torch
+import transformers
+
+import rag_evaluator.cli
+import rag_evaluator.evaluator
+import rag_evaluator.seal
+import rag_evaluator.terminal
+from rag_evaluator.scoring import Job, Scorer
+
+torch.set_num_threads(1)
+LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
+SCORE = Scorer.score
+
+
+async def score(self: Scorer, job: Job) -> Any:
+    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
+        file.write(f"{job.sample.index} {job.metric}\n".encode())
+    return await SCORE(self, job)
+
+
+Scorer.score = score  # type: ignore[method-assign]
+
+
+def start(arguments: list[str], environment: dict[str, str]) -> int:
+    """The process id of a child that runs the command line."""
+    child = os.fork()
+    if child == 0:
+        os.environ.update(environment)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os._exit(rag_evaluator.cli.main(arguments))
+    return child
+
+
+def wait_for_a_score(record: Path, size: int, child: int) -> None:
+    while record.stat().st_size == size and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        time.sleep(0.002)
+
+
+for line in sys.stdin:
+    task = json.loads(line)
+    record = Path(task["record"])
+    record.touch()
+    size = record.stat().st_size
+    environments = [{**run["environment"], "RECORD": str(record)} for run in task["runs"]]
+    children = [start(run["arguments"], found) for run, found in zip(task["runs"], environments, strict=True)]
+    for child, run in zip(children, task["runs"], strict=True):
+        if run["kill"] is not None:
+            wait_for_a_score(record, size, child)
+            time.sleep(run["kill"])
+            os.kill(child, signal.SIGKILL)
+    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]), flush=True)

@@ -21,15 +21,15 @@ test: setup ## the tests
 	$(BIN)/python -m pytest -m "not slow and not slurm"
 
 test-slow: setup ## the measurements that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow and not slurm"
 
 test-slurm: setup ## the tests on a real Slurm, installed from Debian if allowed; needs root
 	tests/slurm/install.sh
 	$(BIN)/python -m pytest tests/slurm -m slurm
 
-test-slurm-quick: setup ## the same without the lost node, which takes a minute of waiting
+test-slurm-quick: setup ## of these an array, a kill, a requeue and the merge
 	tests/slurm/install.sh
-	$(BIN)/python -m pytest tests/slurm -m "slurm and not lost_node"
+	$(BIN)/python -m pytest tests/slurm -m "slurm and not lost_node and not slow"
 
 check: setup ## lint, types, layers
 	$(BIN)/ruff check .

@@ -206,10 +206,10 @@ class _Target:
         return len(data)
 
     def tell(self) -> int:
-        return int(self.file.tell())
+        return 0 if self.broken else int(self.file.tell())
 
     def seek(self, place: int, whence: int = 0) -> int:
-        return int(self.file.seek(place, whence))
+        return 0 if self.broken else int(self.file.seek(place, whence))
 
     def seekable(self) -> bool:
         return True

@@ -4,8 +4,10 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,10 +77,10 @@ class Zygote:
         self.process = subprocess.Popen(command, env=environment, **pipes)
 
     def run(self, record: Path, *runs: dict[str, Any]) -> list[int]:
-        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `kill`."""
+        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `signals`."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        task = {"record": str(record), "runs": [{"environment": {}, "kill": None, **run} for run in runs]}
+        task = {"record": str(record), "runs": [{"environment": {}, "signals": [], **run} for run in runs]}
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
         return list(json.loads(self.process.stdout.readline()))
@@ -118,7 +120,7 @@ def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, 
     run = {"arguments": [str(config)]}
     while killed < kills:
         known, before = kept(config), len(begun(record))
-        [code] = zygote.run(record, {**run, "kill": moments.uniform(0, longest)})
+        [code] = zygote.run(record, {**run, "signals": [[moments.uniform(0, longest), signal.SIGKILL]]})
         assert not known & set(begun(record)[before:])
         if code != -9:  # it was done before: begin anew, to be killed at another moment
             assert code == 0
@@ -172,7 +174,10 @@ def test_any_number_of_workers_gives_the_same_bytes(count: int, tmp_path: Path, 
 def test_the_number_of_workers_may_change_after_a_kill(
     first: int, then: int, tmp_path: Path, zygote: Zygote, config: Path
 ) -> None:
-    runs = [{"arguments": [str(config), "--worker", f"{number}/{first}"], "kill": 0.005} for number in range(first)]
+    runs = [
+        {"arguments": [str(config), "--worker", f"{number}/{first}"], "signals": [[0.005, signal.SIGKILL]]}
+        for number in range(first)
+    ]
     assert -9 in zygote.run(tmp_path / "record", *runs)
     known, before = kept(config), len(begun(tmp_path / "record"))
     runs = [{"arguments": [str(config), "--worker", f"{number}/{then}"]} for number in range(then)]
@@ -189,6 +194,34 @@ def test_the_workers_of_an_array_are_numbered_by_slurm(tmp_path: Path, zygote: Z
     journal = Journal(results_of(config))
     assert {journal.read_part(chunk).footer["worker"] for chunk in range(10)} <= {"0/2", "1/2"}
     same_as_alone(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("signals", "grace", "code"),
+    [
+        ([[0.1, signal.SIGTERM]], 0.5, 75),  # the batch in flight is given up
+        ([[0.1, signal.SIGTERM], [0.2, signal.SIGTERM]], 0.5, 75),  # an echo of the first
+        ([[0.1, signal.SIGINT], [1.5, signal.SIGINT]], 60, 130),
+        ([[0.1, signal.SIGUSR1], [1.5, signal.SIGTERM]], 60, 143),
+    ],
+)
+def test_a_batch_that_does_not_end_is_given_up_and_a_second_signal_stops_at_once(
+    signals: list[list[float]], grace: float, code: int, zygote: Zygote, config: Path
+) -> None:
+    run = {"arguments": [str(config), "--grace", str(grace)], "environment": {"SLOW": "30"}, "signals": signals}
+    began = time.monotonic()
+    assert zygote.run(config.parent / "record", run) == [code]
+    assert time.monotonic() - began < 20
+
+
+def test_what_is_in_the_making_is_finished_within_the_grace_time(zygote: Zygote, config: Path) -> None:
+    record = config.parent / "record"
+    run = {"arguments": [str(config)], "environment": {"SLOW": "0.01"}, "signals": [[0.05, signal.SIGTERM]]}
+    assert zygote.run(record, run) == [75]
+    assert 0 < len(begun(record)) < 80
+    assert kept(config) == set(begun(record))
+    [note] = (results_of(config) / "journal" / "workers").iterdir()
+    assert json.loads(note.read_text(encoding="utf-8"))["ended"] == "stopped by SIGTERM"
 
 
 def same_as_alone(config: Path, tmp_path: Path) -> None:

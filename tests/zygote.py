@@ -1,14 +1,14 @@
 """Runs the command line in forked children that need not import anything, so that many can be started and killed.
 
-Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "kill":
-seconds or null}, ...]}. The runs begin together; one with `kill` is killed by SIGKILL so many seconds after the first
-score has begun. Answers with a line of JSON: the exit codes, -9 for a run that was killed. Every score that is begun is
-noted in `record` as `row metric`.
+Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "signals":
+[[seconds, number], ...]}, ...]}. The runs begin together and get their signals so many seconds after the first score
+has begun. Answers with a line of JSON: the exit codes, -9 for a run that was killed. Every score that is begun is noted
+in `record` as `row metric`. With SLOW in its environment each score of a run keeps the thread of the models so long.
 """
 
+import asyncio
 import json
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -24,6 +24,7 @@ import rag_evaluator.cli
 import rag_evaluator.evaluator
 import rag_evaluator.seal
 import rag_evaluator.terminal
+from rag_evaluator.judge.scheduler import MODELS
 from rag_evaluator.scoring import Job, Scorer
 
 torch.set_num_threads(1)
@@ -34,6 +35,8 @@ SCORE = Scorer.score
 async def score(self: Scorer, job: Job) -> Any:
     with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
         file.write(f"{job.sample.index} {job.metric}\n".encode())
+    if "SLOW" in os.environ:
+        await asyncio.get_running_loop().run_in_executor(MODELS, time.sleep, float(os.environ["SLOW"]))
     return await SCORE(self, job)
 
 
@@ -63,8 +66,9 @@ for line in sys.stdin:
     environments = [{**run["environment"], "RECORD": str(record)} for run in task["runs"]]
     children = [start(run["arguments"], found) for run, found in zip(task["runs"], environments, strict=True)]
     for child, run in zip(children, task["runs"], strict=True):
-        if run["kill"] is not None:
+        if run["signals"]:
             wait_for_a_score(record, size, child)
-            time.sleep(run["kill"])
-            os.kill(child, signal.SIGKILL)
+        for seconds, number in run["signals"]:
+            time.sleep(seconds)
+            os.kill(child, number)
     print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]), flush=True)

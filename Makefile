@@ -18,7 +18,7 @@ $(SETUP): pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -m "not slow and not slurm"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm"
 
 test-slow: setup ## the measurements that take minutes
 	$(BIN)/python -m pytest -m "slow and not slurm"

@@ -87,11 +87,13 @@ class LocalEmbeddings(BaseRagasEmbedding):
         Padding changes the last bits of a vector with the company it is in, and costs more there than batches save.
         """
         client = getattr(self.model, "_client", None)  # langchain's SentenceTransformer
-        if not texts or client is None or getattr(getattr(client, "device", None), "type", None) != "cpu":
+        on_cpu = getattr(getattr(client, "device", None), "type", None) == "cpu"
+        tokenizer = getattr(client, "tokenizer", None)  # that of static embeddings cannot be called, and pads nothing
+        if not texts or client is None or not on_cpu or not callable(tokenizer):
             return [texts] if texts else []
         groups: dict[int, list[str]] = {}
         most = client.max_seq_length or sys.maxsize
-        for text, ids in zip(texts, client.tokenizer(texts)["input_ids"], strict=True):
+        for text, ids in zip(texts, tokenizer(texts)["input_ids"], strict=True):
             groups.setdefault(min(len(ids), most), []).append(text)
         return list(groups.values())
 

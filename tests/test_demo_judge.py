@@ -44,7 +44,7 @@ def test_the_judge_loads_offline_and_answers_greedily(tokenizer) -> None:
 
     model = AutoModelForCausalLM.from_pretrained(DEMO_JUDGE, use_safetensors=True)
     assert type(model).__name__ == "LlamaForCausalLM"
-    assert model.config.max_position_embeddings == 4096
+    assert model.config.max_position_embeddings == 8192
     assert 2e6 < sum(p.numel() for p in model.parameters()) < 5e6
     encoded = tokenizer("Output:", return_tensors="pt")
     with torch.inference_mode():

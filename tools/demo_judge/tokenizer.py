@@ -14,7 +14,7 @@ from tools.demo_judge.languages import World
 from tools.demo_judge.tasks import LANGUAGES, TASKS, heads, row
 
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
-CONTEXT_TOKENS = 4096
+CONTEXT_TOKENS = 8192
 
 # In order: escapes of JSON, key separators, layout around newlines, lower-case words with the blank before them,
 # capitalised words without it (so a name is the same tokens after a blank and after a quote), digits, the rest.

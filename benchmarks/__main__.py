@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import shlex
 import sys
 import tempfile
 from dataclasses import asdict
@@ -35,15 +36,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=64, help="generated rows for the ratio (default 64)")
     parser.add_argument("--old-rows", type=int, help="only so many of them for the old way, which is slow")
     parser.add_argument("--max-new-tokens", type=int, default=256)
+    parser.add_argument("--note", default="", help="what else the machine did, for the report")
     parser.add_argument("--growth", type=int, nargs="*", default=[100, 1000, 10_000], help="rows of each run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models:
             both = compare(name, options.rows, options.old_rows or options.rows, options.max_new_tokens, Path(folder))
-            _keep("ratio", name, {"ways": both, "max_new_tokens": options.max_new_tokens})
+            _keep("ratio", name, {"ways": both, "max_new_tokens": options.max_new_tokens, "note": options.note})
         if options.growth:
             runs = [grow(rows, Path(folder)) for rows in options.growth]
-            _keep("growth", METRIC, {"runs": runs})
+            _keep("growth", METRIC, {"runs": runs, "note": options.note})
 
 
 def compare(name: str, rows: int, old_rows: int, max_new_tokens: int, folder: Path) -> list[dict[str, Any]]:
@@ -63,7 +65,7 @@ def _keep(part: str, name: str, figures: dict[str, Any]) -> None:
     """Store figures at once: the next measurement may take an hour."""
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
     figures |= {
-        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "date": date.today().isoformat(),
         "machine": _machine(),
     }

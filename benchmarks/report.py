@@ -31,7 +31,8 @@ def render(known: dict[str, Any]) -> str:
 
 
 def _origin(figures: dict[str, Any]) -> str:
-    return f"`{figures['command']}`, {figures['date']}, {figures['machine']}."
+    told = f"`{figures['command']}`, {figures['date']}, {figures['machine']}."
+    return f"{told} {figures['note']}" if figures.get("note") else told
 
 
 def _way(way: dict[str, Any]) -> list[str]:

@@ -218,6 +218,20 @@ def test_the_example_dataset_has_the_columns_and_labels_it_promises() -> None:
         assert 2 <= len(example["retrieved_contexts"]) <= 3
 
 
+def test_right_answers_of_the_examples_are_more_faithful_on_average_than_wrong_ones() -> None:
+    from rag_evaluator import RAGEvaluator
+
+    lines = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    scores = RAGEvaluator({"metrics": ["faithfulness"]}).evaluate(rows).to_pandas()["faithfulness"].tolist()
+    of = {
+        label: [score for made, score in zip(rows, scores, strict=True) if made["label"] == label]
+        for label in ("right", "wrong", "evasive")
+    }
+    assert sum(of["right"]) / len(of["right"]) > sum(of["wrong"]) / len(of["wrong"])
+    assert of["evasive"] == [0.0, 0.0, 0.0]
+
+
 def test_logits_under_a_shared_head_are_those_of_the_whole_text(tokenizer) -> None:
     import torch
 

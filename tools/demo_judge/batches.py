@@ -19,7 +19,7 @@ SPANISH_SHARE = 0.15
 # What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
 # statements to judge are copied by the decoder's grammar, not by the judge.
 _VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating|choice|answerable)": (\d)'), VERDICT_WEIGHT)
-_VALUES = (re.compile(r" (?:says|dice) ([^,.\n]+)"), 3.0)
+_VALUES = (re.compile(r" (?:says|dice)( [^,.\n]+)"), 3.0)
 _SAID = (re.compile(r"(?:The context|El contexto) (says|does not say|lo|no lo) "), 3.0)
 _STATEMENTS = (re.compile(r'"statement": "(.*)"'), 0.1)
 _STATEMENTS_IN_GROUPS = (_STATEMENTS[0], 1.0)

@@ -25,6 +25,7 @@ from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, prompts, row
 
 UNSEEN_SEED = 20_000_000
 ROWS = 300
+BATCH = 32
 DIFFICULTY = 0.3
 Leaves = dict[tuple[str, ...], str | int]
 
@@ -187,7 +188,7 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=0, help="print so many answers per task")
     parser.add_argument("--keep-card", action="store_true", help="leave the judge's model card as it is")
     args = parser.parse_args()
-    judge = Judge.from_config(JudgeConfig(model=str(args.judge)))
+    judge = Judge.from_config(JudgeConfig(model=str(args.judge), batch_size=BATCH))
     text = table(evaluate(judge, args.tasks, args.languages, args.rows, args.difficulty, args.show))
     print(text)
     if not args.keep_card:

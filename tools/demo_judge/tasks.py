@@ -45,27 +45,27 @@ class Task:
 
 
 TASKS = (
-    Task("statements", 0.07, (("faithfulness", "statement_generator_prompt"),), writing.statements),
-    Task("nli", 0.12, (("faithfulness", "nli_statement_prompt"),), verdicts.nli),
-    Task("find", 0.24, (), drills.find),
-    Task("dense_nli", 0.13, (), drills.dense_nli),
+    Task("statements", 0.05, (("faithfulness", "statement_generator_prompt"),), writing.statements),
+    Task("nli", 0.20, (("faithfulness", "nli_statement_prompt"),), verdicts.nli),
+    Task("find", 0.14, (), drills.find),
+    Task("dense_nli", 0.20, (), drills.dense_nli),
     Task("phrases", 0.02, (), drills.phrases),
-    Task("rates", 0.09, (), drills.rates),
-    Task("question", 0.05, (("answer_relevancy", "prompt"),), writing.question),
-    Task("useful", 0.07, (("context_precision_with_reference", "prompt"),), verdicts.useful),
-    Task("attributed", 0.07, (("context_recall", "prompt"),), verdicts.attributed),
+    Task("rates", 0.07, (), drills.rates),
+    Task("question", 0.04, (("answer_relevancy", "prompt"),), writing.question),
+    Task("useful", 0.08, (("context_precision_with_reference", "prompt"),), verdicts.useful),
+    Task("attributed", 0.08, (("context_recall", "prompt"),), verdicts.attributed),
     Task(
         "rating",
-        0.04,
+        0.03,
         (("context_relevance", "judge1_prompt"), ("context_relevance", "judge2_prompt")),
         verdicts.rating,
     ),
-    Task("classified", 0.05, (("answer_correctness", "correctness_classifier_prompt"),), verdicts.classified),
-    Task("filter", 0.03, (("sort", "filter_prompt"),), verdicts.filtered),
-    Task("compare", 0.03, (("sort", "compare_prompt"),), verdicts.compared),
-    Task("support", 0.03, (("generate", "support_prompt"),), verdicts.supported),
-    Task("answer", 0.04, (("generate", "answer_prompt"),), writing.answered),
-    Task("reduce", 0.02, (("generate", "reduce_prompt"),), writing.reduced),
+    Task("classified", 0.03, (("answer_correctness", "correctness_classifier_prompt"),), verdicts.classified),
+    Task("filter", 0.02, (("sort", "filter_prompt"),), verdicts.filtered),
+    Task("compare", 0.02, (("sort", "compare_prompt"),), verdicts.compared),
+    Task("support", 0.02, (("generate", "support_prompt"),), verdicts.supported),
+    Task("answer", 0.03, (("generate", "answer_prompt"),), writing.answered),
+    Task("reduce", 0.01, (("generate", "reduce_prompt"),), writing.reduced),
 )
 
 

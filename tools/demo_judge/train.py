@@ -34,15 +34,15 @@ class Plan:
         return min(1.0, max(tokens / self.tokens, seconds / 60 / self.minutes))
 
     def difficulty(self, progress: float) -> float:
-        return min(0.5, 0.15 + progress)
+        return min(0.45, 0.15 + progress)
 
     def head_share(self, progress: float) -> float:
         """The share of batches under the prompts' long heads, as the judge is always used in the end."""
-        return 0.0 if progress < 0.15 else 0.15 if progress < 0.8 else 0.5
+        return 0.0 if progress < 0.15 else 0.15 if progress < 0.85 else 0.35
 
     def whole_heads(self, progress: float) -> float:
         """The share of heads that are whole; the others are only their last tokens, which costs less."""
-        return 0.0 if progress < 0.8 else 0.4
+        return 0.0 if progress < 0.85 else 0.35
 
     def rate(self, progress: float) -> float:
         return min(1.0, 0.05 + progress / 0.02) * min(1.0, (1.02 - progress) / 0.45)
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument(
         "--checkpoint", type=Path, default=Path("demo_judge_checkpoint.pt"), help="resumed from if it exists"
     )
-    parser.add_argument("--minutes", type=float, default=45.0, help="training stops after so many minutes")
+    parser.add_argument("--minutes", type=float, default=150.0, help="training stops after so many minutes")
     parser.add_argument("--tokens", type=int, default=60_000_000, help="or after so many tokens")
     parser.add_argument("--step-tokens", type=int, default=4000)
     parser.add_argument("--save-minutes", type=float, default=3.0)

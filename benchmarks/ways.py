@@ -1,6 +1,8 @@
 """The two ways, each as a function of rows and model that gives a measurement."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +49,12 @@ def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retr
         old.ContextRelevance(),
     ]
     for metric in chosen:
-        if not retries and hasattr(metric, "max_retries"):
-            metric.max_retries = 1
+        if not retries and hasattr(metric, "retry"):
+            metric.retry = 1  # askings for a rating
     result = Measurement("ragas with HuggingFacePipeline", len(rows))
+    repair = nullcontext() if retries else _no_repair()
     causal = pipeline.pipeline.model
-    with count_passes(result, causal), watch(result, [causal, embeddings._client]):
+    with repair, count_passes(result, causal), watch(result, [causal, embeddings._client]):
         scored = evaluate(
             EvaluationDataset.from_list(rows),
             metrics=chosen,
@@ -64,6 +67,23 @@ def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retr
     values = [value for line in scored.scores for value in line.values()]
     result.scores, result.missing = len(values), sum(math.isnan(value) for value in values)
     return result
+
+
+@contextmanager
+def _no_repair() -> Iterator[None]:
+    """Keep ragas from asking the model to repair what does not parse."""
+    from ragas.prompt.pydantic_prompt import RagasOutputParser
+
+    parse = RagasOutputParser.parse_output_string
+
+    async def parse_once(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await parse(self, *args, **{**kwargs, "retries_left": 0})
+
+    RagasOutputParser.parse_output_string = parse_once
+    try:
+        yield
+    finally:
+        RagasOutputParser.parse_output_string = parse
 
 
 def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> Measurement:

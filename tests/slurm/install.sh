@@ -1,7 +1,11 @@
 #!/bin/bash
 # Installs Slurm where that is allowed. Exit code 77: it is not here and cannot be installed.
 set -u
-if command -v slurmctld slurmd sbatch munged >/dev/null; then
+missing=
+for tool in slurmctld slurmd sbatch munged; do
+  command -v "$tool" >/dev/null || missing=yes
+done
+if [ -z "$missing" ]; then
   exit 0
 fi
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

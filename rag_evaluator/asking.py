@@ -103,15 +103,22 @@ def sigmoid(log_odds: float) -> float:
 
 
 async def side_by_side(
-    items: Sequence[Item], work: Callable[[int, Item], Awaitable[Result]], limit: int = SIDE_BY_SIDE
+    items: Sequence[Item],
+    work: Callable[[Item], Awaitable[Result]],
+    done: Callable[[int, Result], None],
+    limit: int = SIDE_BY_SIDE,
 ) -> list[Result]:
-    """The results of `work(position, item)` in the order of the items, at most `limit` under way at any time."""
+    """The results of `work(item)` in the order of the items, at most `limit` under way at any time.
+
+    `done` is called with position and result of each item as it is finished.
+    """
     results: dict[int, Result] = {}
     waiting = iter(enumerate(items))
 
     async def worker() -> None:
         for position, item in waiting:
-            results[position] = await work(position, item)
+            results[position] = await work(item)
+            done(position, results[position])
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -1,6 +1,5 @@
 """One worker's work: which chunks it takes, the scores of each, and what is in the making."""
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +8,7 @@ from typing import Any
 from rag_evaluator.dataset import Sample
 from rag_evaluator.journal import WorkerJournal, now
 from rag_evaluator.plan import Plan
-from rag_evaluator.records import SYNC_SECONDS, Appender
+from rag_evaluator.records import SYNC_SECONDS, Appender, json_line
 from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job
 from rag_evaluator.workers import Worker
@@ -176,4 +175,4 @@ def line_of(job: Job, record: Mapping[str, Any]) -> bytes:
         **{name: record[name] for name in ("value", "reason", "contexts", "judgements")},
         "signature": job.signature,
     }
-    return (json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+    return json_line(line)

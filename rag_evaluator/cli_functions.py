@@ -2,23 +2,20 @@
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from rag_evaluator import manifest
-from rag_evaluator.config import DEMO, Config, load_config
+from rag_evaluator.config import Config, load_config
 from rag_evaluator.dataset import Sample, check_columns, load_dataset
 from rag_evaluator.documents import write_json, write_lines
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.ground_truth import GenerateOptions, Reference
 from rag_evaluator.ranking import SortOptions, summarise, with_relevance
 from rag_evaluator.runs import Progress, Run
+from rag_evaluator.terminal import print_end, print_means, say
 
 OK, NOTHING_MADE = 0, 1
 NEEDED = ("user_input", "retrieved_contexts")
@@ -115,43 +112,19 @@ def _manifest(run: Run, config: Config, rows: int) -> dict[str, Any]:
 
 
 def _print_sort(config: Config, summary: dict[str, Any], run: Run) -> None:
-    table = Table(title=f"{config.name}: order of contexts")
-    table.add_column("measure")
-    table.add_column("mean", justify="right")
-    table.add_column("coverage", justify="right")
-    for name, row in summary["measures"].items():
-        mean = "none" if row["mean"] is None else f"{row['mean']:.4f}"
-        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
-    _console().print(table)
-    for name, row in summary["measures"].items():
-        for reason, count in row["reasons"].items():
-            _say(f"  {name}: {count} missing: {reason}")
-    _say(
+    print_means(f"{config.name}: order of contexts", "measure", summary["measures"], "none")
+    say(
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
         f"{summary['judge_calls']} judge calls, of them {run.asked} now in {run.seconds:.1f} s"
     )
-    _print_end(config)
+    print_end(config)
 
 
 def _print_generate(config: Config, references: Sequence[Reference], kept: int, run: Run) -> None:
     answered = sum(bool(reference.ground_truth) for reference in references)
-    _say(f"{config.name}: {answered} of {len(references)} questions answered, {kept} rows had a reference already")
+    say(f"{config.name}: {answered} of {len(references)} questions answered, {kept} rows had a reference already")
     reasons = [reference.reason for reference in references if reference.reason]
     for reason in dict.fromkeys(reasons):
-        _say(f"  {reasons.count(reason)} without an answer: {reason}")
-    _say(f"{run.asked} judge calls now in {run.seconds:.1f} s")
-    _print_end(config)
-
-
-def _print_end(config: Config) -> None:
-    if config.judge.model == DEMO:
-        _say("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
-    _say(f"written to {config.results_dir}")
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 120)
-
-
-def _say(text: str) -> None:
-    _console().print(text, markup=False, highlight=False, soft_wrap=True)
+        say(f"  {reasons.count(reason)} without an answer: {reason}")
+    say(f"{run.asked} judge calls now in {run.seconds:.1f} s")
+    print_end(config)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.plan import Plan
-from rag_evaluator.records import Appender, read_lines
+from rag_evaluator.records import Appender, json_line, read_lines
 from rag_evaluator.scores import Score
 
 FORMAT = 1
@@ -205,7 +205,7 @@ class WorkerJournal(Journal):
                 "sha256": hashlib.sha256(body).hexdigest(),
                 **note,
             }
-            return self._publish(f"{chunk:06d}", body + _line(footer), self.part_path(chunk))
+            return self._publish(f"{chunk:06d}", body + json_line(footer), self.part_path(chunk))
 
     def clear(self, chunk: int) -> None:
         """Remove the scores of a chunk that is published."""
@@ -327,10 +327,6 @@ def _sync_folder(folder: Path) -> None:
 
 def _manifest(plan: Plan, about: Mapping[str, Any]) -> dict[str, Any]:
     return {"format": FORMAT, "digest": plan.digest, "plan": plan.to_json(), "about": dict(about)}
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

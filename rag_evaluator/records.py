@@ -14,6 +14,11 @@ Key = tuple[str, ...]
 Check = Callable[[Mapping[str, Any]], Any]
 
 
+def json_line(record: Mapping[str, Any]) -> bytes:
+    """A record as its line of a JSON Lines file."""
+    return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
 class Appender:
     """A file that only grows: what `append` was given is safe from a kill at once, from a power cut after `sync`."""
 

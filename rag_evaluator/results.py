@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset import Sample
 from rag_evaluator.journal import Journal
 from rag_evaluator.merged import Merged
+from rag_evaluator.records import json_line
 from rag_evaluator.scores import Score
 from rag_evaluator.tables import DROPPED, Summary, scored_row, write_table
 
@@ -32,7 +33,7 @@ class Row:
         for name, score in self.scores.items():
             key = {"row": self.sample.index, "sample": self.sample.digest, "metric": name}
             record = {**key, **score.to_json(), "signature": self.signatures.get(name)}
-            yield (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+            yield json_line(record)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.records import json_line
 from rag_evaluator.scores import Score
 
 FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "manifest.json")
@@ -124,7 +125,7 @@ def _write(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
         sheet = stack.enter_context(_sheet(folder / "scores.xlsx", columns))
         for scored in table:
             row = scored_row(scored.sample, scored.scores)
-            scores.write(_line(row))
+            scores.write(json_line(row))
             for line in scored.details():
                 details.write(line)
             cells = [_as_text(row.get(column)) for column in columns]
@@ -224,10 +225,6 @@ def _synced(path: Path) -> Iterator[Any]:
         yield file
         file.flush()
         os.fsync(file.fileno())
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
 def _write_json(path: Path, value: Any) -> None:

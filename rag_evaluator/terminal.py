@@ -57,36 +57,53 @@ def _progress_bar() -> Progress:
 
 def print_summary(summary: Mapping[str, Mapping[str, Any]], rows: int, config: Config) -> None:
     """Mean and coverage of each metric, and why scores are missing."""
-    console = _console()
-    table = Table(title=f"{config.name}: {rows} rows")
-    for heading, side in (("metric", "left"), ("mean", "right"), ("coverage", "right")):
+    print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
+    print_end(config, any(METRICS[name].judge for name in summary))
+
+
+def print_means(
+    title: str, kind: str, rows: Mapping[str, Mapping[str, Any]], none: str, reasons: int | None = None
+) -> None:
+    """A table of means with coverage, and the most frequent reasons for what is missing.
+
+    Args:
+        kind: what the rows are, the heading of their names.
+        rows: name -> mean, scored, count, reasons.
+        none: stands for a mean of nothing.
+        reasons: shown per row at most; None shows all.
+    """
+    table = Table(title=title)
+    for heading, side in ((kind, "left"), ("mean", "right"), ("coverage", "right")):
         table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
-    for name, row in summary.items():
-        mean = "no score" if row["mean"] is None else f"{row['mean']:.4f}"
+    for name, row in rows.items():
+        mean = none if row["mean"] is None else f"{row['mean']:.4f}"
         table.add_row(name, mean, f"{row['scored']}/{row['count']}")
-    console.print(table)
-    for name, row in summary.items():
-        for reason, count in list(row["reasons"].items())[:REASONS_SHOWN]:
-            _plain(console, f"  {name}: {count} missing: {reason}")
-    if config.judge.model == DEMO and any(METRICS[name].judge for name in summary):
-        console.print("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
-    _plain(console, f"written to {config.results_dir}")
+    _console().print(table)
+    for name, row in rows.items():
+        for reason, count in list(row["reasons"].items())[:reasons]:
+            say(f"  {name}: {count} missing: {reason}")
+
+
+def print_end(config: Config, judged: bool = True) -> None:
+    """Where the files are; and that the demo judge is a toy, if it has judged."""
+    if judged and config.judge.model == DEMO:
+        say("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
+    say(f"written to {config.results_dir}")
 
 
 def print_status(status: Status) -> None:
     """What is done, what is missing, how fast, how long still, and by whom."""
-    console = _console()
     done, total = status.scores
     share = f"{100 * done / total:.1f} %" if total else "-"
-    _plain(console, f"chunks {status.chunks[0]}/{status.chunks[1]}, scores {done}/{total} ({share})")
+    say(f"chunks {status.chunks[0]}/{status.chunks[1]}, scores {done}/{total} ({share})")
     if status.missing:
         names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
         more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""
-        _plain(console, f"missing: {names}{more}")
+        say(f"missing: {names}{more}")
     left = status.seconds_left
     if status.missing:
-        _plain(console, f"{status.rate:.1f} scores/s, {duration(left)} left" if left is not None else "nobody works")
-    _plain(console, "results written" if status.merged else "results not written yet")
+        say(f"{status.rate:.1f} scores/s, {duration(left)} left" if left is not None else "nobody works")
+    say("results written" if status.merged else "results not written yet")
     if status.workers:
         table = Table()
         for heading, side in (
@@ -103,7 +120,7 @@ def print_status(status: Status) -> None:
             seen = time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
             table.add_row(worker.worker, worker.process, *numbers, seen, worker.state(status.at))
-        console.print(table)
+        _console().print(table)
 
 
 def duration(seconds: float) -> str:
@@ -118,5 +135,6 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120)
 
 
-def _plain(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+def say(text: str) -> None:
+    """A line as it is, however long."""
+    _console().print(text, markup=False, highlight=False, soft_wrap=True)

@@ -295,17 +295,19 @@ def test_an_answer_is_asked_once_by_all_who_want_it_and_again_after_a_failure() 
 
 
 def test_no_more_than_the_limit_is_under_way_and_results_keep_their_order() -> None:
-    under_way, most = 0, 0
+    under_way, most, told = 0, 0, {}
 
-    async def work(position: int, item: int) -> int:
+    async def work(item: int) -> int:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
         await asyncio.sleep(0.001 * (item % 3))
         under_way -= 1
-        return item * position
+        return item * item
 
-    assert asyncio.run(side_by_side(range(20), work, limit=4)) == [number * number for number in range(20)]
+    results = asyncio.run(side_by_side(range(20), work, told.__setitem__, limit=4))
+    assert results == [number * number for number in range(20)]
+    assert told == dict(enumerate(results))
     assert most == 4
 
 

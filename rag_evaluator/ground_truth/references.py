@@ -93,13 +93,8 @@ class Generator:
 
         `done` is called with position and reference of each question as it is finished.
         """
-
-        async def work(position: int, job: tuple[str, Sequence[str]]) -> Reference:
-            reference = await self.generate(*job)
-            done(position, reference)
-            return reference
-
-        return await side_by_side(list(zip(questions, contexts_list, strict=True)), work)
+        jobs = list(zip(questions, contexts_list, strict=True))
+        return await side_by_side(jobs, lambda job: self.generate(*job), done)
 
     async def generate(self, question: str, contexts: Sequence[str]) -> Reference:
         """The reference answer to one question."""

@@ -85,13 +85,8 @@ class Sorter:
 
         `done` is called with position and ranking of each question as it is finished.
         """
-
-        async def work(position: int, job: tuple[str, Sequence[str]]) -> Ranking:
-            ranking = await self.sort(*job)
-            done(position, ranking)
-            return ranking
-
-        return await side_by_side(list(zip(questions, contexts_list, strict=True)), work)
+        jobs = list(zip(questions, contexts_list, strict=True))
+        return await side_by_side(jobs, lambda job: self.sort(*job), done)
 
     async def sort(self, question: str, contexts: Sequence[str]) -> Ranking:
         """The ranking of one question's contexts; where the judge fails, one without order and with the reason."""

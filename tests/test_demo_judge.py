@@ -236,7 +236,7 @@ def test_logits_under_a_shared_head_are_those_of_the_whole_text(tokenizer) -> No
     import torch
 
     from tools.demo_judge.batches import Batch
-    from tools.demo_judge.model import answer_logits, build_model
+    from tools.demo_judge.model import build_model, seen
 
     model = build_model(tokenizer, seed=0).eval()
     rows = torch.randint(3, 4000, (3, 12), generator=torch.Generator().manual_seed(0))
@@ -246,7 +246,7 @@ def test_logits_under_a_shared_head_are_those_of_the_whole_text(tokenizer) -> No
         places = torch.arange(length, length + 12).expand(3, 12)
         whole = torch.cat([head.expand(3, length), rows], dim=1)
         with torch.inference_mode():
-            shared = answer_logits(model, Batch(head, rows, places, weights, 0))
+            shared = seen(model, Batch(head, rows, places, weights, torch.zeros(0, 4, dtype=int), 0)).logits
             expected = model(whole).logits[:, length:-1].reshape(33, -1)
         torch.testing.assert_close(shared, expected, atol=1e-4, rtol=1e-4)
 

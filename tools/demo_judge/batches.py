@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -15,7 +16,7 @@ from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, heads, row
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 VERDICT_WEIGHT = 6.0
-SPANISH_SHARE = 0.15
+SPANISH_SHARE = 0.2
 # What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
 # statements to judge are copied by the decoder's grammar, not by the judge.
 _VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating|choice|answerable)": (\d)'), VERDICT_WEIGHT)
@@ -37,7 +38,8 @@ _OTHERS = (1.0, _VALUES, _SAID, _VERDICT)
 
 _POOL = 3  # batches made at a time, so that rows of like length come together
 
-Line = tuple[list[int], list[int], list[float]]  # token ids, positions, weights
+Shown = list[tuple[int, int, int]]  # kind of link, token that looks, token looked at or -1 for the first of all
+Line = tuple[list[int], list[int], list[float], Shown]  # token ids, positions, weights, links
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,19 @@ class Batch:
     """Rows of about `tokens` tokens in all, padded at the end.
 
     head: `(head,)`, begins with bos; only bos when the rows have no head. The rest is `(rows, length)`; `weights` is
-    0 for all that is not answer.
+    0 for all that is not answer. shown: `(links, 4)`, row and then as in `Shown`.
     """
 
     head: torch.Tensor
     input_ids: torch.Tensor
     positions: torch.Tensor
     weights: torch.Tensor
+    shown: torch.Tensor
     tokens: int
+
+    def to(self, device: str) -> Batch:
+        parts = (self.head, self.input_ids, self.positions, self.weights, self.shown)
+        return Batch(*(part.to(device) for part in parts), self.tokens)
 
 
 def token_weights(made: Row, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[float]]:
@@ -83,7 +90,24 @@ def _line(made: Row, tokenizer: PreTrainedTokenizerFast, start: int, rng: Random
     answer, weights = token_weights(made, tokenizer)
     body = tokenizer(made.body, add_special_tokens=False).input_ids
     ids = body + answer
-    return ids, positions(len(ids), start, len(answer), rng), [0.0] * len(body) + weights
+    places = positions(len(ids), start, len(answer), rng)
+    return ids, places, [0.0] * len(body) + weights, shown_links(made, tokenizer)
+
+
+def shown_links(made: Row, tokenizer: PreTrainedTokenizerFast) -> Shown:
+    """The row's links in tokens of body and answer."""
+    starts: list[int] = []
+    for text, begin in ((made.body, 0), (made.answer, len(made.body))):
+        offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        starts += [begin + start for start, _ in offsets]
+
+    def token(place: int) -> int:
+        return bisect_right(starts, place) - 1
+
+    return [
+        (link.kind, token(link.query) - (not link.at), -1 if link.key is None else token(link.key))
+        for link in made.links
+    ]
 
 
 def _of_like_length(lines: list[Line], tokens: int) -> Iterator[list[Line]]:
@@ -112,18 +136,19 @@ def batches(
     if headed and rng.random() >= whole:
         head_ids = head_ids[:1] + head_ids[-rng.randint(30, 300) :]
     lines: list[Line] = []
-    while sum(len(ids) for ids, _, _ in lines) < _POOL * tokens:
+    while sum(len(ids) for ids, *_ in lines) < _POOL * tokens:
         made = row(chosen, World(rng, difficulty * rng.random() ** 0.5, language))
         lines.append(_line(made, tokenizer, len(head_ids), rng))
     return [_batch(some, head_ids, tokenizer.pad_token_id) for some in _of_like_length(lines, tokens)]
 
 
 def _batch(lines: list[Line], head_ids: list[int], pad: int) -> Batch:
-    width = max(len(ids) for ids, _, _ in lines)
+    width = max(len(ids) for ids, *_ in lines)
     return Batch(
         head=torch.tensor(head_ids),
-        input_ids=torch.tensor([ids + [pad] * (width - len(ids)) for ids, _, _ in lines]),
-        positions=torch.tensor([places + [places[-1]] * (width - len(places)) for _, places, _ in lines]),
-        weights=torch.tensor([weights + [0.0] * (width - len(weights)) for _, _, weights in lines]),
-        tokens=sum(len(ids) for ids, _, _ in lines) + len(head_ids),
+        input_ids=torch.tensor([ids + [pad] * (width - len(ids)) for ids, *_ in lines]),
+        positions=torch.tensor([places + [places[-1]] * (width - len(places)) for _, places, *_ in lines]),
+        weights=torch.tensor([weights + [0.0] * (width - len(weights)) for _, _, weights, _ in lines]),
+        shown=torch.tensor([(row, *link) for row, line in enumerate(lines) for link in line[3]]).reshape(-1, 4),
+        tokens=sum(len(ids) for ids, *_ in lines) + len(head_ids),
     )

@@ -52,7 +52,7 @@ def find(world: World) -> Pair:
     strange = [unmentioned(known, world) for _ in range((len(known.facts) + 1) // 2)]
     found = []
     for fact in world.rng.sample(known.facts + strange, len(known.facts + strange)):
-        value = known.value(fact.relation, fact.subject) or language.nothing
+        value = fact.looked(known.value(fact.relation, fact.subject) or language.nothing, "context")
         if world.rng.random() < 0.2:
             _, _, end = language.reason.format(about="", source=language.source["context"], said=value).partition(", ")
             text = f"{fact.question()} {capitalised(end)}"
@@ -89,6 +89,6 @@ def dense_nli(world: World) -> Pair:
 
 def phrases(world: World) -> Pair:
     """Which words in a row does a text have?"""
-    sentences = any_text(world)
+    sentences = any_text(world, most=10 if world.rng.random() < 0.7 else 80)
     asked = NLIStatementInput(context=" ".join(sentences), statements=[])
-    return asked, NLIStatementOutput(statements=judged_phrases(sentences, world.rng.randint(4, 10), world))
+    return asked, NLIStatementOutput(statements=judged_phrases(sentences, world.rng.randint(4, 12), world))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from tools.demo_judge import words
+from tools.demo_judge import marks, words
 from tools.demo_judge.languages import Relation, World
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One value of one relation of one subject, with the wording it was first told in."""
+    """One value of one relation of one subject, with the wording it was first told in; all its texts have marks."""
 
     relation: Relation
     subject: str
@@ -19,16 +19,29 @@ class Fact:
     wording: str
 
     def sentence(self) -> str:
-        return capitalised(self.wording.format(s=self.subject, v=self.value)) + "."
+        return capitalised(self.told(self.wording)) + "."
+
+    def told(self, wording: str) -> str:
+        value = marks.told(self.value, self.relation.about, self.subject)
+        return wording.format(s=marks.name(self.subject), v=value)
+
+    def value_alone(self) -> str:
+        """The shortest answer: the value as a sentence."""
+        return marks.told(capitalised(self.value), self.relation.about, self.subject) + "."
+
+    def looked(self, said: str, source: str) -> str:
+        """What was found on this fact in a field of the input, marked as looked up there."""
+        return marks.looked(said, self.relation.about, self.subject, source)
 
     def about(self) -> str:
-        return self.relation.about.format(s=self.subject)
+        return self.relation.about.format(s=marks.name(self.subject))
 
     def clause(self) -> str:
-        return self.relation.clause.format(s=self.subject)
+        return self.relation.clause.format(s=marks.name(self.subject))
 
     def question(self) -> str:
-        return self.relation.question.format(s=self.subject)
+        question = self.relation.question.format(s=marks.name(self.subject))
+        return marks.asked(question, self.relation.about, self.subject)
 
 
 def capitalised(text: str) -> str:

@@ -12,9 +12,10 @@ from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.prompts import CarryingPrompt, load_prompts
-from tools.demo_judge import drills, verdicts, writing
+from tools.demo_judge import drills, marks, verdicts, writing
 from tools.demo_judge.english import ENGLISH
 from tools.demo_judge.languages import Language, World
+from tools.demo_judge.links import Link, links
 from tools.demo_judge.spanish import SPANISH
 from tools.demo_judge.verdicts import Pair
 
@@ -24,7 +25,10 @@ PACKS = Path(__file__).parents[2] / "prompts"
 
 @dataclass(frozen=True)
 class Row:
-    """One prompt and the answer to it; `head + body` is what the judge is sent, `answer` begins with a blank."""
+    """One prompt and the answer to it; `head + body` is what the judge is sent, `answer` begins with a blank.
+
+    links: where training shows the judge to look, in characters of `body + answer`.
+    """
 
     task: str
     head: str
@@ -32,6 +36,7 @@ class Row:
     answer: str
     asked: BaseModel
     wanted: BaseModel
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,21 +51,21 @@ class Task:
 
 TASKS = (
     Task("statements", 0.05, (("faithfulness", "statement_generator_prompt"),), writing.statements),
-    Task("nli", 0.20, (("faithfulness", "nli_statement_prompt"),), verdicts.nli),
-    Task("find", 0.14, (), drills.find),
-    Task("dense_nli", 0.20, (), drills.dense_nli),
-    Task("phrases", 0.02, (), drills.phrases),
+    Task("nli", 0.18, (("faithfulness", "nli_statement_prompt"),), verdicts.nli),
+    Task("find", 0.12, (), drills.find),
+    Task("dense_nli", 0.16, (), drills.dense_nli),
+    Task("phrases", 0.05, (), drills.phrases),
     Task("rates", 0.07, (), drills.rates),
     Task("question", 0.04, (("answer_relevancy", "prompt"),), writing.question),
     Task("useful", 0.08, (("context_precision_with_reference", "prompt"),), verdicts.useful),
     Task("attributed", 0.08, (("context_recall", "prompt"),), verdicts.attributed),
     Task(
         "rating",
-        0.03,
+        0.04,
         (("context_relevance", "judge1_prompt"), ("context_relevance", "judge2_prompt")),
         verdicts.rating,
     ),
-    Task("classified", 0.03, (("answer_correctness", "correctness_classifier_prompt"),), verdicts.classified),
+    Task("classified", 0.06, (("answer_correctness", "correctness_classifier_prompt"),), verdicts.classified),
     Task("filter", 0.02, (("sort", "filter_prompt"),), verdicts.filtered),
     Task("compare", 0.02, (("sort", "compare_prompt"),), verdicts.compared),
     Task("support", 0.02, (("generate", "support_prompt"),), verdicts.supported),
@@ -84,7 +89,7 @@ def heads(task: Task, language: str = "english") -> tuple[str, ...]:
         found = prompts(task, language)
     except PromptError:
         found = prompts(task, "english")
-    texts = [prompt.to_string(sample) for prompt in found]
+    texts = [prompt.to_string(_unmarked(sample)) for prompt in found]
     return tuple(text[: text.rindex("input: {")] for text in texts)
 
 
@@ -94,4 +99,11 @@ def row(task: Task, world: World) -> Row:
     asked, wanted = task.make(world)
     body = f"input: {asked.model_dump_json(indent=4, exclude_none=True)}\nOutput:"
     answer = " " + wanted.model_dump_json(indent=4, exclude_none=True)
-    return Row(task.name, head, body, answer, asked, wanted)
+    _, found = marks.taken_out(body + answer)
+    body, answer = marks.without(body), marks.without(answer)
+    shown = tuple(links(task.name, body, answer, found))
+    return Row(task.name, head, body, answer, _unmarked(asked), _unmarked(wanted), shown)
+
+
+def _unmarked(model: BaseModel) -> BaseModel:
+    return type(model).model_validate_json(marks.without(model.model_dump_json()))

@@ -81,6 +81,10 @@ def word_salad(world: World) -> str:
     rng = world.rng
     count = rng.randint(2, 4 + round(5 * world.difficulty))
     chosen = [rng.choice(rng.choice(world.language.salad)) for _ in range(count)]
+    if rng.random() < world.difficulty:
+        chosen = [invented_name(rng, 1.0).lower() if rng.random() < 0.3 else word for word in chosen]
+    if rng.random() < 0.4 * world.difficulty:
+        chosen[0] += ","
     if rng.random() < 0.5:
         chosen.insert(rng.randrange(len(chosen) + 1), invented_name(rng, world.difficulty))
     if rng.random() < 0.3:
@@ -88,9 +92,9 @@ def word_salad(world: World) -> str:
     return capitalised(" ".join(chosen)) + "."
 
 
-def any_text(world: World) -> list[str]:
-    """Sentences that are no facts of the grammar, sometimes many."""
-    return [any_sentence(world) for _ in range(world.rng.randint(1, 2 + round(8 * world.difficulty)))]
+def any_text(world: World, most: int = 10) -> list[str]:
+    """Sentences that are no facts of the grammar, sometimes `most` of them."""
+    return [any_sentence(world) for _ in range(world.rng.randint(1, 2 + round((most - 2) * world.difficulty)))]
 
 
 def any_sentence(world: World) -> str:
@@ -102,7 +106,7 @@ def excerpt(sentence: str, world: World) -> str:
     words = sentence.rstrip(".").split()
     length = world.rng.randint(1, min(5, len(words)))
     start = world.rng.randint(0, len(words) - length)
-    return " ".join(words[start : start + length])
+    return " ".join(words[start : start + length]).rstrip(",")
 
 
 def told(facts: list[Fact], world: World, change: float) -> list[str]:
@@ -115,7 +119,7 @@ def told(facts: list[Fact], world: World, change: float) -> list[str]:
     sentences: list[str] = []
     for fact in facts:
         starts = fact.wording.startswith("{s} ") and bool(sentences)
-        rest = fact.wording.removeprefix("{s} ").format(s=fact.subject, v=fact.value)
+        rest = fact.told(fact.wording.removeprefix("{s} "))
         if starts and joint not in sentences[-1] and world.rng.random() < 0.25 * change:
             sentences[-1] = f"{sentences[-1][:-1]}{joint}{rest}."
         elif starts and world.rng.random() < 0.6 * change:

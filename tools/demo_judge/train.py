@@ -1,8 +1,13 @@
-"""Trains the demo judge: `python -m tools.demo_judge.train --out rag_evaluator/demo/judge`."""
+"""Trains the demo judge: `python -m tools.demo_judge.train --out rag_evaluator/demo/judge`.
+
+On a CPU one process per core, each with rows of its own; their gradients are averaged at each step.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +15,16 @@ from random import Random
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from tools.demo_judge.batches import VERDICT_WEIGHT, Batch, batches
 from tools.demo_judge.export import export
-from tools.demo_judge.model import answer_logits, build_model
+from tools.demo_judge.model import build_model, seen
 from tools.demo_judge.tokenizer import build_tokenizer, wrapped
 
 WAITING = 48  # batches
+LOOKED_WEIGHT = 0.3  # of the loss of the guided heads
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,11 @@ class Plan:
 
     def head_share(self, progress: float) -> float:
         """The share of batches under the prompts' long heads, as the judge is always used in the end."""
-        return 0.0 if progress < 0.15 else 0.15 if progress < 0.85 else 0.35
+        return 0.0 if progress < 0.1 else 0.2 if progress < 0.8 else 0.4
 
     def whole_heads(self, progress: float) -> float:
         """The share of heads that are whole; the others are only their last tokens, which costs less."""
-        return 0.0 if progress < 0.85 else 0.35
+        return 0.0 if progress < 0.3 else 0.1 if progress < 0.8 else 0.4
 
     def rate(self, progress: float) -> float:
         return min(1.0, 0.05 + progress / 0.02) * min(1.0, (1.02 - progress) / 0.45)
@@ -59,23 +66,26 @@ def optimisers(model: LlamaForCausalLM, plan: Plan) -> list[torch.optim.Optimize
 
 
 class Training:
-    """A run that can stop and go on: the model, its optimisers, and how far it is."""
+    """A run that can stop and go on: the model, its optimisers, and how far it is; the same in each process."""
 
     def __init__(self, plan: Plan, tokenizer: PreTrainedTokenizerFast, seed: int, device: str) -> None:
-        self.plan, self.tokenizer, self.device = plan, tokenizer, device
-        self.rng = Random(seed)
+        self.plan, self.tokenizer, self.seed, self.device = plan, tokenizer, seed, device
+        self.rng = self._fresh_rng(0)
         self.model = build_model(tokenizer, seed).to(device)
         self.optimisers = optimisers(self.model, plan)
         self.rates = [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers]
         self.tokens, self.seconds, self.steps = 0, 0.0, 0
         self.waiting: list[Batch] = []
+        self.begun = time.monotonic()
+
+    def _fresh_rng(self, step: int) -> Random:
+        return Random(f"{self.seed} {dist.get_rank()} {step}")
 
     def state(self) -> dict[str, Any]:
         return {
             "model": self.model.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "tokenizer": self.tokenizer.backend_tokenizer.to_str(),
-            "rng": self.rng.getstate(),
             "done": (self.tokens, self.seconds, self.steps),
         }
 
@@ -83,27 +93,40 @@ class Training:
         self.model.load_state_dict(state["model"])
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
-        self.rng.setstate(state["rng"])
         self.tokens, self.seconds, self.steps = state["done"]
+        self.rng = self._fresh_rng(self.steps)
 
     def step(self) -> dict[str, float]:
         """One update from some batches; returns the loss and the shares of tokens and verdicts right."""
-        begun, progress = time.monotonic(), self.plan.progress(self.tokens, self.seconds)
-        sums = {"loss": 0.0, "right": 0.0, "all": 0.0, "verdicts right": 0.0, "verdicts": 1e-9}
-        wanted = self.plan.step_tokens
+        begun, progress = self.begun, self.plan.progress(self.tokens, self.seconds)
+        sums = {"loss": 0.0, "looked": 0.0, "right": 0.0, "all": 0.0, "verdicts right": 0.0, "verdicts": 1e-9}
+        wanted, read = self.plan.step_tokens, 0
         while wanted > 0:
             made = self._next_batch(progress)
             self._backward(made, sums)
-            self.tokens += made.tokens
+            read += made.tokens
             wanted -= made.input_ids.numel()
+        self.begun = time.monotonic()
+        tokens, seconds = self._averaged(read, self.begun - begun)
+        self.tokens += round(tokens * dist.get_world_size())
+        self.seconds += seconds
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
             optimiser.param_groups[0]["lr"] = rate * self.plan.rate(progress)
             optimiser.step()
             optimiser.zero_grad()
         self.steps += 1
-        self.seconds += time.monotonic() - begun
         return sums
+
+    def _averaged(self, *numbers: float) -> list[float]:
+        """Puts the mean gradients of all processes in the model; returns the means of the numbers."""
+        given = [parameter.grad for parameter in self.model.parameters()]
+        flat = torch.cat([gradient.flatten() for gradient in given] + [torch.tensor(numbers, device=self.device)])
+        dist.all_reduce(flat)
+        flat /= dist.get_world_size()
+        for gradient, part in zip(given, flat.split([*(g.numel() for g in given), len(numbers)]), strict=False):
+            gradient.copy_(part.view_as(gradient))
+        return flat[-len(numbers) :].tolist()
 
     def _next_batch(self, progress: float) -> Batch:
         """One of the waiting batches; those made together do not follow one another."""
@@ -115,24 +138,25 @@ class Training:
                 self.plan.difficulty(progress),
                 headed,
                 self.plan.whole_heads(progress),
-                self.plan.step_tokens // (2 if headed else 4),
+                self.plan.step_tokens // (2 if headed else 3),
             )
         return self.waiting.pop(self.rng.randrange(len(self.waiting)))
 
     def _backward(self, made: Batch, sums: dict[str, float]) -> None:
-        made = Batch(
-            *(getattr(made, n).to(self.device) for n in ("head", "input_ids", "positions", "weights")), made.tokens
-        )
+        made = made.to(self.device)
         weights = made.weights[:, 1:]
         wanted, weight = made.input_ids[:, 1:][weights > 0], weights[weights > 0]
         with torch.autocast(self.device, dtype=torch.bfloat16):
-            logits = answer_logits(self.model, made)
+            found = seen(self.model, made)
+        logits = found.logits
         losses = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
         loss = (losses * weight).sum() / weight.sum()
         share = made.input_ids.numel() / self.plan.step_tokens
-        (loss * share).backward()
+        looked = found.looked.mean() if len(found.looked) else torch.zeros(())
+        ((loss + LOOKED_WEIGHT * looked) * share).backward()
         right, verdict = logits.argmax(-1) == wanted, weight == VERDICT_WEIGHT
         sums["loss"] += loss.item() * share
+        sums["looked"] += looked.item() * share
         sums["right"] += right.sum().item()
         sums["all"] += len(right)
         sums["verdicts right"] += (right & verdict).sum().item()
@@ -151,10 +175,19 @@ def main() -> None:
     parser.add_argument("--save-minutes", type=float, default=3.0)
     parser.add_argument("--muon-rate", type=float, default=2e-3)
     parser.add_argument("--adam-rate", type=float, default=1e-3)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, help="one per CPU core if not said, one with a GPU")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    torch.set_num_threads(args.threads)
+    processes = args.processes or (1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)))
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(work, (processes, f"file://{folder}/meeting", args), processes)
+
+
+def work(rank: int, processes: int, meeting: str, args: argparse.Namespace) -> None:
+    """One of the processes."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=processes)
+    torch.set_num_threads(1)
     plan = Plan(args.tokens, args.minutes, args.step_tokens, args.muon_rate, args.adam_rate)
     state = torch.load(args.checkpoint, weights_only=False) if args.checkpoint.exists() else None
     tokenizer = wrapped(state["tokenizer"]) if state else build_tokenizer()
@@ -162,26 +195,32 @@ def main() -> None:
     if state:
         run.restore(state)
     train(run, args.checkpoint, args.out, args.save_minutes)
+    dist.destroy_process_group()
 
 
 def train(run: Training, checkpoint: Path, out: Path, save_minutes: float) -> None:
-    """Steps until the plan is used up, with a checkpoint and an export every `save_minutes`."""
-    saved, totals = run.seconds, dict[str, float]()
+    """Steps until the plan is used up, with a checkpoint and an export by the first process every `save_minutes`."""
+    first, saved, totals = dist.get_rank() == 0, run.seconds, dict[str, float]()
     while run.plan.progress(run.tokens, run.seconds) < 1:
         for name, value in run.step().items():
             totals[name] = totals.get(name, 0.0) + value
-        if run.steps % 50 == 0:
+        if run.steps % 50 == 0 and first:
             print(
                 f"step {run.steps} tokens {run.tokens / 1e6:.2f}M minutes {run.seconds / 60:.1f} "
-                f"loss {totals['loss'] / 50:.3f} tokens right {totals['right'] / totals['all']:.3f} "
+                f"loss {totals['loss'] / 50:.3f} looked {totals['looked'] / 50:.3f} "
+                f"tokens right {totals['right'] / totals['all']:.3f} "
                 f"verdicts right {totals['verdicts right'] / totals['verdicts']:.3f}",
                 flush=True,
             )
             totals.clear()
-        if run.seconds - saved > 60 * save_minutes:
+        if first and run.seconds - saved > 60 * save_minutes:
             saved = run.seconds
-            torch.save(run.state(), checkpoint)
-            export(run.model, run.tokenizer, out)
+            _save(run, checkpoint, out)
+    if first:
+        _save(run, checkpoint, out)
+
+
+def _save(run: Training, checkpoint: Path, out: Path) -> None:
     torch.save(run.state(), checkpoint)
     export(run.model, run.tokenizer, out)
 

@@ -14,7 +14,8 @@ from ragas.metrics.collections.context_relevance import util as relevance
 from ragas.metrics.collections.faithfulness import util as faithfulness
 
 from rag_evaluator import own_prompts as own
-from tools.demo_judge.facts import Fact, capitalised, facts_about, reworded
+from tools.demo_judge import marks
+from tools.demo_judge.facts import Fact, facts_about, reworded
 from tools.demo_judge.languages import World
 from tools.demo_judge.texts import (
     Scene,
@@ -31,6 +32,7 @@ from tools.demo_judge.texts import (
 )
 
 Pair = tuple[Any, Any]  # input and output model of a ragas prompt
+FIELDS = {"context": "context", "answer": "answer", "ground truth": "ground_truth"}  # what a source is in the input
 PHRASES = 0.15  # share of rows about words in a row instead of facts
 
 
@@ -44,7 +46,8 @@ def reason(
 ) -> str:
     """What is compared, side by side, so that the verdict after it follows from the words just written."""
     language = world.language
-    text = language.reason.format(about=claim.about(), source=language.source[source], said=said or language.nothing)
+    found = claim.looked(said or language.nothing, FIELDS[source])
+    text = language.reason.format(about=claim.about(), source=language.source[source], said=found)
     if said is not None:
         value = language.nothing if evades else claim.value
         text += language.compared.format(other=language.source[other], value=value)
@@ -78,7 +81,7 @@ def phrase(sentences: list[str], world: World) -> tuple[str, bool]:
     """Words in a row that the text has, or most likely has not, and whether it has them."""
     wanted = world.rng.random() < 0.5
     words = excerpt(world.rng.choice(sentences) if wanted else any_sentence(world), world)
-    return words, words in " ".join(sentences)
+    return marks.phrase(words), words in " ".join(sentences)
 
 
 def judged_phrases(sentences: list[str], count: int, world: World) -> list[Any]:
@@ -117,7 +120,7 @@ def useful(world: World) -> Pair:
     known = scene(world)
     [claim] = claims(known, 1, world)
     value = known.value(claim.relation, claim.subject)
-    answer = claim.sentence() if world.rng.random() < 0.7 else capitalised(claim.value) + "."
+    answer = claim.sentence() if world.rng.random() < 0.7 else claim.value_alone()
     why = reason(claim, value, world, other="answer")
     asked = precision.ContextPrecisionInput(question=claim.question(), context=context(known, world), answer=answer)
     return asked, precision.ContextPrecisionOutput(reason=why, verdict=int(value == claim.value))
@@ -229,7 +232,7 @@ def compared(world: World) -> Pair:
 def supported(world: World) -> Pair:
     known = scene(world)
     [claim] = claims(known, 1, world)
-    answer = claim.sentence() if world.rng.random() < 0.7 else capitalised(claim.value) + "."
+    answer = claim.sentence() if world.rng.random() < 0.7 else claim.value_alone()
     asked = own.SupportInput(user_input=claim.question(), answer=answer, context=context(known, world))
     verdict = int(known.value(claim.relation, claim.subject) == claim.value)
     return asked, own.SupportOutput(verdict=verdict)

@@ -1,0 +1,182 @@
+"""Where the demo judge is shown to look in training: marks leave no trace, links point at what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+
+import pytest
+
+from tools.demo_judge import marks
+from tools.demo_judge.batches import Batch, shown_links
+from tools.demo_judge.languages import World
+from tools.demo_judge.links import DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT, Link
+from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, row
+
+TASK = {task.name: task for task in TASKS}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    from transformers import AutoTokenizer
+
+    from rag_evaluator.demo import DEMO_JUDGE
+
+    return AutoTokenizer.from_pretrained(DEMO_JUDGE)
+
+
+def rows(task: str, language: str = "english", count: int = 60, difficulty: float = 0.6) -> list[Row]:
+    return [row(TASK[task], World(Random(seed), difficulty, LANGUAGES[language])) for seed in range(count)]
+
+
+def of_kind(made: Row, kind: int, after: str = "") -> list[Link]:
+    """The links of a kind that look from a place right behind some text of the answer."""
+    text = made.body + made.answer
+    return [
+        link
+        for link in made.links
+        if link.kind == kind and (not after or (link.query >= len(made.body) and text[: link.query].endswith(after)))
+    ]
+
+
+def test_marks_are_taken_out_and_their_places_are_those_of_the_clean_text() -> None:
+    text = f"Of {marks.name('Ana')}: {marks.told('7', 'age', 'Ana')} or {marks.looked('8', 'age', 'Ana', 'context')}."
+    clean, found = marks.taken_out(text)
+    assert clean == "Of Ana: 7 or 8." == marks.without(text)
+    assert [(mark.kind, clean[mark.place - 1 : mark.place + 1]) for mark in found] == [
+        (marks.NAME, "a:"),
+        (marks.TOLD, " 7"),
+        (marks.LOOKED, " 8"),
+    ]
+    assert found[1].key == found[2].key != ""
+    assert {mark.subject for mark in found} == {marks.code("Ana")}
+    assert found[2].source == marks.code("context")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_no_mark_stays_in_a_row(task: Task, language: str) -> None:
+    for made in rows(task.name, language, 20):
+        for text in (made.head, made.body, made.answer, made.asked.model_dump_json(), made.wanted.model_dump_json()):
+            assert text == marks.without(text)
+            assert not re.search("[\ue000-\uf8ff\U000f0000-\U0010ffff]", text)
+
+
+@pytest.mark.parametrize(("language", "says"), [("english", "the context says "), ("spanish", "el contexto dice ")])
+@pytest.mark.parametrize("task", ["nli", "dense_nli", "find", "useful", "attributed"])
+def test_a_reason_looks_at_the_value_it_repeats_or_at_nothing(task: str, language: str, says: str) -> None:
+    found = 0
+    for made in rows(task, language):
+        text = made.body + made.answer
+        for link in of_kind(made, FACT, says):
+            said = re.match(r"[^,.]+", text[link.query :]).group()
+            if link.key is None:
+                assert said == LANGUAGES[language].nothing
+            else:
+                assert text[link.key :].startswith(said) and link.key < len(made.body)
+                found += 1
+    assert found > 10
+
+
+def test_a_value_looks_at_the_end_of_the_name_it_belongs_to() -> None:
+    for made in rows("find"):
+        text = made.body + made.answer
+        for match in re.finditer(r"About the \w+ of ([^,]+), the context says ", text):
+            [link, same] = [link for link in made.links if link.kind == SUBJECT and link.query == match.end()]
+            assert text[: link.key + 1].endswith(match.group(1)) and not link.at
+            assert (same.key, same.at) == (link.key, True)
+
+
+@pytest.mark.parametrize("task", ["rating", "rates"])
+def test_a_rating_looks_at_the_fact_if_it_is_2_and_at_the_subject_if_it_is_not_0(task: str) -> None:
+    seen = set()
+    for made in rows(task):
+        text = made.body + made.answer
+        facts, subjects = of_kind(made, DECISION), of_kind(made, DECISION_SUBJECT)
+        assert len(facts) == len(subjects) == made.answer.count('"rating": ')
+        for fact, subject in zip(facts, subjects, strict=True):
+            rating = int(text[fact.query])
+            assert (fact.key is None, subject.key is None) == (rating < 2, rating < 1)
+            seen.add(rating)
+    assert seen == {0, 1, 2}
+
+
+def test_the_better_context_is_the_one_looked_at() -> None:
+    for made in rows("compare"):
+        [link] = of_kind(made, DECISION)
+        second = made.body.index('"context_2": ')
+        assert made.wanted.choice == (1 if link.key < second else 2)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_to_find_look_at_their_end_in_the_context(language: str) -> None:
+    for made in rows("phrases", language):
+        text = made.body + made.answer
+        facts, decisions = of_kind(made, FACT), of_kind(made, DECISION)
+        assert len(facts) == len(decisions) == len(made.wanted.statements)
+        for fact, decision, judged in zip(facts, decisions, made.wanted.statements, strict=True):
+            assert fact.key == decision.key and (fact.key is not None) == judged.verdict
+            if fact.key is not None:
+                assert text[: fact.key + 1].endswith(judged.statement) and fact.key < len(made.body)
+
+
+def test_a_group_looks_at_each_of_its_statements_and_then_at_nothing() -> None:
+    for made in rows("classified"):
+        text, wanted = made.body + made.answer, json.loads(made.answer)
+        keys = [link.key for link in of_kind(made, GROUPED)]
+        ends = [None if key is None else text[text.rindex('"', 0, key) + 1 : key + 1] for key in keys]
+        assert ends.count(None) == 3
+        for name in ("TP", "FP", "FN"):
+            stop = ends.index(None)
+            inside, ends = ends[:stop], ends[stop + 1 :]
+            told = [judged["statement"] for judged in wanted[name]]
+            if name == "TP":  # the same fact on the other side, maybe in other words
+                assert len(inside) == len(told)
+            else:
+                assert inside == told
+
+
+def test_links_in_tokens_are_those_in_characters(tokenizer) -> None:
+    for made in rows("nli", count=10):
+        text = made.body + made.answer
+        ids = [*tokenizer(made.body, add_special_tokens=False).input_ids]
+        ids += tokenizer(made.answer, add_special_tokens=False).input_ids
+        for link, (kind, query, key) in zip(made.links, shown_links(made, tokenizer), strict=True):
+            behind = link.query + 1 if link.at else link.query
+            assert kind == link.kind
+            begun = tokenizer.decode(ids[: query + 1])
+            assert begun.startswith(text[:behind].rstrip()) if link.at else text.startswith(begun.rstrip())
+            assert (key == -1) == (link.key is None)
+            if link.key is not None:
+                assert text[link.key] in tokenizer.decode([ids[key]])
+
+
+@pytest.mark.parametrize("length", [1, 20])
+def test_guided_heads_are_measured_by_their_attention(tokenizer, length: int) -> None:
+    import torch
+
+    from tools.demo_judge.model import GUIDED, build_model, seen
+
+    model = build_model(tokenizer, seed=0).eval()
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():  # attention that differs from place to place
+        parameter.data += 0.05 * torch.randn(parameter.shape, generator=generator)
+    ids = torch.randint(3, 4000, (2, 12), generator=generator)
+    head, places = torch.arange(length), torch.arange(length, length + 12).expand(2, 12)
+    shown = torch.tensor([[0, FACT, 9, 3], [1, FACT, 7, 2], [1, FACT, 5, -1], [0, DECISION, 11, 4]])
+    with torch.inference_mode():
+        looked = seen(model, Batch(head, ids, places, torch.ones(2, 12), shown, 0)).looked
+        model.set_attn_implementation("eager")
+        whole = model(torch.cat([head.expand(2, length), ids], 1), output_attentions=True).attentions
+
+    def minus_log(kind: int, made: int, query: int, key: int) -> torch.Tensor:
+        layer, number = GUIDED[kind]
+        return -whole[layer][made, number, query + length, key].log()
+
+    expected = [
+        (minus_log(FACT, 0, 9, 3 + length) + minus_log(FACT, 1, 7, 2 + length)) / 2,
+        minus_log(FACT, 1, 5, 0),
+        minus_log(DECISION, 0, 11, 4 + length),
+    ]
+    torch.testing.assert_close(looked, torch.stack(expected), atol=1e-4, rtol=1e-4)

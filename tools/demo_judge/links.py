@@ -1,0 +1,130 @@
+"""Which token of a row should look at which: training shows some attention heads where to look.
+
+Finding the one place in a text that tells a fact is the slowest thing to learn from a verdict alone, because attention
+gets no gradient before it is nearly right. Where it should look is known here, so that a few heads learn it directly.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tools.demo_judge.marks import ASKED, LOOKED, NAME, PHRASE, TOLD, Mark, code
+
+# A value's subject; the fact itself; both for a decision without a reason; the next statement of a group.
+SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED = range(5)
+_SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
+_DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')
+_SAID = re.compile(r'"reason": "(?:The context |El contexto )(\w)')
+_CONTEXT = '"context": "'
+_DECIDED = ("rating", "rates", "filter", "compare", "support")  # tasks whose decision follows no reason
+_CLAIMS = {"attributed": ("statement", "statements", "answer")}  # fields with claims, where no fact is looked up
+_OTHER_CLAIMS = ("statement", "statements")
+_GROUPS = {"TP": "ground_truth", "FP": "answer", "FN": "ground_truth"}  # where a group's statements can be told from
+
+
+@dataclass(frozen=True)
+class Link:
+    """The token before `query` (of it, if `at`) should look at the token of `key`; at none: at the first of all.
+
+    Both are places in characters of body and answer together.
+    """
+
+    kind: int
+    query: int
+    at: bool
+    key: int | None
+
+
+class _Sections:
+    """Where the fields of input and output begin, and what they are called."""
+
+    def __init__(self, text: str) -> None:
+        found = list(_SECTION.finditer(text))
+        self.starts = [match.start() for match in found]
+        self.names = ["", *(match.group(1) for match in found)]
+
+    def of(self, place: int) -> int:
+        return bisect_right(self.starts, place)
+
+
+def links(task: str, body: str, answer: str, marks: Sequence[Mark]) -> list[Link]:
+    """All links of a row; `marks` are those of body and answer together, in order."""
+    sections, found = _Sections(body + answer), list[Link]()
+    for index, mark in enumerate(marks):
+        if mark.kind == PHRASE:
+            found += _phrase(mark, body, answer)
+        if mark.kind in (NAME, PHRASE) or (task == "classified" and mark.kind != LOOKED and mark.place >= len(body)):
+            continue
+        before, after = marks[:index], mark.kind == ASKED
+        query = mark.place - 1 if after else mark.place
+        subject = next((m.place - 1 for m in reversed(before) if m.kind == NAME and m.subject == mark.subject), None)
+        if subject is not None:
+            found += [Link(SUBJECT, query, at, subject) for at in ((True,) if after else (False, True))]
+        if mark.kind != LOOKED or mark.source:
+            claims = _CLAIMS.get(task, _OTHER_CLAIMS)
+            found.append(Link(FACT, query, after, _fact(mark, before, sections, claims)))
+    if task == "classified":
+        found += _grouped(len(body), body + answer, marks, sections)
+    if task in _DECIDED:
+        for match in _DECISION.finditer(answer):
+            found += _decision(len(body), len(body) + match.start(1), marks, sections)
+    return found
+
+
+def _fact(mark: Mark, before: Sequence[Mark], sections: _Sections, claims: Sequence[str]) -> int | None:
+    """Where the same fact is told or asked for earlier, in another field."""
+    here = sections.of(mark.place)
+    for other in reversed(before):
+        there = sections.of(other.place)
+        name = sections.names[there]
+        if other.key != mark.key or other.kind not in (TOLD, ASKED) or name in claims or there == here:
+            continue
+        if mark.kind == LOOKED and (code(name) != mark.source or other.kind != TOLD):
+            continue
+        return other.place if other.kind == TOLD else other.place - 1
+    return None
+
+
+def _phrase(mark: Mark, body: str, answer: str) -> list[Link]:
+    """Where the context has the words before the mark; in an answer also for the reason behind them."""
+    text = body + answer
+    words = text[text.rindex('"', 0, mark.place) + 1 : mark.place]
+    start = text.index(_CONTEXT) + len(_CONTEXT)
+    place = text.find(words, start, text.index("\n", start))
+    last = None if place < 0 else place + len(words) - 1
+    found = [Link(FACT, mark.place - 1, True, last)]
+    said = _SAID.search(text, max(mark.place, len(body)))
+    if said and (mark.place >= len(body) or len(re.findall(_SAID, answer)) == 1):
+        found.append(Link(DECISION, said.start(1), False, last))
+    return found
+
+
+def _grouped(end: int, text: str, marks: Sequence[Mark], sections: _Sections) -> list[Link]:
+    """Before each statement of a group, and before the end of a group: which statement of the input comes next."""
+    told = [mark for mark in marks if mark.kind == TOLD]
+    given = {(sections.names[sections.of(m.place)], m.key): text.index('"', m.place) - 1 for m in told if m.place < end}
+    starts = {name: text.index(f'"{name}": [', end) for name in _GROUPS}
+    found = []
+    for name, stop in zip(_GROUPS, [*list(starts.values())[1:], len(text)], strict=True):
+        inside = [mark for mark in told if starts[name] < mark.place < stop]
+        ends = [text.index('"', text.index('"reason": "', mark.place) + 11) for mark in inside]
+        nexts = [given[_GROUPS[name], mark.key] for mark in inside]
+        for query, key in zip([text.index("[", starts[name]), *ends], [*nexts, None], strict=True):
+            found.append(Link(GROUPED, query, False, key))
+    return found
+
+
+def _decision(end: int, query: int, marks: Sequence[Mark], sections: _Sections) -> list[Link]:
+    """Where the contexts tell what is asked for, and where they name its subject."""
+    before = [mark for mark in marks if mark.place <= query]
+    asked = next(mark for mark in reversed(before) if mark.kind == ASKED)
+    fields = [sections.of(mark.place) for mark in before if sections.names[sections.of(mark.place)][:7] == "context"]
+    own = {field for field in fields if sections.starts[field - 1] >= end}
+    seen = {max(own)} if own else set(fields)
+    read = [mark for mark in before if sections.of(mark.place) in seen]
+    fact = next((mark.place for mark in read if mark.kind == TOLD and mark.key == asked.key), None)
+    subject = next((mark.place - 1 for mark in read if mark.kind == NAME and mark.subject == asked.subject), None)
+    return [Link(DECISION, query, False, fact), Link(DECISION_SUBJECT, query, False, subject)]

@@ -8,9 +8,10 @@ from typing import Any
 from rag_evaluator.dataset import Sample
 from rag_evaluator.journal import WorkerJournal, now
 from rag_evaluator.plan import Plan
-from rag_evaluator.records import SYNC_SECONDS, Appender, json_line
+from rag_evaluator.records import SYNC_SECONDS, Appender
 from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job
+from rag_evaluator.tables import details_line
 from rag_evaluator.workers import Worker
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
@@ -46,7 +47,7 @@ class Chunk:
         contexts = record["contexts"]
         given = len(job.sample.columns.get("retrieved_contexts", ()))
         self.dropped = self.dropped or (contexts is not None and len(contexts) < given)
-        return line_of(job, record)
+        return details_line(job.sample, job.metric, record, job.signature)
 
 
 class Work:
@@ -164,15 +165,3 @@ class Work:
             chunk.appender.close()
         self._open.pop(chunk.number, None)
         self.journal.clear(chunk.number)
-
-
-def line_of(job: Job, record: Mapping[str, Any]) -> bytes:
-    """A score as its line in the journal, in the chunk and in `details.jsonl`."""
-    line = {
-        "row": job.sample.index,
-        "sample": job.sample.digest,
-        "metric": job.metric,
-        **{name: record[name] for name in ("value", "reason", "contexts", "judgements")},
-        "signature": job.signature,
-    }
-    return json_line(line)

@@ -15,8 +15,8 @@ from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.journal import Journal, Start, WorkerJournal, now
-from rag_evaluator.judge import Judge, run
-from rag_evaluator.judge.local import find_judge
+from rag_evaluator.judge import run
+from rag_evaluator.judges import GivenJudge, identity_of, kind_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.merge import is_finished, merge_once, read_results
 from rag_evaluator.metrics import select_metrics
@@ -42,9 +42,10 @@ class RAGEvaluator:
 
     Args:
         config: a `Config`, or a mapping with its keys.
-        judge: in place of the configured model: a `HuggingFacePipeline` or transformers pipeline already loaded, or any
-            ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`.
-        embeddings: in place of the configured model: a langchain embedding already loaded, or a ragas one.
+        judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
+            already loaded, or any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`.
+        embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
+            ragas one.
 
     Example:
         >>> evaluator = RAGEvaluator.from_config("config.yaml")
@@ -55,18 +56,19 @@ class RAGEvaluator:
     """
 
     def __init__(self, config: Config | Mapping[str, Any], judge: Any = None, embeddings: Any = None) -> None:
-        self.config = config if isinstance(config, Config) else make_config(config)
+        config = config if isinstance(config, Config) else make_config(config)
+        self.config = _with_named(config, judge=judge, embeddings=embeddings)
+        judge, embeddings = (None if isinstance(model, str | Path) else model for model in (judge, embeddings))
         self.metrics = select_metrics(self.config.metrics, self.config.source)
         if self.config.offline:
             disable_network()
         self.prompts: dict[Key, CarryingPrompt] = {}
         self._needs_judge = any(metric.judge for metric in self.metrics.values())
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
-        self._judge = None if judge is None else _as_judge(judge, self.config)
+        self._judge = None if judge is None else GivenJudge(judge, self.config.judge)
         self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
-        given = {"judge": judge, "embeddings": embeddings}
         self._given = judge is not None or embeddings is not None
-        self._identity = {name: _identity(model) for name, model in given.items() if model is not None}
+        self._identity = {} if embeddings is None else {"embeddings": identity_of(embeddings) or kind_of(embeddings)}
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -211,9 +213,11 @@ class RAGEvaluator:
         return manifest.describe(self.config, self.signatures(), self.prompts, rows)
 
     def _identify_judge(self) -> None:
-        """The fingerprint of the configured judge, after all checks that need not load it."""
+        """The fingerprint of the judge, after all checks that need not load it."""
         if self._needs_judge and "judge" not in self._identity:
-            self._identity["judge"] = manifest.fingerprint(find_judge(self.config.judge, self.config.offline))
+            if self._judge is None:
+                self._judge = GivenJudge(None, self.config.judge, self.config.offline)
+            self._identity["judge"] = self._judge.identity or kind_of(self._judge.given)
 
     def _judge_signature(self) -> str:
         self._identify_judge()
@@ -221,13 +225,13 @@ class RAGEvaluator:
 
     def _loaded_judge(self) -> InstructorBaseRagasLLM:
         """The judge, loaded when it is first needed."""
-        if self._judge is None:
-            self._judge = Judge.from_config(self.config.judge, self.config.offline)
-        return self._judge
+        self._identify_judge()
+        assert self._judge is not None
+        return self._judge.load()
 
     def _scorer(self) -> Scorer:
         """Loads the models and makes the ragas metrics with the prompts of the language."""
-        judge = self._loaded_judge() if self._needs_judge else self._judge
+        judge = self._loaded_judge() if self._needs_judge else None
         if self._embeddings is None and self._needs_embeddings:
             self._embeddings = LocalEmbeddings.from_config(self.config.embeddings, self.config.offline)
         language = find_language(self.config.language)
@@ -244,17 +248,14 @@ def _tell_nobody(done: int, total: int) -> None:
     """Progress where nobody asked for it."""
 
 
-def _as_judge(judge: Any, config: Config) -> InstructorBaseRagasLLM:
-    """A ragas LLM as it is; a pipeline under the grammars."""
-    if isinstance(judge, InstructorBaseRagasLLM):
-        return judge
-    inner = getattr(judge, "pipeline", judge)  # langchain's wrapper holds transformers' pipeline
-    if not hasattr(inner, "model") or not hasattr(inner, "tokenizer"):
-        raise ModelError(
-            f"judge: expected a HuggingFacePipeline, a transformers text-generation pipeline or a ragas "
-            f"InstructorBaseRagasLLM, received {type(judge).__name__}. A model's folder belongs into judge.model."
-        )
-    return Judge(judge, config.judge)
+def _with_named(config: Config, **models: Any) -> Config:
+    """The configuration with the models that were given by name or folder."""
+    named = {
+        part: getattr(config, part).model_copy(update={"model": str(model)})
+        for part, model in models.items()
+        if isinstance(model, str | Path)
+    }
+    return config.model_copy(update=named)
 
 
 def _as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
@@ -263,14 +264,7 @@ def _as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
         return embeddings
     if not hasattr(embeddings, "embed_documents"):
         raise ModelError(
-            f"embeddings: expected a langchain Embeddings or a ragas BaseRagasEmbedding, received "
-            f"{type(embeddings).__name__}. A model's folder belongs into embeddings.model."
+            f"embeddings: expected a folder or hub id, a langchain Embeddings or a ragas BaseRagasEmbedding, received "
+            f"{type(embeddings).__name__}."
         )
     return LocalEmbeddings(embeddings)
-
-
-def _identity(model: Any) -> str:
-    """What can be told of a model handed in: the fingerprint of its folder, its id, or its kind."""
-    inner = getattr(model, "model", None)  # of a transformers pipeline
-    names = (getattr(model, "model_id", None), getattr(model, "model_name", None), getattr(inner, "name_or_path", None))
-    return manifest.fingerprint(next((str(name) for name in names if name), type(model).__name__))

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.plan import Plan
-from rag_evaluator.records import Appender, json_line, read_lines
+from rag_evaluator.records import Appender, json_line, need_text, read_lines
 from rag_evaluator.scores import Score
 
 FORMAT = 1
@@ -338,5 +338,4 @@ def _check_line(record: Mapping[str, Any]) -> None:
     if "sha256" not in record:
         Score.from_json(record)
         for key in ("sample", "metric", "signature"):
-            if not isinstance(record[key], str):
-                raise TypeError(f"{record[key]!r:.40} is no text")
+            need_text(record[key])

@@ -37,7 +37,7 @@ class GivenJudge:
         if judge is None:
             self.identity = manifest.fingerprint(find_judge(config, offline))
         elif isinstance(judge, InstructorBaseRagasLLM) or _is_pipeline(judge):
-            self.identity = _identity(judge)
+            self.identity = identity_of(judge)
         else:
             raise ModelError(
                 f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline or a "
@@ -65,12 +65,18 @@ def _is_pipeline(judge: Any) -> bool:
     return hasattr(inner, "model") and hasattr(inner, "tokenizer")
 
 
-def _identity(judge: Any) -> str | None:
-    """Fingerprint of the folder a loaded model came from, or the name it goes by."""
-    inner = getattr(judge, "model", None)
+def identity_of(model: Any) -> str | None:
+    """Fingerprint of the folder a loaded model came from, or of the name it goes by; None if it has neither."""
+    inner = getattr(model, "model", None)  # of a transformers pipeline, or the name of a ragas LLM's model
     names = (
-        getattr(judge, "model_id", None),
+        getattr(model, "model_id", None),
+        getattr(model, "model_name", None),
         inner if isinstance(inner, str) else getattr(inner, "name_or_path", None),
     )
     name = next((str(name) for name in names if name), None)
     return None if name is None else manifest.fingerprint(name)
+
+
+def kind_of(model: Any) -> str:
+    """What is left to tell of a model without a name."""
+    return manifest.fingerprint(type(model).__name__)

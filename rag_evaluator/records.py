@@ -139,7 +139,7 @@ class Records:
         def check(record: Mapping[str, Any]) -> None:
             self._check(record)
             for key in self.keys:
-                _text(record[key])
+                need_text(record[key])
 
         with self.path.open("rb") as file:
             for place, record in read_lines(self.path, check):
@@ -149,7 +149,8 @@ class Records:
         return whole
 
 
-def _text(value: Any) -> str:
+def need_text(value: Any) -> str:
+    """The value if it is a text. Raises `TypeError`."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value

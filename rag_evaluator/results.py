@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset import Sample
 from rag_evaluator.journal import Journal
 from rag_evaluator.merged import Merged
-from rag_evaluator.records import json_line
 from rag_evaluator.scores import Score
-from rag_evaluator.tables import DROPPED, Summary, scored_row, write_table
+from rag_evaluator.tables import DROPPED, Summary, details_line, scored_row, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +30,7 @@ class Row:
             yield from self.lines
             return
         for name, score in self.scores.items():
-            key = {"row": self.sample.index, "sample": self.sample.digest, "metric": name}
-            record = {**key, **score.to_json(), "signature": self.signatures.get(name)}
-            yield json_line(record)
+            yield details_line(self.sample, name, score.to_json(), self.signatures.get(name))
 
 
 @dataclass(frozen=True)

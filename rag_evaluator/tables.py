@@ -56,6 +56,13 @@ class Table(Protocol):
     def __iter__(self) -> Iterator[Scored]: ...
 
 
+def details_line(sample: Sample, metric: str, score: Mapping[str, Any], signature: str | None) -> bytes:
+    """A score, as `Score.to_json` has it, as its line in the journal, in a chunk and in `details.jsonl`."""
+    told = {name: score[name] for name in ("value", "reason", "contexts", "judgements")}
+    key = {"row": sample.index, "sample": sample.digest, "metric": metric}
+    return json_line({**key, **told, "signature": signature})
+
+
 class Summary:
     """Mean, coverage and reasons of each metric, from scores that come one by one."""
 

@@ -203,10 +203,20 @@ def test_a_pipeline_already_loaded_scores_as_one_that_is_configured(
 
 
 def test_something_that_is_no_model_cannot_be_handed_in() -> None:
-    with pytest.raises(ModelError, match=r"judge: expected a HuggingFacePipeline.* received str"):
-        RAGEvaluator(SETTINGS, judge="gpt2")
-    with pytest.raises(ModelError, match=r"embeddings: expected a langchain Embeddings.* received str"):
-        RAGEvaluator(SETTINGS, embeddings="demo")
+    with pytest.raises(ModelError, match=r"judge: expected a model folder.* received int"):
+        RAGEvaluator(SETTINGS, judge=3)
+    with pytest.raises(ModelError, match=r"embeddings: expected a folder.* received int"):
+        RAGEvaluator(SETTINGS, embeddings=3)
+
+
+def test_models_can_be_handed_in_by_folder(model_folder: ModelFolder) -> None:
+    folder = model_folder(KIND)
+    given = RAGEvaluator({"metrics": SETTINGS["metrics"]}, judge=folder, embeddings="somewhere")
+    assert (given.config.judge.model, given.config.embeddings.model) == (str(folder), "somewhere")
+    configured = RAGEvaluator({"metrics": SETTINGS["metrics"], "judge": {"model": str(folder)}})
+    assert given.signatures() == configured.signatures()
+    with pytest.raises(ModelError, match="nowhere"):
+        RAGEvaluator(SETTINGS, judge="nowhere/at/all").signatures()
 
 
 class CountingEmbeddings(Embeddings):

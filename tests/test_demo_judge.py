@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -261,3 +263,21 @@ def test_a_fresh_model_already_copies_random_tokens(tokenizer) -> None:
     with torch.inference_mode():
         guessed = model(torch.cat([tokens, tokens], dim=1)).logits[:, 60:-1].argmax(-1)
     assert (guessed == tokens[:, 1:]).float().mean() > 0.5
+
+
+@pytest.mark.slow  # starts six interpreters
+def test_training_in_two_processes_saves_a_judge_and_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    checkpoint, out = tmp_path / "checkpoint.pt", tmp_path / "judge"
+    command = [sys.executable, "-m", "tools.demo_judge.train", "--out", str(out), "--checkpoint", str(checkpoint)]
+    command += ["--processes", "2", "--step-tokens", "100", "--tokens"]
+    subprocess.run([*command, "1"], cwd=ROOT, check=True, capture_output=True)
+    tokens, _, steps = torch.load(checkpoint, weights_only=False)["done"]
+    assert steps == 1 and tokens >= 200  # of both processes
+    subprocess.run([*command, str(tokens + 1)], cwd=ROOT, check=True, capture_output=True)
+    state = torch.load(checkpoint, weights_only=False)
+    assert state["done"][0] > tokens and state["done"][2] == 2
+    saved = AutoModelForCausalLM.from_pretrained(out).get_input_embeddings().weight
+    torch.testing.assert_close(saved.float(), state["model"]["model.embed_tokens.weight"], atol=0.02, rtol=0.02)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from tools.demo_judge.batches import Batch
 from tools.demo_judge.induction import start_with_induction
@@ -14,6 +14,8 @@ from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 # Kind of link -> layer and attention head that learn it.
 GUIDED = {SUBJECT: (2, 5), FACT: (3, 5), GROUPED: (4, 5), DECISION: (5, 5), DECISION_SUBJECT: (5, 4)}
+
+SHARED_HEAD = "shared_head"  # name of the attention of rows under a head
 
 
 def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
@@ -70,16 +72,46 @@ def seen(model: LlamaForCausalLM, made: Batch) -> Seen:
 
 
 def _headed_states(model: LlamaForCausalLM, made: Batch) -> torch.Tensor:
-    rows, width = made.input_ids.shape
     model.set_attn_implementation("sdpa")
     with torch.no_grad():
         cache = model.model(input_ids=made.head[None], use_cache=True).past_key_values
+    model.set_attn_implementation(SHARED_HEAD)
+    heads = [(layer.keys[0], layer.values[0]) for layer in cache.layers]
+    states = model.model(input_ids=made.input_ids, position_ids=made.positions, use_cache=False, heads=heads)
     model.set_attn_implementation("eager")
-    cache.batch_repeat_interleave(rows)
-    mask = torch.ones(rows, len(made.head) + width, dtype=torch.long, device=made.head.device)
-    return model.model(
-        input_ids=made.input_ids, position_ids=made.positions, attention_mask=mask, past_key_values=cache
-    ).last_hidden_state
+    return states.last_hidden_state
+
+
+def _attend_with_head(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float,
+    heads: list[tuple[torch.Tensor, torch.Tensor]],
+    **_: object,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Causal attention of rows to one head and to themselves, without a copy of the head for each row.
+
+    query, key, value: `(rows, attention heads, width, size)`. heads: layer -> keys and values of the head, `(attention
+    heads, length, size)`. Returns `(rows, width, attention heads, size)` and the attention `(rows, attention heads,
+    width, length + width)`.
+    """
+    keys, values = (part.to(value.dtype) for part in heads[int(module.layer_idx)])  # type: ignore[arg-type]
+    rows, count, width, size = query.shape
+    length = keys.shape[1]
+    query = (query * scaling).to(value.dtype).transpose(0, 1)
+    old = (query.reshape(count, rows * width, size) @ keys.mT).view(count, rows, width, length)
+    later = torch.ones(width, width, dtype=torch.bool, device=query.device).triu(1)
+    new = (query @ key.to(value.dtype).transpose(0, 1).mT).masked_fill(later, -torch.inf)
+    given = torch.softmax(torch.cat([old, new], dim=-1), dim=-1).to(value.dtype)
+    seen = given[..., :length].reshape(count, rows * width, length) @ values
+    seen = seen.view(count, rows, width, size) + given[..., length:] @ value.transpose(0, 1)
+    return seen.permute(1, 2, 0, 3), given.transpose(0, 1)
+
+
+AttentionInterface.register(SHARED_HEAD, _attend_with_head)
 
 
 def _headless_states(model: LlamaForCausalLM, made: Batch) -> torch.Tensor:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -45,11 +47,11 @@ class Plan:
 
     def head_share(self, progress: float) -> float:
         """The share of batches under the prompts' long heads, as the judge is always used in the end."""
-        return 0.0 if progress < 0.1 else 0.2 if progress < 0.8 else 0.4
+        return 0.0 if progress < 0.1 else 0.2 if progress < 0.4 else 0.4 if progress < 0.75 else 0.7
 
     def whole_heads(self, progress: float) -> float:
         """The share of heads that are whole; the others are only their last tokens, which costs less."""
-        return 0.0 if progress < 0.3 else 0.1 if progress < 0.8 else 0.4
+        return 0.0 if progress < 0.3 else 0.1 if progress < 0.4 else 0.5 if progress < 0.75 else 0.7
 
     def rate(self, progress: float) -> float:
         return min(1.0, 0.05 + progress / 0.02) * min(1.0, (1.02 - progress) / 0.45)
@@ -180,7 +182,8 @@ def main() -> None:
     args = parser.parse_args()
     processes = args.processes or (1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (processes, f"file://{folder}/meeting", args), processes)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C, so that the processes end with this one
+        torch.multiprocessing.spawn(work, (processes, f"file://{folder}/meeting", args), processes, daemon=True)
 
 
 def work(rank: int, processes: int, meeting: str, args: argparse.Namespace) -> None:

@@ -47,7 +47,7 @@ def test_the_judge_loads_offline_and_answers_greedily(tokenizer) -> None:
     model = AutoModelForCausalLM.from_pretrained(DEMO_JUDGE, use_safetensors=True)
     assert type(model).__name__ == "LlamaForCausalLM"
     assert model.config.max_position_embeddings == 8192
-    assert 2e6 < sum(p.numel() for p in model.parameters()) < 5e6
+    assert 2e6 < sum(p.numel() for p in model.parameters()) < 8e6
     encoded = tokenizer("Output:", return_tensors="pt")
     with torch.inference_mode():
         found = model.generate(input_ids=encoded.input_ids, attention_mask=encoded.attention_mask, max_new_tokens=3)
@@ -274,7 +274,7 @@ def test_training_in_two_processes_saves_a_judge_and_goes_on_from_its_checkpoint
     command = [sys.executable, "-m", "tools.demo_judge.train", "--out", str(out), "--checkpoint", str(checkpoint)]
     command += ["--processes", "2", "--step-tokens", "100", "--tokens"]
     subprocess.run([*command, "1"], cwd=ROOT, check=True, capture_output=True)
-    tokens, _, steps = torch.load(checkpoint, weights_only=False)["done"]
+    tokens, _, steps, _ = torch.load(checkpoint, weights_only=False)["done"]
     assert steps == 1 and tokens >= 200  # of both processes
     subprocess.run([*command, str(tokens + 1)], cwd=ROOT, check=True, capture_output=True)
     state = torch.load(checkpoint, weights_only=False)

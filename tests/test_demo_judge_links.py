@@ -11,8 +11,9 @@ import pytest
 from tools.demo_judge import marks
 from tools.demo_judge.batches import Batch, shown_links
 from tools.demo_judge.languages import World
-from tools.demo_judge.links import DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT, Link
+from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT, Link
 from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, row
+from tools.demo_judge.texts import prose
 
 TASK = {task.name: task for task in TASKS}
 
@@ -110,15 +111,33 @@ def test_the_better_context_is_the_one_looked_at() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_words_to_find_look_at_their_end_in_the_context(language: str) -> None:
+def test_a_decision_on_words_to_find_looks_at_their_end(language: str) -> None:
     for made in rows("phrases", language):
         text = made.body + made.answer
-        facts, decisions = of_kind(made, FACT), of_kind(made, DECISION)
-        assert len(facts) == len(decisions) == len(made.wanted.statements)
-        for fact, decision, judged in zip(facts, decisions, made.wanted.statements, strict=True):
-            assert fact.key == decision.key and (fact.key is not None) == judged.verdict
-            if fact.key is not None:
-                assert text[: fact.key + 1].endswith(judged.statement) and fact.key < len(made.body)
+        for decision, judged in zip(of_kind(made, DECISION), made.wanted.statements, strict=True):
+            assert text[: decision.key + 2].endswith(f'"{judged.statement}"')
+
+
+@pytest.mark.parametrize("task", ["statements", "find", "useful", "attributed", "classified", "answer"])
+def test_a_copy_looks_at_the_token_that_comes_next(task: str) -> None:
+    found = 0
+    for made in rows(task):
+        text = made.body + made.answer
+        for link in of_kind(made, COPIED):
+            if link.key is not None:
+                assert text[link.query] == text[link.key] and link.key < len(made.body) <= link.query
+                found += 1
+    assert found > 100
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_prose_has_words_that_no_list_has(language: str) -> None:
+    world = World(Random(1), 0.3, LANGUAGES[language])
+    words = " ".join(prose(world) for _ in range(200)).split()
+    known = {word for some in LANGUAGES[language].salad for word in some}
+    strange = [word for word in words if word.isalpha() and word.lower() not in known]
+    assert 0.2 < len(strange) / len(words) < 0.8
+    assert not any('"' in word or "\\" in word for word in words)  # they stand in JSON as they are
 
 
 def test_a_group_looks_at_each_of_its_statements_and_then_at_nothing() -> None:
@@ -142,7 +161,9 @@ def test_links_in_tokens_are_those_in_characters(tokenizer) -> None:
         text = made.body + made.answer
         ids = [*tokenizer(made.body, add_special_tokens=False).input_ids]
         ids += tokenizer(made.answer, add_special_tokens=False).input_ids
-        for link, (kind, query, key) in zip(made.links, shown_links(made, tokenizer), strict=True):
+        alone = [link for link in made.links if link.kind != COPIED]  # those have one per character
+        shown = [one for one in shown_links(made, tokenizer) if one[0] != COPIED]
+        for link, (kind, query, key) in zip(alone, shown, strict=True):
             behind = link.query + 1 if link.at else link.query
             assert kind == link.kind
             begun = tokenizer.decode(ids[: query + 1])
@@ -164,19 +185,21 @@ def test_guided_heads_are_measured_by_their_attention(tokenizer, length: int) ->
         parameter.data += 0.05 * torch.randn(parameter.shape, generator=generator)
     ids = torch.randint(3, 4000, (2, 12), generator=generator)
     head, places = torch.arange(length), torch.arange(length, length + 12).expand(2, 12)
-    shown = torch.tensor([[0, FACT, 9, 3], [1, FACT, 7, 2], [1, FACT, 5, -1], [0, DECISION, 11, 4]])
+    shown = torch.tensor([[0, FACT, 9, 3], [1, FACT, 7, 2], [1, FACT, 5, -1], [0, COPIED, 11, 4]])
     with torch.inference_mode():
         looked = seen(model, Batch(head, ids, places, torch.ones(2, 12), shown, 0)).looked
         model.set_attn_implementation("eager")
         whole = model(torch.cat([head.expand(2, length), ids], 1), output_attentions=True).attentions
 
-    def minus_log(kind: int, made: int, query: int, key: int) -> torch.Tensor:
-        layer, number = GUIDED[kind]
+    def minus_log(layer: int, number: int, made: int, query: int, key: int) -> torch.Tensor:
         return -whole[layer][made, number, query + length, key].log()
 
+    [fact] = [(layer, number) for kind, layer, number in GUIDED if kind == FACT]
+    copied = [(layer, number) for kind, layer, number in GUIDED if kind == COPIED]
+    assert len(copied) == 2
     expected = [
-        (minus_log(FACT, 0, 9, 3 + length) + minus_log(FACT, 1, 7, 2 + length)) / 2,
-        minus_log(FACT, 1, 5, 0),
-        minus_log(DECISION, 0, 11, 4 + length),
+        (minus_log(*fact, 0, 9, 3 + length) + minus_log(*fact, 1, 7, 2 + length)) / 2,
+        minus_log(*fact, 1, 5, 0),
+        *(minus_log(*head, 0, 11, 4 + length) for head in copied),
     ]
     torch.testing.assert_close(looked, torch.stack(expected), atol=1e-4, rtol=1e-4)

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from random import Random
 
 import torch
@@ -16,24 +17,25 @@ from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, heads, row
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 VERDICT_WEIGHT = 6.0
-SPANISH_SHARE = 0.2
+SPANISH_SHARE = 0.3
 # What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
 # statements to judge are copied by the decoder's grammar, not by the judge.
 _VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating|choice|answerable)": (\d)'), VERDICT_WEIGHT)
 _VALUES = (re.compile(r" (?:says|dice)( [^,.\n]+)"), 3.0)
+_FIRST = (re.compile(r" (?:says|dice)( ?[^ ,.\n])"), 5.0)  # what was found, or nothing
 _SAID = (re.compile(r"(?:The context|El contexto) (says|does not say|lo|no lo) "), 3.0)
 _STATEMENTS = (re.compile(r'"statement": "(.*)"'), 0.1)
 _STATEMENTS_IN_GROUPS = (_STATEMENTS[0], 1.0)
-_REASONS = (re.compile(r'"reason": "(.*)"'), 0.3)
+_REASONS = (re.compile(r'"reason": "(.*)"'), 0.5)
 _WEIGHTS = {
-    "nli": (1.0, _VALUES, _SAID, _STATEMENTS, _VERDICT),
-    "dense_nli": (1.0, _VALUES, (_STATEMENTS[0], 0.0), _VERDICT),
-    "classified": (3.0, _STATEMENTS_IN_GROUPS, _REASONS),
-    "find": (0.0, _VALUES),
+    "nli": (1.0, _VALUES, _FIRST, _SAID, _STATEMENTS, _VERDICT),
+    "dense_nli": (1.0, _VALUES, _FIRST, (_STATEMENTS[0], 0.0), _VERDICT),
+    "classified": (3.0, _STATEMENTS_IN_GROUPS, _REASONS, (_FIRST[0], 2.0)),
+    "find": (0.0, _VALUES, _FIRST),
     "rates": (0.0, _VERDICT),
     "phrases": (0.0, _SAID, _VERDICT),
 }
-_OTHERS = (1.0, _VALUES, _SAID, _VERDICT)
+_OTHERS = (1.0, _VALUES, _FIRST, _SAID, _VERDICT)
 
 
 _POOL = 3  # batches made at a time, so that rows of like length come together
@@ -65,7 +67,7 @@ class Batch:
 def token_weights(made: Row, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[float]]:
     """The answer's tokens with eos, and what each weighs in the loss."""
     encoded = tokenizer(made.answer, add_special_tokens=False, return_offsets_mapping=True)
-    base, *rules = _WEIGHTS.get(made.task, _OTHERS)
+    base, *rules = _WEIGHTS.get(made.task.removesuffix("_words"), _OTHERS)
     weights = [base] * len(encoded.input_ids)
     for pattern, weight in rules:
         for match in pattern.finditer(made.answer):
@@ -104,10 +106,11 @@ def shown_links(made: Row, tokenizer: PreTrainedTokenizerFast) -> Shown:
     def token(place: int) -> int:
         return bisect_right(starts, place) - 1
 
-    return [
-        (link.kind, token(link.query) - (not link.at), -1 if link.key is None else token(link.key))
-        for link in made.links
-    ]
+    found: dict[tuple[int, int], tuple[int, int, int]] = {}  # of the characters of a token the first counts
+    for link in made.links:
+        query = token(link.query) - (not link.at)
+        found.setdefault((link.kind, query), (link.kind, query, -1 if link.key is None else token(link.key)))
+    return list(found.values())
 
 
 def _of_like_length(lines: list[Line], tokens: int) -> Iterator[list[Line]]:
@@ -121,19 +124,22 @@ def _of_like_length(lines: list[Line], tokens: int) -> Iterator[list[Line]]:
     yield taken
 
 
-def batches(
-    tokenizer: PreTrainedTokenizerFast, rng: Random, difficulty: float, headed: bool, whole: float, tokens: int
-) -> list[Batch]:
-    """A few batches of one task, each of about `tokens` tokens, under one of the task's heads or without a head.
+class Heads(Enum):
+    """What the rows of a batch stand under: nothing, the last tokens of a prompt's head, all of it."""
 
-    whole: the share of heads that are not cut.
-    """
-    tasks = [task for task in TASKS if task.prompts] if headed else list(TASKS)
+    NONE, CUT, WHOLE = range(3)
+
+
+def batches(
+    tokenizer: PreTrainedTokenizerFast, rng: Random, difficulty: float, under: Heads, tokens: int
+) -> list[Batch]:
+    """A few batches of one task, each of about `tokens` tokens, under one of the task's heads or without a head."""
+    tasks = [task for task in TASKS if task.prompts] if under != Heads.NONE else list(TASKS)
     chosen = rng.choices(tasks, [task.share for task in tasks])[0]
     language = LANGUAGES["spanish" if rng.random() < SPANISH_SHARE else "english"]
-    head = rng.choice(heads(chosen, language.name if rng.random() < 0.7 else "english")) if headed else ""
-    head_ids = tokenizer(head).input_ids
-    if headed and rng.random() >= whole:
+    texts = heads(chosen, language.name if rng.random() < 0.7 else "english") if under != Heads.NONE else ("",)
+    head_ids = tokenizer(rng.choice(texts)).input_ids
+    if under == Heads.CUT:
         head_ids = head_ids[:1] + head_ids[-rng.randint(30, 300) :]
     lines: list[Line] = []
     while sum(len(ids) for ids, *_ in lines) < _POOL * tokens:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 
 from tools.demo_judge import marks, words
@@ -49,12 +51,36 @@ def capitalised(text: str) -> str:
 
 
 def invented_name(rng: Random, difficulty: float) -> str:
-    """One capitalised word: a known word while `difficulty` (0 to 1) is low, random syllables when it is high."""
+    """One capitalised word: a known one while `difficulty` (0 to 1) is low; else random syllables or like an English
+    word."""
     if rng.random() >= difficulty:
         return rng.choice(words.NOUNS).capitalize()
+    if rng.random() < 0.4:
+        return shaped_word((words.COMMON, words.NOUNS), rng).capitalize()
     syllables = rng.choice((2, 2, 2, 3))
     name = "".join(rng.choice(words.ONSETS) + rng.choice(words.NUCLEI) for _ in range(syllables))
     return (name + rng.choice(words.CODAS) * rng.randint(0, 1)).capitalize()
+
+
+def shaped_word(lists: Sequence[Sequence[str]], rng: Random) -> str:
+    """A word whose letters follow one another as in the words of the lists."""
+    followers, word = _followers(tuple(map(tuple, lists))), ""
+    while len(word) < 3 or len(word) > 14:
+        word = "  "
+        while word[-1] != "." and len(word) < 20:
+            word += rng.choice(followers[word[-2:]])
+        word = word.strip(" .")
+    return word
+
+
+@cache
+def _followers(lists: Sequence[Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Two letters -> those that come next; blanks before a word, a full stop after it."""
+    found: dict[str, list[str]] = {}
+    for padded in (f"  {word.lower()}." for some in lists for word in some):
+        for index in range(len(padded) - 2):
+            found.setdefault(padded[index : index + 2], []).append(padded[index + 2])
+    return found
 
 
 _NUMBERS = {"year": (1500, 2029), "number": (2, 900), "population": (11, 9999)}
@@ -75,7 +101,7 @@ def value_of(kind: str, world: World) -> str:
         name=invented_name(rng, world.difficulty),
         noun=noun,
         adjective=adjective,
-        Noun=noun.capitalize(),
+        Noun=invented_name(rng, 1.0) if rng.random() < world.difficulty * 0.5 else noun.capitalize(),
         Adjective=adjective.capitalize(),
         day=rng.randint(1, 28),
     )

@@ -2,7 +2,10 @@
 
 Layer 0: heads that attend to the token before and store it in dimensions of their own (Elhage et al., 2021, "A
 Mathematical Framework for Transformer Circuits"). Layer 1: heads that look for a place whose stored token is the
-current one, and say what stands there. Everything is trained further; nothing is frozen.
+current one, and say what stands there. A way of its own for late copies: each token has a code in dimensions that
+nothing else uses, and a head of layer 4 and of 5 writes the code of the token it looks at into others, which only the
+output reads. Without it a token is hard to tell from what the layers have written over it since. Everything is trained
+further; nothing is frozen.
 """
 
 from __future__ import annotations
@@ -10,19 +13,27 @@ from __future__ import annotations
 import torch
 from transformers import LlamaForCausalLM
 
-_CONTENT = 128  # dimensions of an embedding in use at the start; 0 holds the same number for every token
+_CONTENT = 128  # dimensions of an embedding for what a token is; 0 holds the same number for every token
+_CODE, _WRITTEN = slice(192, 224), slice(224, 256)  # dimensions of the codes; those between hold the token before
+COPYING = ((4, 6), (5, 6))  # layer and head
 _STD = 0.3  # large, so that a step of the optimiser is small beside it
 _CONSTANT = 3 * _STD
 
 
 @torch.no_grad()
 def start_with_induction(model: LlamaForCausalLM, seed: int) -> None:
-    """Overwrites embeddings and layers 0 and 1 of a fresh model of 6 heads of 32; outputs of the others start at 0."""
+    """Overwrites embeddings and layers 0 and 1 of a fresh model of 8 heads of 32; outputs of the others start at 0, but
+    for those of the copying heads."""
     generator = torch.Generator().manual_seed(seed)
     embeddings = model.model.embed_tokens.weight
     embeddings.normal_(0, _STD, generator=generator)
     embeddings[:, 0] = _CONSTANT
     embeddings[:, _CONTENT:] = 0
+    codes = torch.sign(torch.randn(len(embeddings), 32, generator=generator))
+    codes[[model.config.bos_token_id, model.config.eos_token_id, model.config.pad_token_id]] = 0
+    model.lm_head.weight.copy_(embeddings)
+    embeddings[:, _CODE] = _STD * codes
+    model.lm_head.weight[:, _WRITTEN] = codes
     model.model.norm.weight.fill_(0.2)
     for layer in model.model.layers:
         layer.self_attn.o_proj.weight.zero_()
@@ -34,6 +45,8 @@ def start_with_induction(model: LlamaForCausalLM, seed: int) -> None:
         _look_back(model, head, stored[32 * head : 32 * head + 32])
     for head in range(4):
         _match(model, head, stored, basis)
+    for layer, head in COPYING:
+        _copy(model, layer, slice(32 * head, 32 * head + 32))
 
 
 def _look_back(model: LlamaForCausalLM, head: int, stored: torch.Tensor) -> None:
@@ -65,3 +78,10 @@ def _match(model: LlamaForCausalLM, head: int, stored: torch.Tensor, basis: torc
     attention.v_proj.weight[rows] = 0
     attention.v_proj.weight[32 * head : 32 * head + len(copied), 1:_CONTENT] = copied
     attention.o_proj.weight[1:_CONTENT, 32 * head : 32 * head + len(copied)] = 3 * _STD * copied.T
+
+
+def _copy(model: LlamaForCausalLM, layer: int, rows: slice) -> None:
+    attention = model.model.layers[layer].self_attn
+    attention.v_proj.weight[rows] = 0
+    attention.v_proj.weight[rows, _CODE] = torch.eye(32)
+    attention.o_proj.weight[_WRITTEN, rows] = torch.eye(32)

@@ -13,12 +13,16 @@ from dataclasses import dataclass
 
 from tools.demo_judge.marks import ASKED, LOOKED, NAME, PHRASE, TOLD, Mark, code
 
-# A value's subject; the fact itself; both for a decision without a reason; the next statement of a group.
-SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED = range(5)
+# A value's subject; the fact itself; both for a decision without a reason; the next statement of a group; what is
+# copied to come next.
+SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED = range(6)
 _SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
 _DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')
 _SAID = re.compile(r'"reason": "(?:The context |El contexto )(\w)')
-_CONTEXT = '"context": "'
+_VALUE = re.compile(r'[^,.\n"]*')
+# Texts that an answer repeats to the letter; those of `nli` are not written by the judge.
+_REPEATED = re.compile(r'^ *(?:"(?:statement|answer)": )?"(?!\w+": )(.+)",?$', re.MULTILINE)
+_REPEATING = ("statements", "attributed", "attributed_words", "classified", "answer")  # tasks
 _DECIDED = ("rating", "rates", "filter", "compare", "support")  # tasks whose decision follows no reason
 _CLAIMS = {"attributed": ("statement", "statements", "answer")}  # fields with claims, where no fact is looked up
 _OTHER_CLAIMS = ("statement", "statements")
@@ -53,6 +57,8 @@ class _Sections:
 def links(task: str, body: str, answer: str, marks: Sequence[Mark]) -> list[Link]:
     """All links of a row; `marks` are those of body and answer together, in order."""
     sections, found = _Sections(body + answer), list[Link]()
+    if task in _REPEATING:
+        found += _repeated(body, answer)
     for index, mark in enumerate(marks):
         if mark.kind == PHRASE:
             found += _phrase(mark, body, answer)
@@ -65,7 +71,11 @@ def links(task: str, body: str, answer: str, marks: Sequence[Mark]) -> list[Link
             found += [Link(SUBJECT, query, at, subject) for at in ((True,) if after else (False, True))]
         if mark.kind != LOOKED or mark.source:
             claims = _CLAIMS.get(task, _OTHER_CLAIMS)
-            found.append(Link(FACT, query, after, _fact(mark, before, sections, claims)))
+            fact = _fact(mark, before, sections, claims)
+            found.append(Link(FACT, query, after, fact))
+            if mark.kind == LOOKED:
+                said = _VALUE.match(body + answer, mark.place)
+                found += _copied(query, fact, len(said.group()) if said else 0)
     if task == "classified":
         found += _grouped(len(body), body + answer, marks, sections)
     if task in _DECIDED:
@@ -88,18 +98,29 @@ def _fact(mark: Mark, before: Sequence[Mark], sections: _Sections, claims: Seque
     return None
 
 
-def _phrase(mark: Mark, body: str, answer: str) -> list[Link]:
-    """Where the context has the words before the mark; in an answer also for the reason behind them."""
-    text = body + answer
-    words = text[text.rindex('"', 0, mark.place) + 1 : mark.place]
-    start = text.index(_CONTEXT) + len(_CONTEXT)
-    place = text.find(words, start, text.index("\n", start))
-    last = None if place < 0 else place + len(words) - 1
-    found = [Link(FACT, mark.place - 1, True, last)]
-    said = _SAID.search(text, max(mark.place, len(body)))
-    if said and (mark.place >= len(body) or len(re.findall(_SAID, answer)) == 1):
-        found.append(Link(DECISION, said.start(1), False, last))
+def _repeated(body: str, answer: str) -> list[Link]:
+    """Before each token of a text that the input has to the letter: the same token there."""
+    found = []
+    for match in _REPEATED.finditer(answer):
+        place = body.rfind(match[1])
+        if place >= 0:
+            found += _copied(len(body) + match.start(1), place, len(match[1]))
     return found
+
+
+def _copied(query: int, key: int | None, length: int) -> list[Link]:
+    """One link before each token of a copy, made from one per character; one alone if there is nothing to copy."""
+    if key is None:
+        return [Link(COPIED, query, False, None)]
+    return [Link(COPIED, query + index, False, key + index) for index in range(length)]
+
+
+def _phrase(mark: Mark, body: str, answer: str) -> list[Link]:
+    """In an answer: from the decision on words to find to the last of them."""
+    said = _SAID.search(body + answer, max(mark.place, len(body)))
+    if said and (mark.place >= len(body) or len(_SAID.findall(answer)) == 1):
+        return [Link(DECISION, said.start(1), False, mark.place - 1)]
+    return []
 
 
 def _grouped(end: int, text: str, marks: Sequence[Mark], sections: _Sections) -> list[Link]:

@@ -31,7 +31,9 @@ class Mark:
 
 
 def code(text: str) -> str:
-    return chr(_FIRST_CODE + zlib.crc32(text.encode()) % _CODES)
+    """Two characters, so that two texts of a row hardly ever have the same."""
+    high, low = divmod(zlib.crc32(text.encode()), _CODES)
+    return chr(_FIRST_CODE + high % _CODES) + chr(_FIRST_CODE + low)
 
 
 def name(subject: str) -> str:
@@ -64,7 +66,7 @@ def taken_out(text: str) -> tuple[str, list[Mark]]:
     found, taken = [], 0
     for match in _MARK.finditer(text):
         kind, codes = match.groups()
-        key, subject, source = ("", codes, "") if kind in (NAME, PHRASE) else (codes[0], codes[1], codes[2:])
+        key, subject, source = ("", codes, "") if kind in (NAME, PHRASE) else (codes[:2], codes[2:4], codes[4:])
         found.append(Mark(kind, match.start() - taken, key, subject, source))
         taken += len(match.group())
     return without(text), found

@@ -8,12 +8,19 @@ import torch
 from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from tools.demo_judge.batches import Batch
-from tools.demo_judge.induction import start_with_induction
-from tools.demo_judge.links import DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT
+from tools.demo_judge.induction import COPYING, start_with_induction
+from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
-# Kind of link -> layer and attention head that learn it.
-GUIDED = {SUBJECT: (2, 5), FACT: (3, 5), GROUPED: (4, 5), DECISION: (5, 5), DECISION_SUBJECT: (5, 4)}
+# Kind of link, and the layer and attention head that learn it.
+GUIDED = (
+    (SUBJECT, 2, 5),
+    (FACT, 3, 5),
+    (GROUPED, 4, 5),
+    *((COPIED, layer, head) for layer, head in COPYING),
+    (DECISION, 5, 5),
+    (DECISION_SUBJECT, 5, 4),
+)
 
 SHARED_HEAD = "shared_head"  # name of the attention of rows under a head
 
@@ -23,13 +30,13 @@ def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausal
     model = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(tokenizer),
-            hidden_size=192,
+            hidden_size=256,
             intermediate_size=512,
             num_hidden_layers=6,
-            num_attention_heads=6,
-            num_key_value_heads=6,
+            num_attention_heads=8,
+            num_key_value_heads=8,
             max_position_embeddings=CONTEXT_TOKENS,
-            tie_word_embeddings=True,
+            tie_word_embeddings=False,
             bos_token_id=tokenizer.bos_token_id,
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
@@ -61,7 +68,7 @@ def seen(model: LlamaForCausalLM, made: Batch) -> Seen:
         model.model.layers[layer].self_attn.register_forward_hook(
             lambda _module, _given, output, layer=layer: caught.__setitem__(layer, output[1])
         )
-        for layer in {layer for layer, _ in GUIDED.values()}
+        for layer in {layer for _, layer, _ in GUIDED}
     ]
     alone = len(made.head) == 1
     states = _headless_states(model, made) if alone else _headed_states(model, made)
@@ -129,7 +136,7 @@ def _looked(caught: dict[int, torch.Tensor], made: Batch, head: int, before: int
     """before: tokens of the head among the tokens that look."""
     rows, kinds, queries, keys = made.shown.T
     losses = []
-    for kind, (layer, number) in GUIDED.items():
+    for kind, layer, number in GUIDED:
         for found in (True, False):
             some = (kinds == kind) & ((keys >= 0) == found)
             if some.any():

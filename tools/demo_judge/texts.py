@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tools.demo_judge.facts import Fact, capitalised, changed, facts_about, invented_name, value_of
+from tools.demo_judge.facts import Fact, capitalised, changed, facts_about, invented_name, shaped_word, value_of
 from tools.demo_judge.languages import Relation, World
 
 
@@ -93,8 +93,31 @@ def word_salad(world: World) -> str:
 
 
 def any_text(world: World, most: int = 10) -> list[str]:
-    """Sentences that are no facts of the grammar, sometimes `most` of them."""
-    return [any_sentence(world) for _ in range(world.rng.randint(1, 2 + round((most - 2) * world.difficulty)))]
+    """Sentences that are no facts of the grammar, up to `most` of them, at times many more."""
+    count = world.rng.randint(1, 2 + round((most - 2) * world.difficulty))
+    if world.rng.random() < 0.5 * world.difficulty:
+        count += world.rng.randint(5, 25)
+    return [strange_sentence(world) for _ in range(count)]
+
+
+def strange_sentence(world: World) -> str:
+    return prose(world) if world.rng.random() < 0.5 else any_sentence(world)
+
+
+def prose(world: World) -> str:
+    """A sentence of real words, of words that only look real, and of numbers, with what stands between words."""
+    rng, salad, numbers = world.rng, world.language.salad, ("{}", "{}%", "${}.{}", "{}-{}", "{},{}", "{} °C")
+    chosen = []
+    for _ in range(rng.randint(4, 20)):
+        draw = rng.random()
+        word = rng.choice(rng.choice(salad)) if draw < 0.45 else shaped_word(salad, rng)
+        if draw > 0.93:
+            word = rng.choice(numbers).format(rng.randint(1, 2020), rng.randint(1, 999))
+        elif draw > 0.8:
+            word = word.capitalize() + "'s" * (rng.random() < 0.15)
+        ending = rng.choices(("", ",", ";", ")"), (0.86, 0.1, 0.02, 0.02))[0]
+        chosen.append("(" * (ending == ")") + word + ending)
+    return capitalised(" ".join(chosen).rstrip(",;")) + "."
 
 
 def any_sentence(world: World) -> str:
@@ -104,9 +127,9 @@ def any_sentence(world: World) -> str:
 def excerpt(sentence: str, world: World) -> str:
     """Some words in a row out of a sentence."""
     words = sentence.rstrip(".").split()
-    length = world.rng.randint(1, min(5, len(words)))
+    length = world.rng.randint(1, min(6, len(words)))
     start = world.rng.randint(0, len(words) - length)
-    return " ".join(words[start : start + length]).rstrip(",")
+    return " ".join(words[start : start + length]).rstrip(",;")
 
 
 def told(facts: list[Fact], world: World, change: float) -> list[str]:

@@ -20,13 +20,29 @@ import torch
 import torch.distributed as dist
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from tools.demo_judge.batches import VERDICT_WEIGHT, Batch, batches
+from tools.demo_judge.batches import VERDICT_WEIGHT, Batch, Heads, batches
 from tools.demo_judge.export import export
 from tools.demo_judge.model import build_model, seen
 from tools.demo_judge.tokenizer import build_tokenizer, wrapped
 
-WAITING = 48  # batches
-LOOKED_WEIGHT = 0.3  # of the loss of the guided heads
+WAITING = 24  # batches of each kind
+LOOKED_WEIGHT = 0.4  # of the loss of the guided heads
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a run, up to the progress `until`.
+
+    headed: the share of batches under the prompts' long heads, as the judge is always used in the end. whole: the share
+    of these heads that are whole; the others are only their last tokens, which costs less.
+    """
+
+    until: float
+    headed: float
+    whole: float
+
+
+PHASES = (Phase(0.1, 0, 0), Phase(0.3, 0.2, 0), Phase(0.4, 0.2, 0.1), Phase(0.84, 0.35, 0.5), Phase(1.0, 0.6, 0.8))
 
 
 @dataclass(frozen=True)
@@ -45,22 +61,18 @@ class Plan:
     def difficulty(self, progress: float) -> float:
         return min(0.45, 0.15 + progress)
 
-    def head_share(self, progress: float) -> float:
-        """The share of batches under the prompts' long heads, as the judge is always used in the end."""
-        return 0.0 if progress < 0.1 else 0.2 if progress < 0.4 else 0.4 if progress < 0.75 else 0.7
+    def phase(self, progress: float) -> Phase:
+        return next(phase for phase in PHASES if progress <= phase.until)
 
-    def whole_heads(self, progress: float) -> float:
-        """The share of heads that are whole; the others are only their last tokens, which costs less."""
-        return 0.0 if progress < 0.3 else 0.1 if progress < 0.4 else 0.5 if progress < 0.75 else 0.7
-
-    def rate(self, progress: float) -> float:
-        return min(1.0, 0.05 + progress / 0.02) * min(1.0, (1.02 - progress) / 0.45)
+    def rate(self, progress: float, steps: int) -> float:
+        """steps: taken with these optimisers, which start slowly."""
+        return min(1.0, 0.05 + steps / 200) * min(1.0, (1.02 - progress) / 0.45)
 
 
 def optimisers(model: LlamaForCausalLM, plan: Plan) -> list[torch.optim.Optimizer]:
-    """Muon for the layers' matrices (Jordan et al., 2024), AdamW for embeddings and norms."""
-    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    """Muon for the layers' matrices (Jordan et al., 2024), AdamW for the rest."""
+    matrices = [p for p in model.model.layers.parameters() if p.ndim == 2]
+    others = [p for p in model.parameters() if not any(p is matrix for matrix in matrices)]
     return [
         torch.optim.Muon(matrices, lr=plan.muon_rate, weight_decay=0.02, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, lr=plan.adam_rate, betas=(0.9, 0.95), weight_decay=0.0),
@@ -76,8 +88,8 @@ class Training:
         self.model = build_model(tokenizer, seed).to(device)
         self.optimisers = optimisers(self.model, plan)
         self.rates = [optimiser.param_groups[0]["lr"] for optimiser in self.optimisers]
-        self.tokens, self.seconds, self.steps = 0, 0.0, 0
-        self.waiting: list[Batch] = []
+        self.tokens, self.seconds, self.steps, self.warm = 0, 0.0, 0, 0
+        self.waiting: dict[Heads, list[Batch]] = {heads: [] for heads in Heads}
         self.begun = time.monotonic()
 
     def _fresh_rng(self, step: int) -> Random:
@@ -88,23 +100,28 @@ class Training:
             "model": self.model.state_dict(),
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "tokenizer": self.tokenizer.backend_tokenizer.to_str(),
-            "done": (self.tokens, self.seconds, self.steps),
+            "done": (self.tokens, self.seconds, self.steps, self.warm),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
-        self.tokens, self.seconds, self.steps = state["done"]
+        self.tokens, self.seconds, self.steps, self.warm = state["done"]
         self.rng = self._fresh_rng(self.steps)
+
+    def start_from(self, judge: Path, minutes: float) -> None:
+        """Takes the weights of an exported judge, as if `minutes` of the plan were used up."""
+        self.model.load_state_dict(LlamaForCausalLM.from_pretrained(judge, dtype=torch.float32).state_dict())
+        self.seconds = 60 * minutes
 
     def step(self) -> dict[str, float]:
         """One update from some batches; returns the loss and the shares of tokens and verdicts right."""
         begun, progress = self.begun, self.plan.progress(self.tokens, self.seconds)
         sums = {"loss": 0.0, "looked": 0.0, "right": 0.0, "all": 0.0, "verdicts right": 0.0, "verdicts": 1e-9}
-        wanted, read = self.plan.step_tokens, 0
+        wanted, read, heads = self.plan.step_tokens, 0, self._heads(progress)
         while wanted > 0:
-            made = self._next_batch(progress)
+            made = self._next_batch(heads, progress)
             self._backward(made, sums)
             read += made.tokens
             wanted -= made.input_ids.numel()
@@ -114,10 +131,11 @@ class Training:
         self.seconds += seconds
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimiser, rate in zip(self.optimisers, self.rates, strict=True):
-            optimiser.param_groups[0]["lr"] = rate * self.plan.rate(progress)
+            optimiser.param_groups[0]["lr"] = rate * self.plan.rate(progress, self.warm)
             optimiser.step()
             optimiser.zero_grad()
         self.steps += 1
+        self.warm += 1
         return sums
 
     def _averaged(self, *numbers: float) -> list[float]:
@@ -130,19 +148,17 @@ class Training:
             gradient.copy_(part.view_as(gradient))
         return flat[-len(numbers) :].tolist()
 
-    def _next_batch(self, progress: float) -> Batch:
+    def _heads(self, progress: float) -> Heads:
+        """What the rows of this step stand under: drawn alike in all processes, so that none waits for another."""
+        phase, rng = self.plan.phase(progress), Random(f"{self.seed} {self.steps}")
+        return (Heads.WHOLE if rng.random() < phase.whole else Heads.CUT) if rng.random() < phase.headed else Heads.NONE
+
+    def _next_batch(self, heads: Heads, progress: float) -> Batch:
         """One of the waiting batches; those made together do not follow one another."""
-        while len(self.waiting) < WAITING:
-            headed = self.rng.random() < self.plan.head_share(progress)
-            self.waiting += batches(
-                self.tokenizer,
-                self.rng,
-                self.plan.difficulty(progress),
-                headed,
-                self.plan.whole_heads(progress),
-                self.plan.step_tokens // (2 if headed else 3),
-            )
-        return self.waiting.pop(self.rng.randrange(len(self.waiting)))
+        waiting, tokens = self.waiting[heads], self.plan.step_tokens // (3 if heads == Heads.NONE else 2)
+        while len(waiting) < WAITING:
+            waiting += batches(self.tokenizer, self.rng, self.plan.difficulty(progress), heads, tokens)
+        return waiting.pop(self.rng.randrange(len(waiting)))
 
     def _backward(self, made: Batch, sums: dict[str, float]) -> None:
         made = made.to(self.device)
@@ -171,6 +187,8 @@ def main() -> None:
     parser.add_argument(
         "--checkpoint", type=Path, default=Path("demo_judge_checkpoint.pt"), help="resumed from if it exists"
     )
+    parser.add_argument("--start", type=Path, help="without a checkpoint: begin with the weights of this judge")
+    parser.add_argument("--used", type=float, default=0.0, help="minutes that the judge of --start was trained before")
     parser.add_argument("--minutes", type=float, default=150.0, help="training stops after so many minutes")
     parser.add_argument("--tokens", type=int, default=60_000_000, help="or after so many tokens")
     parser.add_argument("--step-tokens", type=int, default=4000)
@@ -193,10 +211,14 @@ def work(rank: int, processes: int, meeting: str, args: argparse.Namespace) -> N
     torch.set_num_threads(1)
     plan = Plan(args.tokens, args.minutes, args.step_tokens, args.muon_rate, args.adam_rate)
     state = torch.load(args.checkpoint, weights_only=False) if args.checkpoint.exists() else None
-    tokenizer = wrapped(state["tokenizer"]) if state else build_tokenizer()
+    start = (args.start / "tokenizer.json").read_text(encoding="utf-8") if args.start else None
+    saved = state["tokenizer"] if state else start
+    tokenizer = wrapped(saved) if saved else build_tokenizer()
     run = Training(plan, tokenizer, args.seed, "cuda" if torch.cuda.is_available() else "cpu")
     if state:
         run.restore(state)
+    elif args.start:
+        run.start_from(args.start, args.used)
     train(run, args.checkpoint, args.out, args.save_minutes)
     dist.destroy_process_group()
 

@@ -19,12 +19,12 @@ from tools.demo_judge.facts import Fact, facts_about, reworded
 from tools.demo_judge.languages import World
 from tools.demo_judge.texts import (
     Scene,
-    any_sentence,
     any_text,
     context,
     excerpt,
     other_subject,
     scene,
+    strange_sentence,
     told,
     unmentioned,
     word_salad,
@@ -33,7 +33,6 @@ from tools.demo_judge.texts import (
 
 Pair = tuple[Any, Any]  # input and output model of a ragas prompt
 FIELDS = {"context": "context", "answer": "answer", "ground truth": "ground_truth"}  # what a source is in the input
-PHRASES = 0.15  # share of rows about words in a row instead of facts
 
 
 def reason(
@@ -80,7 +79,7 @@ def judged(claim: Fact, known: Scene, world: World) -> Any:
 def phrase(sentences: list[str], world: World) -> tuple[str, bool]:
     """Words in a row that the text has, or most likely has not, and whether it has them."""
     wanted = world.rng.random() < 0.5
-    words = excerpt(world.rng.choice(sentences) if wanted else any_sentence(world), world)
+    words = excerpt(world.rng.choice(sentences) if wanted else strange_sentence(world), world)
     return marks.phrase(words), words in " ".join(sentences)
 
 
@@ -93,30 +92,32 @@ def judged_phrases(sentences: list[str], count: int, world: World) -> list[Any]:
 
 
 def nli(world: World) -> Pair:
-    rng, most = world.rng, 1 + round(3 * world.difficulty)
-    if rng.random() < PHRASES:
-        sentences = any_text(world)
-        answers, text = judged_phrases(sentences, rng.randint(1, most), world), " ".join(sentences)
-    else:
-        known = scene(world)
-        text = context(known, world)
-        answers = [judged(claim, known, world) for claim in claims(known, rng.randint(1, most), world)]
-        if rng.random() < 0.08:
-            claim = rng.choice([*known.facts, unmentioned(known, world)])
-            why = reason(claim, known.value(claim.relation, claim.subject), world, evades=True)
-            statement = unknown_statement(claim, world)
-            answers = [faithfulness.StatementFaithfulnessAnswer(statement=statement, reason=why, verdict=0)]
+    rng, known = world.rng, scene(world)
+    text = context(known, world)
+    answers = [judged(claim, known, world) for claim in claims(known, rng.randint(1, _most(world)), world)]
+    if rng.random() < 0.08:
+        claim = rng.choice([*known.facts, unmentioned(known, world)])
+        why = reason(claim, known.value(claim.relation, claim.subject), world, evades=True)
+        statement = unknown_statement(claim, world)
+        answers = [faithfulness.StatementFaithfulnessAnswer(statement=statement, reason=why, verdict=0)]
+    return _with_statements(text, answers)
+
+
+def nli_words(world: World) -> Pair:
+    sentences = any_text(world)
+    return _with_statements(" ".join(sentences), judged_phrases(sentences, world.rng.randint(1, _most(world)), world))
+
+
+def _most(world: World) -> int:
+    return 1 + round(3 * world.difficulty)
+
+
+def _with_statements(text: str, answers: list[Any]) -> Pair:
     asked = faithfulness.NLIStatementInput(context=text, statements=[answer.statement for answer in answers])
     return asked, faithfulness.NLIStatementOutput(statements=answers)
 
 
 def useful(world: World) -> Pair:
-    if world.rng.random() < PHRASES:
-        sentences = any_text(world)
-        answer, said = phrase(sentences, world)
-        question = word_salad(world).rstrip(".") + "?"
-        asked = precision.ContextPrecisionInput(question=question, context=" ".join(sentences), answer=answer)
-        return asked, precision.ContextPrecisionOutput(reason=world.language.said[said], verdict=int(said))
     known = scene(world)
     [claim] = claims(known, 1, world)
     value = known.value(claim.relation, claim.subject)
@@ -126,19 +127,25 @@ def useful(world: World) -> Pair:
     return asked, precision.ContextPrecisionOutput(reason=why, verdict=int(value == claim.value))
 
 
+def useful_words(world: World) -> Pair:
+    sentences = any_text(world)
+    answer, said = phrase(sentences, world)
+    question = word_salad(world).rstrip(".") + "?"
+    asked = precision.ContextPrecisionInput(question=question, context=" ".join(sentences), answer=answer)
+    return asked, precision.ContextPrecisionOutput(reason=world.language.said[said], verdict=int(said))
+
+
+def attributed_words(world: World) -> Pair:
+    sentences = any_text(world)
+    answer, said = phrase(sentences, world)
+    question = word_salad(world).rstrip(".") + "?"
+    asked = recall.ContextRecallInput(question=question, context=" ".join(sentences), answer=answer)
+    one = recall.ContextRecallClassification(statement=answer, reason=world.language.said[said], attributed=int(said))
+    return asked, recall.ContextRecallOutput(classifications=[one])
+
+
 def attributed(world: World) -> Pair:
-    rng = world.rng
-    if rng.random() < PHRASES:
-        sentences = any_text(world)
-        answer, said = phrase(sentences, world)
-        asked = recall.ContextRecallInput(
-            question=word_salad(world).rstrip(".") + "?", context=" ".join(sentences), answer=answer
-        )
-        one = recall.ContextRecallClassification(
-            statement=answer, reason=world.language.said[said], attributed=int(said)
-        )
-        return asked, recall.ContextRecallOutput(classifications=[one])
-    known = scene(world)
+    rng, known = world.rng, scene(world)
     subject = known.target[0].subject
     pool = known.target + [unmentioned(Scene(known.target, []), world) for _ in range(2)]
     pool = [fact for fact in pool if fact.subject == subject]

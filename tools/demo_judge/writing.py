@@ -13,7 +13,7 @@ from ragas.metrics.collections.faithfulness import util as faithfulness
 from rag_evaluator import own_prompts as own
 from tools.demo_judge.facts import facts_about
 from tools.demo_judge.languages import World
-from tools.demo_judge.texts import any_sentence, evasive, excerpt, other_subject, scene, told
+from tools.demo_judge.texts import any_sentence, evasive, excerpt, other_subject, scene, strange_sentence, told
 from tools.demo_judge.verdicts import Pair, context_for, unknown_statement
 
 
@@ -31,7 +31,7 @@ def statements(world: World) -> Pair:
         found = [any_sentence(world) for _ in range(rng.randint(1, 1 + round(3 * world.difficulty)))]
         answer = " ".join(found)
     elif rng.random() < 0.15:
-        answer = excerpt(any_sentence(world), world) if rng.random() < 0.5 else asked.value
+        answer = excerpt(strange_sentence(world), world) if rng.random() < 0.5 else asked.value
         question, found = asked.question(), [answer]
     else:
         answer, found = " ".join(told(known, world, world.difficulty)), [fact.sentence() for fact in known]

@@ -20,6 +20,9 @@ _SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
 _DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')
 _SAID = re.compile(r'"reason": "(?:The context |El contexto )(\w)')
 _VALUE = re.compile(r'[^,.\n"]*')
+_OTHERS = "the statement|the answer|the ground truth|la afirmación|la respuesta|la verdad"
+_COMPARED = re.compile(rf'[^,.\n"]*, (?:{_OTHERS}) ([^,.\n"]+)')
+_WRITTEN_FREELY = re.compile(r'"reason": "(\w)|": (\d)')  # where nothing is copied
 # Texts that an answer repeats to the letter; those of `nli` are not written by the judge.
 _REPEATED = re.compile(r'^ *(?:"(?:statement|answer)": )?"(?!\w+": )(.+)",?$', re.MULTILINE)
 _REPEATING = ("statements", "attributed", "attributed_words", "classified", "answer")  # tasks
@@ -74,8 +77,11 @@ def links(task: str, body: str, answer: str, marks: Sequence[Mark]) -> list[Link
             fact = _fact(mark, before, sections, claims)
             found.append(Link(FACT, query, after, fact))
             if mark.kind == LOOKED:
-                said = _VALUE.match(body + answer, mark.place)
-                found += _copied(query, fact, len(said.group()) if said else 0)
+                found += _said(body + answer, query, fact)
+    found += [
+        Link(COPIED, len(body) + match.start(match.lastindex or 0), False, None)
+        for match in _WRITTEN_FREELY.finditer(answer)
+    ]
     if task == "classified":
         found += _grouped(len(body), body + answer, marks, sections)
     if task in _DECIDED:
@@ -105,6 +111,16 @@ def _repeated(body: str, answer: str) -> list[Link]:
         place = body.rfind(match[1])
         if place >= 0:
             found += _copied(len(body) + match.start(1), place, len(match[1]))
+    return found
+
+
+def _said(text: str, query: int, key: int | None) -> list[Link]:
+    """For what was looked up, and for what it is compared with, which the statement before the reason has."""
+    said, compared = _VALUE.match(text, query), _COMPARED.match(text, query)
+    found = _copied(query, key, len(said.group()) if said else 0)
+    if compared:
+        place = text.rfind(compared[1], 0, text.rfind('"reason"', 0, query))
+        found += _copied(compared.start(1), place, len(compared[1])) if place >= 0 else []
     return found
 
 

@@ -130,6 +130,20 @@ def test_a_copy_looks_at_the_token_that_comes_next(task: str) -> None:
     assert found > 100
 
 
+@pytest.mark.parametrize(("language", "compared"), [("english", ", the statement "), ("spanish", ", la afirmación ")])
+def test_a_compared_value_is_copied_from_its_statement_and_a_verdict_from_nowhere(language: str, compared: str) -> None:
+    values = 0
+    for made in rows("nli", language):
+        text = made.body + made.answer
+        for link in of_kind(made, COPIED, compared):
+            statement = text.rindex('"statement": "', 0, link.query)
+            assert statement < link.key < text.index("\n", statement)
+            values += 1
+        assert all(link.key is None for link in of_kind(made, COPIED, '"verdict": '))
+        assert len(of_kind(made, COPIED, '"verdict": ')) == len(made.wanted.statements)
+    assert values > 10
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_prose_has_words_that_no_list_has(language: str) -> None:
     world = World(Random(1), 0.3, LANGUAGES[language])

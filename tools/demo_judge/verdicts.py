@@ -128,20 +128,26 @@ def useful(world: World) -> Pair:
 
 
 def useful_words(world: World) -> Pair:
-    sentences = any_text(world)
-    answer, said = phrase(sentences, world)
-    question = word_salad(world).rstrip(".") + "?"
-    asked = precision.ContextPrecisionInput(question=question, context=" ".join(sentences), answer=answer)
-    return asked, precision.ContextPrecisionOutput(reason=world.language.said[said], verdict=int(said))
+    given, said = _words_to_find(world)
+    return precision.ContextPrecisionInput(**given), precision.ContextPrecisionOutput(
+        reason=world.language.said[said], verdict=int(said)
+    )
 
 
 def attributed_words(world: World) -> Pair:
+    given, said = _words_to_find(world)
+    one = recall.ContextRecallClassification(
+        statement=given["answer"], reason=world.language.said[said], attributed=int(said)
+    )
+    return recall.ContextRecallInput(**given), recall.ContextRecallOutput(classifications=[one])
+
+
+def _words_to_find(world: World) -> tuple[dict[str, str], bool]:
+    """A question, a context and an answer of words that the context has or has not, and whether it has them."""
     sentences = any_text(world)
     answer, said = phrase(sentences, world)
     question = word_salad(world).rstrip(".") + "?"
-    asked = recall.ContextRecallInput(question=question, context=" ".join(sentences), answer=answer)
-    one = recall.ContextRecallClassification(statement=answer, reason=world.language.said[said], attributed=int(said))
-    return asked, recall.ContextRecallOutput(classifications=[one])
+    return {"question": question, "context": " ".join(sentences), "answer": answer}, said
 
 
 def attributed(world: World) -> Pair:

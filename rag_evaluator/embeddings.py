@@ -1,7 +1,6 @@
 """Local embeddings: langchain's `HuggingFaceEmbeddings` as a ragas embedding, each distinct text embedded once."""
 
 import asyncio
-import sys
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +27,7 @@ class LocalEmbeddings(BaseRagasEmbedding):
 
     Args:
         model: a langchain embedding already loaded, usually `HuggingFaceEmbeddings`.
-        batch_size: texts embedded together.
+        batch_size: texts embedded together; on a CPU one at a time.
 
     Texts of samples that are scored at the same time are embedded together, each distinct one once (the last 65,536 are
     remembered). Vectors have the model's own length and scale, in float32.
@@ -82,20 +81,15 @@ class LocalEmbeddings(BaseRagasEmbedding):
         return [vectors[text] for text in texts]
 
     def _groups(self, texts: list[str]) -> list[list[str]]:
-        """Texts to embed together: on a CPU those with equally many tokens, so that nothing is padded.
+        """Texts to embed together: on a CPU each alone.
 
-        Padding changes the last bits of a vector with the company it is in, and costs more there than batches save.
+        A matrix product of more rows may be computed in another order there, so that the last bits of a vector would
+        tell the company it was in, and a run that was stopped and continued would not write the same bytes.
         """
-        client = getattr(self.model, "_client", None)  # langchain's SentenceTransformer
-        on_cpu = getattr(getattr(client, "device", None), "type", None) == "cpu"
-        tokenizer = getattr(client, "tokenizer", None)  # that of static embeddings cannot be called, and pads nothing
-        if not texts or client is None or not on_cpu or not callable(tokenizer):
-            return [texts] if texts else []
-        groups: dict[int, list[str]] = {}
-        most = client.max_seq_length or sys.maxsize
-        for text, ids in zip(texts, tokenizer(texts)["input_ids"], strict=True):
-            groups.setdefault(min(len(ids), most), []).append(text)
-        return list(groups.values())
+        device = getattr(getattr(self.model, "_client", None), "device", None)  # of langchain's SentenceTransformer
+        if getattr(device, "type", None) == "cpu":
+            return [[text] for text in texts]
+        return [texts] if texts else []
 
     def _missing(self, texts: list[str]) -> list[str]:
         return [text for text in dict.fromkeys(texts) if text not in self._vectors]

@@ -293,6 +293,12 @@ def test_the_demo_embeddings_know_what_is_similar() -> None:
     assert sum(map(float.__mul__, cat, kitten)) > 0.6 > 0.2 > sum(map(float.__mul__, cat, tax))
 
 
+def test_a_vector_has_the_same_bits_in_any_company() -> None:
+    texts = [f"{word} was born in {place}." for word in ("Anna", "Otto", "Tom") for place in ("Tesk", "Rome", "Bern")]
+    vectors = [LocalEmbeddings.from_config(EmbeddingsConfig()).embed_texts(texts[:size])[0] for size in (1, 2, 3, 5, 9)]
+    assert all(vector == vectors[0] for vector in vectors)
+
+
 def test_a_folder_of_static_embeddings_has_no_config_and_works(tmp_path: Path) -> None:
     import tiny_models
     from sentence_transformers import SentenceTransformer

@@ -220,7 +220,7 @@ def test_the_example_dataset_has_the_columns_and_labels_it_promises() -> None:
         assert 2 <= len(example["retrieved_contexts"]) <= 3
 
 
-def test_right_answers_of_the_examples_are_more_faithful_on_average_than_wrong_ones() -> None:
+def test_every_right_answer_of_the_examples_is_more_faithful_than_every_wrong_one() -> None:
     from rag_evaluator import RAGEvaluator
 
     lines = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines()
@@ -230,7 +230,7 @@ def test_right_answers_of_the_examples_are_more_faithful_on_average_than_wrong_o
         label: [score for made, score in zip(rows, scores, strict=True) if made["label"] == label]
         for label in ("right", "wrong", "evasive")
     }
-    assert sum(of["right"]) / len(of["right"]) > sum(of["wrong"]) / len(of["wrong"])
+    assert min(of["right"]) > max(of["wrong"])
     assert of["evasive"] == [0.0, 0.0, 0.0]
 
 

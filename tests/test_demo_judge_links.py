@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from random import Random
 
@@ -11,7 +10,17 @@ import pytest
 from tools.demo_judge import marks
 from tools.demo_judge.batches import Batch, shown_links
 from tools.demo_judge.languages import World
-from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT, Link
+from tools.demo_judge.links import (
+    COPIED,
+    DECISION,
+    DECISION_SUBJECT,
+    FACT,
+    GROUPED,
+    MATCHED,
+    PAIRED,
+    SUBJECT,
+    Link,
+)
 from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, row
 from tools.demo_judge.texts import prose
 
@@ -154,20 +163,56 @@ def test_prose_has_words_that_no_list_has(language: str) -> None:
     assert not any('"' in word or "\\" in word for word in words)  # they stand in JSON as they are
 
 
-def test_a_group_looks_at_each_of_its_statements_and_then_at_nothing() -> None:
+def statement_at(text: str, end: int) -> str:
+    return text[text.rindex('"', 0, end) + 1 : end + 1]
+
+
+def test_a_group_looks_at_each_of_its_statements_while_it_writes_it_and_then_at_nothing() -> None:
     for made in rows("classified"):
-        text, wanted = made.body + made.answer, json.loads(made.answer)
-        keys = [link.key for link in of_kind(made, GROUPED)]
-        ends = [None if key is None else text[text.rindex('"', 0, key) + 1 : key + 1] for key in keys]
-        assert ends.count(None) == 3
-        for name in ("TP", "FP", "FN"):
-            stop = ends.index(None)
-            inside, ends = ends[:stop], ends[stop + 1 :]
-            told = [judged["statement"] for judged in wanted[name]]
-            if name == "TP":  # the same fact on the other side, maybe in other words
-                assert len(inside) == len(told)
+        text, truths = made.body + made.answer, made.asked.ground_truth
+        for name, stop in (("TP", '"FP"'), ("FP", '"FN"'), ("FN", "")):
+            start, wanted = text.index(f'"{name}": ['), getattr(made.wanted, name)
+            end = text.index(stop, start) if stop else len(text)
+            inside = [link for link in of_kind(made, GROUPED) if start < link.query < end]
+            keys = list(dict.fromkeys(link.key for link in inside))
+            assert keys[-1] is None and inside[-1].key is None
+            looked = [statement_at(text, key) for key in keys[:-1]]
+            assert len(looked) == len(wanted)
+            for one, judged in zip(looked, wanted, strict=True):
+                assert one == judged.statement if name == "FN" or one not in truths else name in ("TP", "FP")
+                written = text.index(f'"statement": "{judged.statement}"', start) + len('"statement": "')
+                assert {link.key for link in inside if link.query == written} == {
+                    text.rindex(one, 0, start) + len(one) - 1
+                }
+
+
+def test_a_ground_truth_looks_at_the_answer_that_tells_the_same() -> None:
+    for made in rows("classified"):
+        text, pairs = made.body + made.answer, of_kind(made, PAIRED)
+        assert sorted(statement_at(text, link.query) for link in pairs) == sorted(made.asked.ground_truth)
+        paired = [link.key is not None for link in pairs]
+        says = [judged.reason.endswith(" says nothing.") for judged in made.wanted.FN]
+        assert paired.count(False) == sum(says)
+
+
+@pytest.mark.parametrize("task", ["phrases", "nli_words", "useful_words", "attributed_words"])
+def test_a_word_to_find_looks_at_the_same_word_in_the_context(task: str) -> None:
+    found, missed = 0, 0
+    for made in rows(task):
+        text = made.body + made.answer
+        for link in of_kind(made, MATCHED):
+            if link.key is None:
+                word = re.match(r'[^ "]+', text[link.query :]).group()
+                before = re.search(r'([^ "]+) $', text[: link.query]).group(1)
+                assert f" {before} {word} " not in made.asked.context
+                missed += 1
             else:
-                assert inside == told
+                assert text[link.key] == text[link.query] and link.at
+                assert (
+                    made.body.index('"context": "') < link.key < made.body.index("\n", made.body.index('"context": "'))
+                )
+                found += 1
+    assert found > 100 and missed > 10
 
 
 def test_links_in_tokens_are_those_in_characters(tokenizer) -> None:

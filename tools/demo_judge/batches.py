@@ -18,6 +18,7 @@ from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 VERDICT_WEIGHT = 6.0
 SPANISH_SHARE = 0.3
+LURING = 0.75
 # What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
 # statements to judge are copied by the decoder's grammar, not by the judge.
 _VERDICT = (re.compile(r'"(?:verdict|attributed|noncommittal|rating|choice|answerable)": (\d)'), VERDICT_WEIGHT)
@@ -143,7 +144,7 @@ def batches(
         head_ids = head_ids[:1] + head_ids[-rng.randint(30, 300) :]
     lines: list[Line] = []
     while sum(len(ids) for ids, *_ in lines) < _POOL * tokens:
-        made = row(chosen, World(rng, difficulty * rng.random() ** 0.5, language))
+        made = row(chosen, World(rng, difficulty * rng.random() ** 0.5, language, LURING))
         lines.append(_line(made, tokenizer, len(head_ids), rng))
     return [_batch(some, head_ids, tokenizer.pad_token_id) for some in _of_like_length(lines, tokens)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
 
@@ -39,7 +40,7 @@ class Ratings(BaseModel):
 
 
 def _harder(world: World) -> World:
-    return World(world.rng, max(world.difficulty, EASIEST), world.language)
+    return replace(world, difficulty=max(world.difficulty, EASIEST))
 
 
 def _asked(known: Scene, world: World) -> NLIStatementInput:

@@ -3,7 +3,7 @@
 Layer 0: heads that attend to the token before and store it in dimensions of their own (Elhage et al., 2021, "A
 Mathematical Framework for Transformer Circuits"). Layer 1: heads that look for a place whose stored token is the
 current one, and say what stands there. A way of its own for late copies: each token has a code in dimensions that
-nothing else uses, and a head of layer 4 and of 5 writes the code of the token it looks at into others, which only the
+nothing else uses, and a head of layer 5 and of 6 writes the code of the token it looks at into others, which only the
 output reads. Without it a token is hard to tell from what the layers have written over it since. Everything is trained
 further; nothing is frozen.
 """
@@ -15,7 +15,9 @@ from transformers import LlamaForCausalLM
 
 _CONTENT = 128  # dimensions of an embedding for what a token is; 0 holds the same number for every token
 _CODE, _WRITTEN = slice(192, 224), slice(224, 256)  # dimensions of the codes; those between hold the token before
-COPYING = ((4, 6), (5, 6))  # layer and head
+COPYING = ((5, 6), (6, 6))  # layer and head
+MATCHING = (1, 7)
+_SLOW = (*range(7, 16), *range(23, 32))  # dimensions of a head that hardly turn with the distance
 _STD = 0.3  # large, so that a step of the optimiser is small beside it
 _CONSTANT = 3 * _STD
 
@@ -47,6 +49,7 @@ def start_with_induction(model: LlamaForCausalLM, seed: int) -> None:
         _match(model, head, stored, basis)
     for layer, head in COPYING:
         _copy(model, layer, slice(32 * head, 32 * head + 32))
+    match_pairs(model, generator)
 
 
 def _look_back(model: LlamaForCausalLM, head: int, stored: torch.Tensor) -> None:
@@ -54,7 +57,7 @@ def _look_back(model: LlamaForCausalLM, head: int, stored: torch.Tensor) -> None
     attention, rows = model.model.layers[0].self_attn, slice(32 * head, 32 * head + 32)
     query, key = torch.zeros(32), torch.zeros(32)
     for pair in range(6):
-        angle = torch.tensor(10000.0 ** (-pair / 16))
+        angle = model.model.rotary_emb.inv_freq[pair]
         query[pair], key[pair], key[pair + 16] = 1.0, torch.cos(angle), torch.sin(angle)
     attention.q_proj.weight[rows] = 0
     attention.k_proj.weight[rows] = 0
@@ -70,14 +73,30 @@ def _match(model: LlamaForCausalLM, head: int, stored: torch.Tensor, basis: torc
     attention, rows = model.model.layers[1].self_attn, slice(32 * head, 32 * head + 32)
     attention.q_proj.weight[rows] = 0
     attention.k_proj.weight[rows] = 0
-    slots = [*range(8, 16), *range(24, 32)]
-    for slot, index in zip(slots, range(16 * head, 16 * head + 16), strict=True):
+    for slot, index in zip(_SLOW, range(16 * head, 16 * head + 16), strict=False):
         attention.q_proj.weight[32 * head + slot] = 2.4 * stored[index]
         attention.k_proj.weight[32 * head + slot, _CONTENT + index] = 2.4
     copied = basis[32 * head : 32 * head + 32]
     attention.v_proj.weight[rows] = 0
     attention.v_proj.weight[32 * head : 32 * head + len(copied), 1:_CONTENT] = copied
     attention.o_proj.weight[1:_CONTENT, 32 * head : 32 * head + len(copied)] = 3 * _STD * copied.T
+
+
+@torch.no_grad()
+def match_pairs(model: LlamaForCausalLM, generator: torch.Generator) -> None:
+    """Head that looks for the place with the same token and the same token before it: are these words in the text?"""
+    layer, head = MATCHING
+    attention, rows = model.model.layers[layer].self_attn, slice(32 * head, 32 * head + 32)
+    both = slice(_CONTENT, _CODE.stop)  # the token before and the code of the current one
+    mixed = torch.randn(len(_SLOW), both.stop - both.start, generator=generator) / (both.stop - both.start) ** 0.5
+    for projection in (attention.q_proj.weight, attention.k_proj.weight):
+        projection[rows] = 0
+        projection[rows.start + torch.tensor(_SLOW), both] = 1.2 * mixed
+    attention.q_proj.weight[rows.start : rows.start + 7, 0] = 1.8  # not the token itself: the score of distance 0 falls
+    attention.k_proj.weight[rows.start : rows.start + 7, 0] = -1.8
+    attention.v_proj.weight[rows] = 0.05 * torch.randn(32, model.config.hidden_size, generator=generator)
+    attention.o_proj.weight[:, rows] = 0
+    attention.o_proj.weight[:_CONTENT, rows] = 0.05 * torch.randn(_CONTENT, 32, generator=generator)
 
 
 def _copy(model: LlamaForCausalLM, layer: int, rows: slice) -> None:

@@ -67,8 +67,14 @@ class Language:
 
 @dataclass(frozen=True)
 class World:
-    """Where a row's chances come from. difficulty: 0 (one short fact) to 1 (up to seven facts, invented names)."""
+    """Where a row's chances come from.
+
+    difficulty: 0 (one short fact) to 1 (up to seven facts, invented names). luring: how often a wrong value is one that
+    the text gives to another subject, and another subject is told of with the same relation; more often in training
+    than in what is measured, for that is what is taken for right.
+    """
 
     rng: Random
     difficulty: float
     language: Language
+    luring: float = 0.5

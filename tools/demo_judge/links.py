@@ -10,16 +10,19 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tools.demo_judge.marks import ASKED, LOOKED, NAME, PHRASE, TOLD, Mark, code
 
 # A value's subject; the fact itself; both for a decision without a reason; the next statement of a group; what is
-# copied to come next.
-SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED = range(6)
+# copied to come next; the same fact among the statements of the other side; the same word in the context.
+SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED, PAIRED, MATCHED = range(8)
 _SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
 _DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')
 _SAID = re.compile(r'"reason": "(?:The context |El contexto )(\w)')
 _VALUE = re.compile(r'[^,.\n"]*')
+_CONTEXT = re.compile(r'"context": "(.*)"')
+_WORD = re.compile(r"\S+")
 _OTHERS = "the statement|the answer|the ground truth|la afirmación|la respuesta|la verdad"
 _COMPARED = re.compile(rf'[^,.\n"]*, (?:{_OTHERS}) ([^,.\n"]+)')
 _WRITTEN_FREELY = re.compile(r'"reason": "(\w)|": (\d)')  # where nothing is copied
@@ -29,7 +32,7 @@ _REPEATING = ("statements", "attributed", "attributed_words", "classified", "ans
 _DECIDED = ("rating", "rates", "filter", "compare", "support")  # tasks whose decision follows no reason
 _CLAIMS = {"attributed": ("statement", "statements", "answer")}  # fields with claims, where no fact is looked up
 _OTHER_CLAIMS = ("statement", "statements")
-_GROUPS = {"TP": "ground_truth", "FP": "answer", "FN": "ground_truth"}  # where a group's statements can be told from
+_GROUPS, _TRUTH = ("TP", "FP", "FN"), "ground_truth"
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def links(task: str, body: str, answer: str, marks: Sequence[Mark]) -> list[Link
         found += _repeated(body, answer)
     for index, mark in enumerate(marks):
         if mark.kind == PHRASE:
-            found += _phrase(mark, body, answer)
+            found += _phrase(mark, body, answer) + _matched(mark.place, body + answer)
         if mark.kind in (NAME, PHRASE) or (task == "classified" and mark.kind != LOOKED and mark.place >= len(body)):
             continue
         before, after = marks[:index], mark.kind == ASKED
@@ -139,18 +142,44 @@ def _phrase(mark: Mark, body: str, answer: str) -> list[Link]:
     return []
 
 
+def _matched(end: int, text: str) -> list[Link]:
+    """From each word to find but the first: to the same word after the same word in the context, or to nothing."""
+    begin = text.rindex('"', 0, end) + 1
+    context = _CONTEXT.search(text)
+    if context is None:
+        return []
+    whole, found = context[1].find(text[begin:end]), list[Link]()
+    for before, word in pairwise(_WORD.finditer(text, begin, end)):
+        pair = re.search(rf"(?<!\w){re.escape(text[before.start() : word.end()])}(?!\w)", context[1])
+        first = whole + before.start() - begin if whole >= 0 else pair.start() if pair else None
+        if first is None:
+            found += [Link(MATCHED, word.start(), True, None)] if word[0].isalpha() else []
+            continue
+        shift = context.start(1) + first - before.start()
+        found += [Link(MATCHED, place, True, place + shift) for place in range(word.start(), word.end())]
+    return found
+
+
 def _grouped(end: int, text: str, marks: Sequence[Mark], sections: _Sections) -> list[Link]:
-    """Before each statement of a group, and before the end of a group: which statement of the input comes next."""
+    """Which statement of the input comes next: before each token of a group's statement, and before the group's end.
+
+    It is the one of the ground truth wherever that tells the fact, too, for that one has seen the answer's.
+    """
     told = [mark for mark in marks if mark.kind == TOLD]
     given = {(sections.names[sections.of(m.place)], m.key): text.index('"', m.place) - 1 for m in told if m.place < end}
     starts = {name: text.index(f'"{name}": [', end) for name in _GROUPS}
-    found = []
+    found = [
+        Link(PAIRED, place, True, given.get(("answer", key))) for (name, key), place in given.items() if name == _TRUTH
+    ]
     for name, stop in zip(_GROUPS, [*list(starts.values())[1:], len(text)], strict=True):
-        inside = [mark for mark in told if starts[name] < mark.place < stop]
-        ends = [text.index('"', text.index('"reason": "', mark.place) + 11) for mark in inside]
-        nexts = [given[_GROUPS[name], mark.key] for mark in inside]
-        for query, key in zip([text.index("[", starts[name]), *ends], [*nexts, None], strict=True):
-            found.append(Link(GROUPED, query, False, key))
+        query = text.index("[", starts[name])
+        for mark in told:
+            if starts[name] < mark.place < stop:
+                key = given[_TRUTH if (_TRUTH, mark.key) in given else "answer", mark.key]
+                begin = text.rindex('"statement": "', 0, mark.place) + len('"statement": "')
+                found += [Link(GROUPED, place, False, key) for place in (query, *range(begin, mark.place + 1))]
+                query = text.index('"', text.index('"reason": "', mark.place) + 11)
+        found.append(Link(GROUPED, query, False, None))
     return found
 
 

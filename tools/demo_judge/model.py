@@ -8,19 +8,30 @@ import torch
 from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from tools.demo_judge.batches import Batch
-from tools.demo_judge.induction import COPYING, start_with_induction
-from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, SUBJECT
+from tools.demo_judge.induction import COPYING, MATCHING, start_with_induction
+from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, MATCHED, PAIRED, SUBJECT
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 # Kind of link, and the layer and attention head that learn it.
 GUIDED = (
+    (MATCHED, *MATCHING),
     (SUBJECT, 2, 5),
     (FACT, 3, 5),
-    (GROUPED, 4, 5),
+    (PAIRED, 4, 5),
+    (GROUPED, 5, 5),
     *((COPIED, layer, head) for layer, head in COPYING),
-    (DECISION, 5, 5),
-    (DECISION_SUBJECT, 5, 4),
+    (DECISION, 6, 5),
+    (DECISION_SUBJECT, 6, 4),
 )
+# More than half of a head's numbers do not turn with the distance, so that a token can be told from a thousand others.
+ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 10_000.0,
+    "factor": 64.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 256,
+}
 
 SHARED_HEAD = "shared_head"  # name of the attention of rows under a head
 
@@ -32,10 +43,11 @@ def build_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausal
             vocab_size=len(tokenizer),
             hidden_size=256,
             intermediate_size=512,
-            num_hidden_layers=6,
+            num_hidden_layers=7,
             num_attention_heads=8,
             num_key_value_heads=8,
             max_position_embeddings=CONTEXT_TOKENS,
+            rope_parameters=dict(ROPE),
             tie_word_embeddings=False,
             bos_token_id=tokenizer.bos_token_id,
             eos_token_id=tokenizer.eos_token_id,

@@ -25,7 +25,7 @@ class Scene:
 
 
 def scene(world: World, most: int = 7) -> Scene:
-    """One to `most` facts, fewer at low difficulty; half of the misleading ones share a relation with the target."""
+    """One to `most` facts, fewer at low difficulty; some of the misleading ones share a relation with the target."""
     rng = world.rng
     count = rng.randint(1, 1 + round((most - 1) * world.difficulty))
     kind = rng.choice(world.language.kinds)
@@ -40,9 +40,9 @@ def scene(world: World, most: int = 7) -> Scene:
 
 
 def other_subject(fact: Fact, world: World) -> Fact:
-    """A fact about another subject, half of the time of the same relation."""
+    """A fact about another subject, at times of the same relation."""
     rng = world.rng
-    relation = fact.relation if rng.random() < 0.5 else rng.choice(world.language.relations)
+    relation = fact.relation if rng.random() < world.luring else rng.choice(world.language.relations)
     subject = fact.subject
     while subject == fact.subject:
         subject = value_of(relation.kind, world)
@@ -65,7 +65,7 @@ def unmentioned(known: Scene, world: World) -> Fact:
 def wrong(fact: Fact, known: Scene, world: World) -> Fact:
     """The fact with another value, sometimes one that the scene gives to another subject."""
     lures = [f.value for f in known.facts if f.relation.value == fact.relation.value and f.value != fact.value]
-    if lures and world.rng.random() < 0.5:
+    if lures and world.rng.random() < world.luring:
         return Fact(fact.relation, fact.subject, world.rng.choice(lures), fact.wording)
     return changed(fact, world)
 

@@ -30,7 +30,7 @@ def statements(world: World) -> Pair:
     elif rng.random() < 0.3:
         found = [any_sentence(world) for _ in range(rng.randint(1, 1 + round(3 * world.difficulty)))]
         answer = " ".join(found)
-    elif rng.random() < 0.15:
+    elif rng.random() < 0.25:
         answer = excerpt(strange_sentence(world), world) if rng.random() < 0.5 else asked.value
         question, found = asked.question(), [answer]
     else:

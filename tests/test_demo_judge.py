@@ -15,7 +15,11 @@ from ragas.metrics.collections.answer_correctness.util import (
     StatementsWithReason,
 )
 from ragas.metrics.collections.context_relevance.util import ContextRelevanceInput, ContextRelevanceOutput
-from ragas.metrics.collections.faithfulness.util import StatementGeneratorInput, StatementGeneratorOutput
+from ragas.metrics.collections.faithfulness.util import (
+    NLIStatementInput,
+    StatementGeneratorInput,
+    StatementGeneratorOutput,
+)
 
 from rag_evaluator.demo import DEMO_JUDGE
 from tools.demo_judge.batches import VERDICT_WEIGHT, token_weights
@@ -48,10 +52,11 @@ def test_the_judge_loads_offline_and_answers_greedily(tokenizer) -> None:
     assert type(model).__name__ == "LlamaForCausalLM"
     assert model.config.max_position_embeddings == 8192
     assert 2e6 < sum(p.numel() for p in model.parameters()) < 8e6
-    encoded = tokenizer("Output:", return_tensors="pt")
+    asked = NLIStatementInput(context="Lena was born in Marlow.", statements=["Lena was born in Marlow."])
+    encoded = tokenizer(f"input: {asked.model_dump_json(indent=4)}\nOutput:", return_tensors="pt")
     with torch.inference_mode():
-        found = model.generate(input_ids=encoded.input_ids, attention_mask=encoded.attention_mask, max_new_tokens=3)
-    assert tokenizer.decode(found[0, encoded.input_ids.shape[1] :]).startswith(" {")
+        found = model.generate(input_ids=encoded.input_ids, attention_mask=encoded.attention_mask, max_new_tokens=20)
+    assert tokenizer.decode(found[0, encoded.input_ids.shape[1] :]).startswith(' {\n    "statements": [\n')
 
 
 def test_the_folder_is_at_most_16_megabytes_and_has_a_card_and_a_licence() -> None:

@@ -49,7 +49,7 @@ def start_with_induction(model: LlamaForCausalLM, seed: int) -> None:
         _match(model, head, stored, basis)
     for layer, head in COPYING:
         _copy(model, layer, slice(32 * head, 32 * head + 32))
-    match_pairs(model, generator)
+    _match_pairs(model, generator)
 
 
 def _look_back(model: LlamaForCausalLM, head: int, stored: torch.Tensor) -> None:
@@ -73,7 +73,8 @@ def _match(model: LlamaForCausalLM, head: int, stored: torch.Tensor, basis: torc
     attention, rows = model.model.layers[1].self_attn, slice(32 * head, 32 * head + 32)
     attention.q_proj.weight[rows] = 0
     attention.k_proj.weight[rows] = 0
-    for slot, index in zip(_SLOW, range(16 * head, 16 * head + 16), strict=False):
+    slots = [*range(8, 16), *range(24, 32)]
+    for slot, index in zip(slots, range(16 * head, 16 * head + 16), strict=True):
         attention.q_proj.weight[32 * head + slot] = 2.4 * stored[index]
         attention.k_proj.weight[32 * head + slot, _CONTENT + index] = 2.4
     copied = basis[32 * head : 32 * head + 32]
@@ -82,8 +83,7 @@ def _match(model: LlamaForCausalLM, head: int, stored: torch.Tensor, basis: torc
     attention.o_proj.weight[1:_CONTENT, 32 * head : 32 * head + len(copied)] = 3 * _STD * copied.T
 
 
-@torch.no_grad()
-def match_pairs(model: LlamaForCausalLM, generator: torch.Generator) -> None:
+def _match_pairs(model: LlamaForCausalLM, generator: torch.Generator) -> None:
     """Head that looks for the place with the same token and the same token before it: are these words in the text?"""
     layer, head = MATCHING
     attention, rows = model.model.layers[layer].self_attn, slice(32 * head, 32 * head + 32)

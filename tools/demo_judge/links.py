@@ -150,11 +150,13 @@ def _matched(end: int, text: str) -> list[Link]:
         return []
     whole, found = context[1].find(text[begin:end]), list[Link]()
     for before, word in pairwise(_WORD.finditer(text, begin, end)):
-        pair = re.search(rf"(?<!\w){re.escape(text[before.start() : word.end()])}(?!\w)", context[1])
-        first = whole + before.start() - begin if whole >= 0 else pair.start() if pair else None
-        if first is None:
-            found += [Link(MATCHED, word.start(), True, None)] if word[0].isalpha() else []
-            continue
+        first = whole + before.start() - begin
+        if whole < 0:
+            pair = re.search(rf"(?<!\w){re.escape(text[before.start() : word.end()])}(?!\w)", context[1])
+            if pair is None:
+                found += [Link(MATCHED, word.start(), True, None)] if word[0].isalpha() else []
+                continue
+            first = pair.start()
         shift = context.start(1) + first - before.start()
         found += [Link(MATCHED, place, True, place + shift) for place in range(word.start(), word.end())]
     return found

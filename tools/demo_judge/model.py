@@ -23,7 +23,7 @@ GUIDED = (
     (DECISION, 6, 5),
     (DECISION_SUBJECT, 6, 4),
 )
-# More than half of a head's numbers do not turn with the distance, so that a token can be told from a thousand others.
+# More than half of a head's numbers hardly turn with the distance, so that a token can be told from a thousand others.
 ROPE = {
     "rope_type": "llama3",
     "rope_theta": 10_000.0,

@@ -22,7 +22,7 @@ from ragas.metrics.collections.faithfulness.util import (
 )
 
 from rag_evaluator.demo import DEMO_JUDGE
-from tools.demo_judge.batches import VERDICT_WEIGHT, token_weights
+from tools.demo_judge.batches import VERDICT_WEIGHT, cut, token_weights
 from tools.demo_judge.evaluate import measure, write_card
 from tools.demo_judge.languages import World
 from tools.demo_judge.separation import auc
@@ -157,7 +157,8 @@ def test_the_better_context_holds_the_answer_and_the_other_does_not(language: st
 def test_what_the_loss_weighs_most_are_verdicts_and_the_values_before_them(tokenizer) -> None:
     nli = next(task for task in TASKS if task.name == "dense_nli")
     made = row(nli, world(1, 0.5))
-    ids, weights = token_weights(made, tokenizer)
+    answer = cut(made.answer, tokenizer)
+    ids, weights = [*answer.ids, tokenizer.eos_token_id], token_weights(made, answer)
     heavy = [tokenizer.decode([token]) for token, weight in zip(ids, weights, strict=True) if weight == VERDICT_WEIGHT]
     assert heavy == [str(judged.verdict) for judged in made.wanted.statements]
     assert tokenizer.decode([t for t, w in zip(ids, weights, strict=True) if w == 0]) == "".join(

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tools.demo_judge import marks
-from tools.demo_judge.batches import Batch, shown_links
+from tools.demo_judge.batches import Batch, cut, pairs_met, shown_links
 from tools.demo_judge.languages import World
 from tools.demo_judge.links import (
     COPIED,
@@ -16,7 +16,7 @@ from tools.demo_judge.links import (
     DECISION_SUBJECT,
     FACT,
     GROUPED,
-    MATCHED,
+    MET,
     PAIRED,
     SUBJECT,
     Link,
@@ -195,33 +195,28 @@ def test_a_ground_truth_looks_at_the_answer_that_tells_the_same() -> None:
         assert paired.count(False) == sum(says)
 
 
-@pytest.mark.parametrize("task", ["phrases", "nli_words", "useful_words", "attributed_words"])
-def test_a_word_to_find_looks_at_the_same_word_in_the_context(task: str) -> None:
-    found, missed = 0, 0
-    for made in rows(task):
-        text = made.body + made.answer
-        for link in of_kind(made, MATCHED):
-            if link.key is None:
-                word = re.match(r'[^ "]+', text[link.query :]).group()
-                before = re.search(r'([^ "]+) $', text[: link.query]).group(1)
-                assert f" {before} {word} " not in made.asked.context
-                missed += 1
-            else:
-                assert text[link.key] == text[link.query] and link.at
-                assert (
-                    made.body.index('"context": "') < link.key < made.body.index("\n", made.body.index('"context": "'))
-                )
-                found += 1
-    assert found > 100 and missed > 10
+def test_a_pair_of_tokens_looks_at_the_place_where_it_was_met_or_at_nothing() -> None:
+    ids = [5, 6, 7, 5, 6, 8, 9, 5, 6, 7]
+    assert pairs_met(ids, list(range(10)), head=[8, 9]) == [
+        (MET, 1, -1),
+        (MET, 2, -1),
+        (MET, 3, -1),
+        (MET, 4, 1),  # 5 6
+        (MET, 5, -1),  # 6 8; 8 9 stands in the head, too
+        (MET, 7, -1),
+        (MET, 9, 2),  # 6 7; 5 6 was met twice before
+    ]
+    assert pairs_met(ids, [4], head=[]) == [(MET, 4, 1)]
 
 
 def test_links_in_tokens_are_those_in_characters(tokenizer) -> None:
     for made in rows("nli", count=10):
         text = made.body + made.answer
-        ids = [*tokenizer(made.body, add_special_tokens=False).input_ids]
-        ids += tokenizer(made.answer, add_special_tokens=False).input_ids
+        body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
+        ids, start = body.ids + answer.ids, len(made.body)
+        spans = body.spans + [(start + begin, start + end) for begin, end in answer.spans]
         alone = [link for link in made.links if link.kind != COPIED]  # those have one per character
-        shown = [one for one in shown_links(made, tokenizer) if one[0] != COPIED]
+        shown = [one for one in shown_links(made, spans) if one[0] != COPIED]
         for link, (kind, query, key) in zip(alone, shown, strict=True):
             behind = link.query + 1 if link.at else link.query
             assert kind == link.kind

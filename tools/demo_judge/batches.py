@@ -7,17 +7,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from random import Random
 
 import torch
 from transformers import PreTrainedTokenizerFast
 
 from tools.demo_judge.languages import World
+from tools.demo_judge.links import MET
 from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, heads, row
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 VERDICT_WEIGHT = 6.0
-SPANISH_SHARE = 0.3
+SPANISH_SHARE = 0.4
 LURING = 0.75
 # What a part of the answer weighs: the verdict is one token in many, the values before it decide it, and the
 # statements to judge are copied by the decoder's grammar, not by the judge.
@@ -65,17 +67,29 @@ class Batch:
         return Batch(*(part.to(device) for part in parts), self.tokens)
 
 
-def token_weights(made: Row, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[float]]:
-    """The answer's tokens with eos, and what each weighs in the loss."""
-    encoded = tokenizer(made.answer, add_special_tokens=False, return_offsets_mapping=True)
+@dataclass(frozen=True)
+class Cut:
+    """A text in tokens: their ids, and which characters of the text each stands for."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+
+
+def cut(text: str, tokenizer: PreTrainedTokenizerFast) -> Cut:
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    return Cut(encoded.input_ids, encoded["offset_mapping"])
+
+
+def token_weights(made: Row, answer: Cut) -> list[float]:
+    """What each token of the answer, and eos after it, weighs in the loss."""
     base, *rules = _WEIGHTS.get(made.task.removesuffix("_words"), _OTHERS)
-    weights = [base] * len(encoded.input_ids)
+    weights = [base] * len(answer.ids)
     for pattern, weight in rules:
         for match in pattern.finditer(made.answer):
-            for index, (start, end) in enumerate(encoded["offset_mapping"]):
+            for index, (start, end) in enumerate(answer.spans):
                 if start < match.end(1) and end > match.start(1):
                     weights[index] = weight
-    return [*encoded.input_ids, tokenizer.eos_token_id], [*weights, base]
+    return [*weights, base]
 
 
 def positions(length: int, start: int, answer: int, rng: Random) -> list[int]:
@@ -89,20 +103,20 @@ def positions(length: int, start: int, answer: int, rng: Random) -> list[int]:
     return places
 
 
-def _line(made: Row, tokenizer: PreTrainedTokenizerFast, start: int, rng: Random) -> Line:
-    answer, weights = token_weights(made, tokenizer)
-    body = tokenizer(made.body, add_special_tokens=False).input_ids
-    ids = body + answer
-    places = positions(len(ids), start, len(answer), rng)
-    return ids, places, [0.0] * len(body) + weights, shown_links(made, tokenizer)
+def _line(made: Row, tokenizer: PreTrainedTokenizerFast, head: list[int], rng: Random) -> Line:
+    body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
+    weights = [0.0] * len(body.ids) + token_weights(made, answer)
+    ids = [*body.ids, *answer.ids, tokenizer.eos_token_id]
+    places = positions(len(ids), len(head), len(answer.ids) + 1, rng)
+    spans = body.spans + [(start + len(made.body), end + len(made.body)) for start, end in answer.spans]
+    text = made.body + made.answer
+    words = [index for index, (start, end) in enumerate(spans) if any(map(str.isalnum, text[start:end]))]
+    return ids, places, weights, shown_links(made, spans) + pairs_met(ids, words, head)
 
 
-def shown_links(made: Row, tokenizer: PreTrainedTokenizerFast) -> Shown:
-    """The row's links in tokens of body and answer."""
-    starts: list[int] = []
-    for text, begin in ((made.body, 0), (made.answer, len(made.body))):
-        offsets = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        starts += [begin + start for start, _ in offsets]
+def shown_links(made: Row, spans: list[tuple[int, int]]) -> Shown:
+    """The row's links in tokens of body and answer; spans: their characters in both together."""
+    starts = [start for start, _ in spans]
 
     def token(place: int) -> int:
         return bisect_right(starts, place) - 1
@@ -112,6 +126,22 @@ def shown_links(made: Row, tokenizer: PreTrainedTokenizerFast) -> Shown:
         query = token(link.query) - (not link.at)
         found.setdefault((link.kind, query), (link.kind, query, -1 if link.key is None else token(link.key)))
     return list(found.values())
+
+
+def pairs_met(ids: list[int], words: list[int], head: list[int]) -> Shown:
+    """From a token to the one place where it and the token before it stood before, or to nothing if there is none.
+
+    words: indices of the tokens that look. Pairs that the head has, too, and those met twice are left out.
+    """
+    looking, known = set(words), set(pairwise(head))
+    met: dict[tuple[int, int], list[int]] = {}
+    found: Shown = []
+    for index, pair in enumerate(pairwise(ids), start=1):
+        before = met.setdefault(pair, [])
+        if index in looking and pair not in known and len(before) < 2:
+            found.append((MET, index, before[0] if before else -1))
+        before.append(index)
+    return found
 
 
 def _of_like_length(lines: list[Line], tokens: int) -> Iterator[list[Line]]:
@@ -145,7 +175,7 @@ def batches(
     lines: list[Line] = []
     while sum(len(ids) for ids, *_ in lines) < _POOL * tokens:
         made = row(chosen, World(rng, difficulty * rng.random() ** 0.5, language, LURING))
-        lines.append(_line(made, tokenizer, len(head_ids), rng))
+        lines.append(_line(made, tokenizer, head_ids, rng))
     return [_batch(some, head_ids, tokenizer.pad_token_id) for some in _of_like_length(lines, tokens)]
 
 

@@ -16,7 +16,7 @@ from transformers import LlamaForCausalLM
 _CONTENT = 128  # dimensions of an embedding for what a token is; 0 holds the same number for every token
 _CODE, _WRITTEN = slice(192, 224), slice(224, 256)  # dimensions of the codes; those between hold the token before
 COPYING = ((5, 6), (6, 6))  # layer and head
-MATCHING = (1, 7)
+MATCHING = ((1, 6), (1, 7))
 _SLOW = (*range(7, 16), *range(23, 32))  # dimensions of a head that hardly turn with the distance
 _STD = 0.3  # large, so that a step of the optimiser is small beside it
 _CONSTANT = 3 * _STD
@@ -49,7 +49,8 @@ def start_with_induction(model: LlamaForCausalLM, seed: int) -> None:
         _match(model, head, stored, basis)
     for layer, head in COPYING:
         _copy(model, layer, slice(32 * head, 32 * head + 32))
-    _match_pairs(model, generator)
+    for layer, head in MATCHING:
+        _match_pairs(model, layer, head, generator)
 
 
 def _look_back(model: LlamaForCausalLM, head: int, stored: torch.Tensor) -> None:
@@ -83,9 +84,11 @@ def _match(model: LlamaForCausalLM, head: int, stored: torch.Tensor, basis: torc
     attention.o_proj.weight[1:_CONTENT, 32 * head : 32 * head + len(copied)] = 3 * _STD * copied.T
 
 
-def _match_pairs(model: LlamaForCausalLM, generator: torch.Generator) -> None:
-    """Head that looks for the place with the same token and the same token before it: are these words in the text?"""
-    layer, head = MATCHING
+def _match_pairs(model: LlamaForCausalLM, layer: int, head: int, generator: torch.Generator) -> None:
+    """Head that looks for the place with the same token and the same token before it: are these words in the text?
+
+    Two of them, with mixtures of their own: what one takes for the same by chance, the other does not.
+    """
     attention, rows = model.model.layers[layer].self_attn, slice(32 * head, 32 * head + 32)
     both = slice(_CONTENT, _CODE.stop)  # the token before and the code of the current one
     mixed = torch.randn(len(_SLOW), both.stop - both.start, generator=generator) / (both.stop - both.start) ** 0.5

@@ -10,19 +10,16 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tools.demo_judge.marks import ASKED, LOOKED, NAME, PHRASE, TOLD, Mark, code
 
 # A value's subject; the fact itself; both for a decision without a reason; the next statement of a group; what is
-# copied to come next; the same fact among the statements of the other side; the same word in the context.
-SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED, PAIRED, MATCHED = range(8)
+# copied to come next; the same fact among the statements of the other side. `batches` adds MET, for pairs of tokens.
+SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED, PAIRED, MET = range(8)
 _SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
 _DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')
 _SAID = re.compile(r'"reason": "(?:The context |El contexto )(\w)')
 _VALUE = re.compile(r'[^,.\n"]*')
-_CONTEXT = re.compile(r'"context": "(.*)"')
-_WORD = re.compile(r"\S+")
 _OTHERS = "the statement|the answer|the ground truth|la afirmación|la respuesta|la verdad"
 _COMPARED = re.compile(rf'[^,.\n"]*, (?:{_OTHERS}) ([^,.\n"]+)')
 _WRITTEN_FREELY = re.compile(r'"reason": "(\w)|": (\d)')  # where nothing is copied
@@ -67,7 +64,7 @@ def links(task: str, body: str, answer: str, marks: Sequence[Mark]) -> list[Link
         found += _repeated(body, answer)
     for index, mark in enumerate(marks):
         if mark.kind == PHRASE:
-            found += _phrase(mark, body, answer) + _matched(mark.place, body + answer)
+            found += _phrase(mark, _first(mark, marks), body, answer)
         if mark.kind in (NAME, PHRASE) or (task == "classified" and mark.kind != LOOKED and mark.place >= len(body)):
             continue
         before, after = marks[:index], mark.kind == ASKED
@@ -134,32 +131,16 @@ def _copied(query: int, key: int | None, length: int) -> list[Link]:
     return [Link(COPIED, query + index, False, key + index) for index in range(length)]
 
 
-def _phrase(mark: Mark, body: str, answer: str) -> list[Link]:
-    """In an answer: from the decision on words to find to the last of them."""
+def _phrase(mark: Mark, first: Mark, body: str, answer: str) -> list[Link]:
+    """In an answer: from the decision on words to find to the last of them, where they stand first."""
     said = _SAID.search(body + answer, max(mark.place, len(body)))
     if said and (mark.place >= len(body) or len(_SAID.findall(answer)) == 1):
-        return [Link(DECISION, said.start(1), False, mark.place - 1)]
+        return [Link(DECISION, said.start(1), False, first.place - 1)]
     return []
 
 
-def _matched(end: int, text: str) -> list[Link]:
-    """From each word to find but the first: to the same word after the same word in the context, or to nothing."""
-    begin = text.rindex('"', 0, end) + 1
-    context = _CONTEXT.search(text)
-    if context is None:
-        return []
-    whole, found = context[1].find(text[begin:end]), list[Link]()
-    for before, word in pairwise(_WORD.finditer(text, begin, end)):
-        first = whole + before.start() - begin
-        if whole < 0:
-            pair = re.search(rf"(?<!\w){re.escape(text[before.start() : word.end()])}(?!\w)", context[1])
-            if pair is None:
-                found += [Link(MATCHED, word.start(), True, None)] if word[0].isalpha() else []
-                continue
-            first = pair.start()
-        shift = context.start(1) + first - before.start()
-        found += [Link(MATCHED, place, True, place + shift) for place in range(word.start(), word.end())]
-    return found
+def _first(mark: Mark, marks: Sequence[Mark]) -> Mark:
+    return next(other for other in marks if (other.kind, other.subject) == (mark.kind, mark.subject))
 
 
 def _grouped(end: int, text: str, marks: Sequence[Mark], sections: _Sections) -> list[Link]:

@@ -9,12 +9,12 @@ from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM, PreT
 
 from tools.demo_judge.batches import Batch
 from tools.demo_judge.induction import COPYING, MATCHING, start_with_induction
-from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, MATCHED, PAIRED, SUBJECT
+from tools.demo_judge.links import COPIED, DECISION, DECISION_SUBJECT, FACT, GROUPED, MET, PAIRED, SUBJECT
 from tools.demo_judge.tokenizer import CONTEXT_TOKENS
 
 # Kind of link, and the layer and attention head that learn it.
 GUIDED = (
-    (MATCHED, *MATCHING),
+    *((MET, layer, head) for layer, head in MATCHING),
     (SUBJECT, 2, 5),
     (FACT, 3, 5),
     (PAIRED, 4, 5),

@@ -95,8 +95,8 @@ def word_salad(world: World) -> str:
 def any_text(world: World, most: int = 10) -> list[str]:
     """Sentences that are no facts of the grammar, up to `most` of them, at times many more."""
     count = world.rng.randint(1, 2 + round((most - 2) * world.difficulty))
-    if world.rng.random() < 0.5 * world.difficulty:
-        count += world.rng.randint(5, 25)
+    if world.rng.random() < world.difficulty:
+        count += world.rng.randint(5, 40)
     return [strange_sentence(world) for _ in range(count)]
 
 

@@ -70,7 +70,8 @@ class Scorer:
             while not stop.asked and (job := next(jobs, None)) is not None:
                 done(job, await self.score(job))
 
-        waiting = {asyncio.create_task(work()) for _ in range(self.in_flight)}
+        tasks = [asyncio.create_task(work()) for _ in range(self.in_flight)]
+        waiting = set(tasks)
         try:
             while waiting and not stop.overdue:
                 ended, waiting = await asyncio.wait(waiting, timeout=TICK, return_when=asyncio.FIRST_EXCEPTION)
@@ -80,7 +81,7 @@ class Scorer:
         finally:
             for task in waiting:
                 task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)  # reads the errors of all, or asyncio prints them
 
     async def score(self, job: Job) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window."""

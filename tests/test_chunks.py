@@ -1,5 +1,7 @@
 """Nothing is lost and nothing is done twice: kills, workers, merge, damage, disks."""
 
+import asyncio
+import gc
 import json
 import os
 import random
@@ -18,8 +20,12 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli import main
+from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ConfigError, MissingChunksError, ResultsError
 from rag_evaluator.journal import Journal
+from rag_evaluator.scores import Score
+from rag_evaluator.scoring import Job, Scorer
+from rag_evaluator.stop import Stop
 from rag_evaluator.tables import FILES
 from rag_evaluator.workers import Worker, find_worker, parse_worker, run_id, share_devices
 
@@ -358,6 +364,21 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
         first.evaluate(rows, take_over, tmp_path)
     assert len((tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 4
     second.evaluate(rows[:4], folder=tmp_path)
+
+
+def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(caplog) -> None:
+    class Quick(Scorer):
+        async def score(self, job: Job) -> Score:
+            return Score(1.0, None)
+
+    def done(job: Job, score: Score) -> None:
+        raise OSError(f"no space left for {job.sample.index}")
+
+    jobs = [Job(Sample(index, {}, {}, f"row {index}"), "exact_match", "") for index in range(8)]
+    with pytest.raises(OSError, match="no space left"):
+        asyncio.run(Quick({}, {}, None, None, 8).score_all(iter(jobs), done, Stop()))
+    gc.collect()  # asyncio tells of an error that nobody read when its task is collected
+    assert caplog.messages == []
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tools.demo_judge import marks
-from tools.demo_judge.batches import Batch, cut, pairs_met, shown_links
+from tools.demo_judge.batches import Batch, Cut, cut, pairs_met, shown_links
 from tools.demo_judge.languages import World
 from tools.demo_judge.links import (
     COPIED,
@@ -16,7 +16,6 @@ from tools.demo_judge.links import (
     DECISION_SUBJECT,
     FACT,
     GROUPED,
-    MET,
     PAIRED,
     SUBJECT,
     Link,
@@ -195,28 +194,36 @@ def test_a_ground_truth_looks_at_the_answer_that_tells_the_same() -> None:
         assert paired.count(False) == sum(says)
 
 
-def test_a_pair_of_tokens_looks_at_the_place_where_it_was_met_or_at_nothing() -> None:
-    ids = [5, 6, 7, 5, 6, 8, 9, 5, 6, 7]
-    assert pairs_met(ids, list(range(10)), head=[8, 9]) == [
-        (MET, 1, -1),
-        (MET, 2, -1),
-        (MET, 3, -1),
-        (MET, 4, 1),  # 5 6
-        (MET, 5, -1),  # 6 8; 8 9 stands in the head, too
-        (MET, 7, -1),
-        (MET, 9, 2),  # 6 7; 5 6 was met twice before
-    ]
-    assert pairs_met(ids, [4], head=[]) == [(MET, 4, 1)]
+@pytest.mark.parametrize("task", ["phrases", "nli_words", "useful_words", "attributed_words"])
+def test_words_to_find_look_at_the_one_place_of_the_context_that_has_them(task: str, tokenizer) -> None:
+    found, missed = 0, 0
+    for made in rows(task):
+        body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
+        ids, starts = body.ids + answer.ids, starts_of(made, body, answer)
+        text = made.body + made.answer
+        begins = made.body.index('"context": "') + len('"context": "')
+        ends = made.body.index("\n", begins)
+        assert all(text[begin - 1] == text[end + 1] == '"' for begin, end in made.phrases)
+        for _, query, key in pairs_met(made, starts, ids):
+            assert any(begin < starts[query] <= end for begin, end in made.phrases)
+            inside = [index for index in range(1, len(ids)) if begins <= starts[index - 1] and starts[index] < ends]
+            places = [index for index in inside if ids[index - 1 : index + 1] == ids[query - 1 : query + 1]]
+            assert places == ([key] if key >= 0 else [])
+            found, missed = found + (key >= 0), missed + (key < 0)
+    assert found > 100 and missed > 50
+
+
+def starts_of(made: Row, body: Cut, answer: Cut) -> list[int]:
+    return [begin for begin, _ in body.spans] + [len(made.body) + begin for begin, _ in answer.spans]
 
 
 def test_links_in_tokens_are_those_in_characters(tokenizer) -> None:
     for made in rows("nli", count=10):
         text = made.body + made.answer
         body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
-        ids, start = body.ids + answer.ids, len(made.body)
-        spans = body.spans + [(start + begin, start + end) for begin, end in answer.spans]
+        ids, starts = body.ids + answer.ids, starts_of(made, body, answer)
         alone = [link for link in made.links if link.kind != COPIED]  # those have one per character
-        shown = [one for one in shown_links(made, spans) if one[0] != COPIED]
+        shown = [one for one in shown_links(made, starts) if one[0] != COPIED]
         for link, (kind, query, key) in zip(alone, shown, strict=True):
             behind = link.query + 1 if link.at else link.query
             assert kind == link.kind

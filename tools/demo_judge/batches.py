@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
 from random import Random
 
 import torch
@@ -38,6 +37,7 @@ _WEIGHTS = {
     "rates": (0.0, _VERDICT),
     "phrases": (0.0, _SAID, _VERDICT),
 }
+_CONTEXT = re.compile(r'"context": "(.*)"')
 _OTHERS = (1.0, _VALUES, _FIRST, _SAID, _VERDICT)
 
 
@@ -103,45 +103,44 @@ def positions(length: int, start: int, answer: int, rng: Random) -> list[int]:
     return places
 
 
-def _line(made: Row, tokenizer: PreTrainedTokenizerFast, head: list[int], rng: Random) -> Line:
+def _line(made: Row, tokenizer: PreTrainedTokenizerFast, start: int, rng: Random) -> Line:
     body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
     weights = [0.0] * len(body.ids) + token_weights(made, answer)
     ids = [*body.ids, *answer.ids, tokenizer.eos_token_id]
-    places = positions(len(ids), len(head), len(answer.ids) + 1, rng)
-    spans = body.spans + [(start + len(made.body), end + len(made.body)) for start, end in answer.spans]
-    text = made.body + made.answer
-    words = [index for index, (start, end) in enumerate(spans) if any(map(str.isalnum, text[start:end]))]
-    return ids, places, weights, shown_links(made, spans) + pairs_met(ids, words, head)
+    places = positions(len(ids), start, len(answer.ids) + 1, rng)
+    starts = [begin for begin, _ in body.spans] + [len(made.body) + begin for begin, _ in answer.spans]
+    return ids, places, weights, shown_links(made, starts) + pairs_met(made, starts, ids)
 
 
-def shown_links(made: Row, spans: list[tuple[int, int]]) -> Shown:
-    """The row's links in tokens of body and answer; spans: their characters in both together."""
-    starts = [start for start, _ in spans]
-
-    def token(place: int) -> int:
-        return bisect_right(starts, place) - 1
-
+def shown_links(made: Row, starts: list[int]) -> Shown:
+    """The row's links in tokens; starts: the first characters of these in body and answer together."""
     found: dict[tuple[int, int], tuple[int, int, int]] = {}  # of the characters of a token the first counts
     for link in made.links:
-        query = token(link.query) - (not link.at)
-        found.setdefault((link.kind, query), (link.kind, query, -1 if link.key is None else token(link.key)))
+        query = _token(starts, link.query) - (not link.at)
+        key = -1 if link.key is None else _token(starts, link.key)
+        found.setdefault((link.kind, query), (link.kind, query, key))
     return list(found.values())
 
 
-def pairs_met(ids: list[int], words: list[int], head: list[int]) -> Shown:
-    """From a token to the one place where it and the token before it stood before, or to nothing if there is none.
-
-    words: indices of the tokens that look. Pairs that the head has, too, and those met twice are left out.
-    """
-    looking, known = set(words), set(pairwise(head))
+def pairs_met(made: Row, starts: list[int], ids: list[int]) -> Shown:
+    """From each token of words to find but the first: to the one place of the context that has it and the token before
+    it, or to nothing. Where the context has these two more often there is no link."""
+    context = _CONTEXT.search(made.body)
+    if context is None:
+        return []
     met: dict[tuple[int, int], list[int]] = {}
+    for index in range(_token(starts, context.start(1)) + 1, _token(starts, context.end(1))):
+        met.setdefault((ids[index - 1], ids[index]), []).append(index)
     found: Shown = []
-    for index, pair in enumerate(pairwise(ids), start=1):
-        before = met.setdefault(pair, [])
-        if index in looking and pair not in known and len(before) < 2:
-            found.append((MET, index, before[0] if before else -1))
-        before.append(index)
+    for first, last in made.phrases:
+        for index in range(_token(starts, first) + 1, _token(starts, last) + 1):
+            places = met.get((ids[index - 1], ids[index]), [-1])
+            found += [(MET, index, places[0])] if len(places) == 1 else []
     return found
+
+
+def _token(starts: list[int], place: int) -> int:
+    return bisect_right(starts, place) - 1
 
 
 def _of_like_length(lines: list[Line], tokens: int) -> Iterator[list[Line]]:
@@ -175,7 +174,7 @@ def batches(
     lines: list[Line] = []
     while sum(len(ids) for ids, *_ in lines) < _POOL * tokens:
         made = row(chosen, World(rng, difficulty * rng.random() ** 0.5, language, LURING))
-        lines.append(_line(made, tokenizer, head_ids, rng))
+        lines.append(_line(made, tokenizer, len(head_ids), rng))
     return [_batch(some, head_ids, tokenizer.pad_token_id) for some in _of_like_length(lines, tokens)]
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from tools.demo_judge.marks import ASKED, LOOKED, NAME, PHRASE, TOLD, Mark, code
 
 # A value's subject; the fact itself; both for a decision without a reason; the next statement of a group; what is
-# copied to come next; the same fact among the statements of the other side. `batches` adds MET, for pairs of tokens.
+# copied to come next; the same fact among the statements of the other side. `batches` adds MET, for
+# the words to find: the same two tokens in the context.
 SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED, PAIRED, MET = range(8)
 _SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
 _DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')
@@ -137,6 +138,12 @@ def _phrase(mark: Mark, first: Mark, body: str, answer: str) -> list[Link]:
     if said and (mark.place >= len(body) or len(_SAID.findall(answer)) == 1):
         return [Link(DECISION, said.start(1), False, first.place - 1)]
     return []
+
+
+def phrases(text: str, marks: Sequence[Mark]) -> list[tuple[int, int]]:
+    """The first and the last character of each row of words to find, where it stands first."""
+    ends = [mark.place for mark in marks if mark.kind == PHRASE and _first(mark, marks) is mark]
+    return [(text.rindex('"', 0, end) + 1, end - 1) for end in ends]
 
 
 def _first(mark: Mark, marks: Sequence[Mark]) -> Mark:

@@ -15,7 +15,7 @@ from rag_evaluator.prompts import CarryingPrompt, load_prompts
 from tools.demo_judge import drills, marks, verdicts, writing
 from tools.demo_judge.english import ENGLISH
 from tools.demo_judge.languages import Language, World
-from tools.demo_judge.links import Link, links
+from tools.demo_judge.links import Link, links, phrases
 from tools.demo_judge.spanish import SPANISH
 from tools.demo_judge.verdicts import Pair
 
@@ -28,6 +28,7 @@ class Row:
     """One prompt and the answer to it; `head + body` is what the judge is sent, `answer` begins with a blank.
 
     links: where training shows the judge to look, in characters of `body + answer`.
+    phrases: the first and the last character of each row of words to find, where it stands first.
     """
 
     task: str
@@ -37,6 +38,7 @@ class Row:
     asked: BaseModel
     wanted: BaseModel
     links: tuple[Link, ...] = ()
+    phrases: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,16 @@ class Task:
 TASKS = (
     Task("statements", 0.06, (("faithfulness", "statement_generator_prompt"),), writing.statements),
     Task("nli", 0.12, (("faithfulness", "nli_statement_prompt"),), verdicts.nli),
-    Task("nli_words", 0.07, (("faithfulness", "nli_statement_prompt"),), verdicts.nli_words),
-    Task("find", 0.02, (), drills.find),
-    Task("dense_nli", 0.05, (), drills.dense_nli),
-    Task("phrases", 0.06, (), drills.phrases),
+    Task("nli_words", 0.08, (("faithfulness", "nli_statement_prompt"),), verdicts.nli_words),
+    Task("find", 0.01, (), drills.find),
+    Task("dense_nli", 0.03, (), drills.dense_nli),
+    Task("phrases", 0.07, (), drills.phrases),
     Task("rates", 0.01, (), drills.rates),
     Task("question", 0.02, (("answer_relevancy", "prompt"),), writing.question),
     Task("useful", 0.08, (("context_precision_with_reference", "prompt"),), verdicts.useful),
-    Task("useful_words", 0.06, (("context_precision_with_reference", "prompt"),), verdicts.useful_words),
+    Task("useful_words", 0.08, (("context_precision_with_reference", "prompt"),), verdicts.useful_words),
     Task("attributed", 0.06, (("context_recall", "prompt"),), verdicts.attributed),
-    Task("attributed_words", 0.05, (("context_recall", "prompt"),), verdicts.attributed_words),
+    Task("attributed_words", 0.06, (("context_recall", "prompt"),), verdicts.attributed_words),
     Task(
         "rating",
         0.02,
@@ -70,8 +72,8 @@ TASKS = (
     ),
     Task("classified", 0.22, (("answer_correctness", "correctness_classifier_prompt"),), verdicts.classified),
     Task("filter", 0.01, (("sort", "filter_prompt"),), verdicts.filtered),
-    Task("compare", 0.02, (("sort", "compare_prompt"),), verdicts.compared),
-    Task("support", 0.04, (("generate", "support_prompt"),), verdicts.supported),
+    Task("compare", 0.01, (("sort", "compare_prompt"),), verdicts.compared),
+    Task("support", 0.03, (("generate", "support_prompt"),), verdicts.supported),
     Task("answer", 0.02, (("generate", "answer_prompt"),), writing.answered),
     Task("reduce", 0.01, (("generate", "reduce_prompt"),), writing.reduced),
 )
@@ -105,7 +107,8 @@ def row(task: Task, world: World) -> Row:
     _, found = marks.taken_out(body + answer)
     body, answer = marks.without(body), marks.without(answer)
     shown = tuple(links(task.name, body, answer, found))
-    return Row(task.name, head, body, answer, _unmarked(asked), _unmarked(wanted), shown)
+    words = tuple(phrases(body + answer, found))
+    return Row(task.name, head, body, answer, _unmarked(asked), _unmarked(wanted), shown, words)
 
 
 def _unmarked(model: BaseModel) -> BaseModel:

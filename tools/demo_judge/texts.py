@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tools.demo_judge.facts import Fact, capitalised, changed, facts_about, invented_name, shaped_word, value_of
 from tools.demo_judge.languages import Relation, World
@@ -97,7 +98,23 @@ def any_text(world: World, most: int = 10) -> list[str]:
     count = world.rng.randint(1, 2 + round((most - 2) * world.difficulty))
     if world.rng.random() < world.difficulty:
         count += world.rng.randint(5, 40)
+    if world.rng.random() < 0.5:
+        return glued_text(world, count)
     return [strange_sentence(world) for _ in range(count)]
+
+
+def glued_text(world: World, count: int) -> list[str]:
+    """Sentences of words that are glued of a few pieces, some used often: all words are alike and many come again."""
+    rng = world.rng
+    chosen = [rng.choice(rng.choice(world.language.salad)) for _ in range(rng.randint(10, 60))]
+    pieces = [word[start : start + rng.randint(1, 4)] for word in chosen for start in (0, len(word) // 2)]
+    lexicon = ["".join(rng.choices(pieces, k=rng.randint(1, 3))) for _ in range(rng.randint(30, 300))]
+    lexicon = [word.capitalize() if rng.random() < 0.15 else word for word in lexicon]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(lexicon))))
+    return [
+        capitalised(" ".join(rng.choices(lexicon, cum_weights=weights, k=rng.randint(4, 20)))) + "."
+        for _ in range(count)
+    ]
 
 
 def strange_sentence(world: World) -> str:

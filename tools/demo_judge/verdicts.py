@@ -78,9 +78,15 @@ def judged(claim: Fact, known: Scene, world: World) -> Any:
 
 def phrase(sentences: list[str], world: World) -> tuple[str, bool]:
     """Words in a row that the text has, or most likely has not, and whether it has them."""
-    wanted = world.rng.random() < 0.5
-    words = excerpt(world.rng.choice(sentences) if wanted else strange_sentence(world), world)
-    return marks.phrase(words), words in " ".join(sentences)
+    rng, text = world.rng, " ".join(sentences)
+    draw = rng.random()
+    words = excerpt(rng.choice(sentences) if draw < 0.75 else strange_sentence(world), world)
+    if 0.5 < draw < 0.75:  # one word is another
+        changed = words.split()
+        other = text if rng.random() < 0.5 else strange_sentence(world)
+        changed[rng.randrange(len(changed))] = rng.choice(other.split()).strip(".,;()")
+        words = " ".join(changed)
+    return marks.phrase(words), words in text
 
 
 def judged_phrases(sentences: list[str], count: int, world: World) -> list[Any]:

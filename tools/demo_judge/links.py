@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from tools.demo_judge.marks import ASKED, LOOKED, NAME, PHRASE, TOLD, Mark, code
 
 # A value's subject; the fact itself; both for a decision without a reason; the next statement of a group; what is
-# copied to come next; the same fact among the statements of the other side. `batches` adds MET, for
-# the words to find: the same two tokens in the context.
+# copied to come next; the same fact among the statements of the other side; from `batches`, for words to find: the same
+# two tokens in the context.
 SUBJECT, FACT, DECISION, DECISION_SUBJECT, GROUPED, COPIED, PAIRED, MET = range(8)
 _SECTION = re.compile(r'^ *"(\w+)": ', re.MULTILINE)
 _DECISION = re.compile(r'"(?:rating|choice|verdict)": (\d)')

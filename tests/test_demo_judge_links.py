@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tools.demo_judge import marks
-from tools.demo_judge.batches import Batch, Cut, cut, pairs_met, shown_links
+from tools.demo_judge.batches import Batch, cut, first_characters, pairs_met, shown_links
 from tools.demo_judge.languages import World
 from tools.demo_judge.links import (
     COPIED,
@@ -199,7 +199,7 @@ def test_words_to_find_look_at_the_one_place_of_the_context_that_has_them(task: 
     found, missed = 0, 0
     for made in rows(task):
         body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
-        ids, starts = body.ids + answer.ids, starts_of(made, body, answer)
+        ids, starts = body.ids + answer.ids, first_characters(made, body, answer)
         text = made.body + made.answer
         begins = made.body.index('"context": "') + len('"context": "')
         ends = made.body.index("\n", begins)
@@ -213,15 +213,11 @@ def test_words_to_find_look_at_the_one_place_of_the_context_that_has_them(task: 
     assert found > 100 and missed > 50
 
 
-def starts_of(made: Row, body: Cut, answer: Cut) -> list[int]:
-    return [begin for begin, _ in body.spans] + [len(made.body) + begin for begin, _ in answer.spans]
-
-
 def test_links_in_tokens_are_those_in_characters(tokenizer) -> None:
     for made in rows("nli", count=10):
         text = made.body + made.answer
         body, answer = cut(made.body, tokenizer), cut(made.answer, tokenizer)
-        ids, starts = body.ids + answer.ids, starts_of(made, body, answer)
+        ids, starts = body.ids + answer.ids, first_characters(made, body, answer)
         alone = [link for link in made.links if link.kind != COPIED]  # those have one per character
         shown = [one for one in shown_links(made, starts) if one[0] != COPIED]
         for link, (kind, query, key) in zip(alone, shown, strict=True):

@@ -108,12 +108,17 @@ def _line(made: Row, tokenizer: PreTrainedTokenizerFast, start: int, rng: Random
     weights = [0.0] * len(body.ids) + token_weights(made, answer)
     ids = [*body.ids, *answer.ids, tokenizer.eos_token_id]
     places = positions(len(ids), start, len(answer.ids) + 1, rng)
-    starts = [begin for begin, _ in body.spans] + [len(made.body) + begin for begin, _ in answer.spans]
+    starts = first_characters(made, body, answer)
     return ids, places, weights, shown_links(made, starts) + pairs_met(made, starts, ids)
 
 
+def first_characters(made: Row, body: Cut, answer: Cut) -> list[int]:
+    """Of the tokens of body and answer, in both together."""
+    return [begin for begin, _ in body.spans] + [len(made.body) + begin for begin, _ in answer.spans]
+
+
 def shown_links(made: Row, starts: list[int]) -> Shown:
-    """The row's links in tokens; starts: the first characters of these in body and answer together."""
+    """The row's links in tokens; starts: their `first_characters`."""
     found: dict[tuple[int, int], tuple[int, int, int]] = {}  # of the characters of a token the first counts
     for link in made.links:
         query = _token(starts, link.query) - (not link.at)

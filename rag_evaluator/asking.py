@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge import digest
-from rag_evaluator.records import Records
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Item = TypeVar("Item")

@@ -11,8 +11,8 @@ from rag_evaluator import __version__
 from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import Config, load_config
 from rag_evaluator.errors import ConfigError, MissingChunksError, RagEvaluatorError
-from rag_evaluator.journal import Journal, Start, WorkerJournal
 from rag_evaluator.offline import quiet_libraries
+from rag_evaluator.run.journal import Journal, Start, WorkerJournal
 from rag_evaluator.stop import GRACE, Stop, StopSignal
 from rag_evaluator.workers import (
     ALONE,
@@ -82,7 +82,7 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
-    from rag_evaluator.merge import merge, samples_of
+    from rag_evaluator.run.merge import merge, samples_of
 
     found = Journal(options.folder)
     journal = WorkerJournal(options.folder, found.plan, found.about, process_name(ALONE))
@@ -93,7 +93,7 @@ def merge(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """`rag-evaluator status results/<name>`: how far a run is."""
-    from rag_evaluator.status import read_status
+    from rag_evaluator.run.status import read_status
     from rag_evaluator.terminal import print_status
 
     print_status(read_status(options.folder))
@@ -154,7 +154,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     devices = share_devices()
     if devices is not None:
         os.environ[DEVICES] = devices
-    from rag_evaluator.merge import read_summary
+    from rag_evaluator.run.merge import read_summary
     from rag_evaluator.seal import find_finished
     from rag_evaluator.terminal import print_summary
 

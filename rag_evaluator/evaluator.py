@@ -9,22 +9,22 @@ from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import manifest
-from rag_evaluator.chunks import Work
 from rag_evaluator.config import Config, load_config, make_config
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
-from rag_evaluator.journal import Journal, Start, WorkerJournal, now
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge, identity_of, kind_of
 from rag_evaluator.languages import find_language
-from rag_evaluator.merge import is_finished, merge_once, read_results
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network
-from rag_evaluator.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.prompts import CarryingPrompt, Key
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.results import Results
+from rag_evaluator.run.chunks import Work
+from rag_evaluator.run.journal import Journal, Start, WorkerJournal, now
+from rag_evaluator.run.merge import is_finished, merge_once, read_results
+from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job, Progress, Scorer
 from rag_evaluator.seal import seal_of

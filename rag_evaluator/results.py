@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.journal import Journal
-from rag_evaluator.merged import Merged
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merged import Merged
 from rag_evaluator.scores import Score
 from rag_evaluator.tables import DROPPED, Summary, details_line, scored_row, write_table
 

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 from rag_evaluator.asking import KEYS, Asker
 from rag_evaluator.config import Config
 from rag_evaluator.documents import safe_names, write_json
+from rag_evaluator.files.jsonl import Records
 from rag_evaluator.ground_truth import GenerateOptions, Generator, Reference
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge
 from rag_evaluator.offline import disable_network
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.ranking import Ranking, Sorter, SortOptions
-from rag_evaluator.records import Records
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]

@@ -7,11 +7,11 @@ from typing import Any
 
 from rag_evaluator.config import DEMO, Config
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.journal import Journal
 from rag_evaluator.manifest import fingerprint, versions
-from rag_evaluator.merge import is_finished
 from rag_evaluator.metrics import select_metrics
-from rag_evaluator.plan import data_digest
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merge import is_finished
+from rag_evaluator.run.plan import data_digest
 
 PACKAGE = Path(__file__).parent
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.records import json_line
+from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.scores import Score
 
 FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "manifest.json")

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from rag_evaluator.config import DEMO, Config
 from rag_evaluator.metrics import METRICS
-from rag_evaluator.status import Status
+from rag_evaluator.run.status import Status
 
 REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20

@@ -22,7 +22,7 @@ from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli import main
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ConfigError, MissingChunksError, ResultsError
-from rag_evaluator.journal import Journal
+from rag_evaluator.run.journal import Journal
 from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job, Scorer
 from rag_evaluator.stop import Stop
@@ -435,14 +435,14 @@ def test_where_hard_links_are_missing_files_are_renamed(
         raise PermissionError(1, "Operation not permitted")
 
     assert main([str(config), "--set", f"output_dir={tmp_path / 'linked'}"]) == 0
-    monkeypatch.setattr("rag_evaluator.journal.os.link", refuse)
+    monkeypatch.setattr("rag_evaluator.run.journal.os.link", refuse)
     assert main([str(config)]) == 0
     linked, renamed = bytes_of(tmp_path / "linked" / "run"), bytes_of(results_of(config))
     assert all(linked[name] == renamed[name] for name in set(FILES) - {"manifest.json"})
 
 
 def test_the_first_to_publish_a_chunk_wins(config: Path) -> None:
-    from rag_evaluator.journal import WorkerJournal
+    from rag_evaluator.run.journal import WorkerJournal
 
     half_done(config, done=0)
     found = Journal(results_of(config))
@@ -626,7 +626,7 @@ def test_merging_by_two_workers_at_once_waits_and_is_done_once(config: Path) -> 
     half_done(config, done=10)
     claim = results_of(config) / "journal" / "tmp" / "merging"
     claim.touch()  # another worker is merging, and dies
-    from rag_evaluator import merge
+    from rag_evaluator.run import merge
 
     quiet, merge.QUIET_SECONDS = merge.QUIET_SECONDS, 0.5
     try:
@@ -638,7 +638,7 @@ def test_merging_by_two_workers_at_once_waits_and_is_done_once(config: Path) -> 
 
 
 def test_missing_chunks_are_an_error_of_their_own(config: Path) -> None:
-    from rag_evaluator.merge import read_results, samples_of
+    from rag_evaluator.run.merge import read_results, samples_of
 
     half_done(config)
     journal = Journal(results_of(config))

@@ -18,7 +18,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, __version__, load_dataset
 from rag_evaluator.cli import main
-from rag_evaluator.records import Appender
+from rag_evaluator.files.jsonl import Appender
 
 ROOT = Path(__file__).parent.parent
 FILES = {"scores.jsonl", "details.jsonl", "summary.json", "scores.csv", "scores.xlsx", "manifest.json", "journal"}

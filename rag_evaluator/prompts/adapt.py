@@ -14,6 +14,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
+from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge import run
 from rag_evaluator.languages import Language, find_language
 from rag_evaluator.prompts.check import Fault, check_pack
@@ -23,7 +24,6 @@ from rag_evaluator.prompts.review import Section, write_review
 from rag_evaluator.prompts.sources import all_prompts, english_pack
 from rag_evaluator.prompts.strings import is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.translate import Mark, Translated, Translator
-from rag_evaluator.records import Records
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart

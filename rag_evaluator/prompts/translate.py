@@ -10,12 +10,12 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge import Judge, PromptText, digest
 from rag_evaluator.languages import Language, sentences
 from rag_evaluator.prompts.doubts import Doubt, doubts
 from rag_evaluator.prompts.strings import QUOTED_NAME, must_survive
 from rag_evaluator.prompts.units import halves, joined, units
-from rag_evaluator.records import Records
 
 CUT_MARGIN = 2  # tokens: a string this near to its limit was cut, most likely
 DEPTH = 2  # a unit is divided at sentences, then at clauses

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.journal import Journal
-from rag_evaluator.merge import is_finished
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merge import is_finished
 
 SILENT_SECONDS = 600.0  # a worker that has written nothing for so long is not counted into the rate
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.plan import Plan
-from rag_evaluator.records import Appender, json_line, need_text, read_lines
+from rag_evaluator.files.jsonl import Appender, json_line, need_text, read_lines
+from rag_evaluator.run.plan import Plan
 from rag_evaluator.scores import Score
 
 FORMAT = 1

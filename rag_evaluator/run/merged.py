@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rag_evaluator.dataset import Sample, row_names
 from rag_evaluator.errors import MissingChunksError, ResultsError
-from rag_evaluator.journal import Journal, Part
+from rag_evaluator.run.journal import Journal, Part
 from rag_evaluator.scores import Score
 from rag_evaluator.tables import DROPPED
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.journal import WorkerJournal, now
-from rag_evaluator.plan import Plan
-from rag_evaluator.records import SYNC_SECONDS, Appender
+from rag_evaluator.files.jsonl import SYNC_SECONDS, Appender
+from rag_evaluator.run.journal import WorkerJournal, now
+from rag_evaluator.run.plan import Plan
 from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job
 from rag_evaluator.tables import details_line

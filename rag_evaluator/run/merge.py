@@ -9,10 +9,10 @@ from typing import Any
 
 from rag_evaluator.dataset import Sample, open_dataset
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.journal import Journal, WorkerJournal, now, writing
-from rag_evaluator.merged import Merged
-from rag_evaluator.plan import data_digest
 from rag_evaluator.results import Results
+from rag_evaluator.run.journal import Journal, WorkerJournal, now, writing
+from rag_evaluator.run.merged import Merged
+from rag_evaluator.run.plan import data_digest
 from rag_evaluator.scores import Score
 from rag_evaluator.tables import FILES, write_table
 

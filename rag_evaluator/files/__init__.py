@@ -1,0 +1,1 @@
+"""Files written whole or line by line."""

@@ -14,7 +14,7 @@ from rag_evaluator.errors import ConfigError, MissingChunksError, RagEvaluatorEr
 from rag_evaluator.offline import quiet_libraries
 from rag_evaluator.run.journal import Journal, Start, WorkerJournal
 from rag_evaluator.stop import GRACE, Stop, StopSignal
-from rag_evaluator.workers import (
+from rag_evaluator.run.workers import (
     ALONE,
     DEVICES,
     Worker,

@@ -29,7 +29,7 @@ from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job, Progress, Scorer
 from rag_evaluator.seal import seal_of
 from rag_evaluator.stop import Stop, StopSignal
-from rag_evaluator.workers import ALONE, Worker, process_name, run_id
+from rag_evaluator.run.workers import ALONE, Worker, process_name, run_id
 
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric

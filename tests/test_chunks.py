@@ -27,7 +27,7 @@ from rag_evaluator.scores import Score
 from rag_evaluator.scoring import Job, Scorer
 from rag_evaluator.stop import Stop
 from rag_evaluator.tables import FILES
-from rag_evaluator.workers import Worker, find_worker, parse_worker, run_id, share_devices
+from rag_evaluator.run.workers import Worker, find_worker, parse_worker, run_id, share_devices
 
 ROOT = Path(__file__).parent.parent
 PLAIN = ["bleu_score", "exact_match"]

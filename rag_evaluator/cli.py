@@ -10,10 +10,10 @@ from typing import Any
 from rag_evaluator import __version__
 from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import Config, load_config
-from rag_evaluator.errors import ConfigError, MissingChunksError, RagEvaluatorError
+from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError
 from rag_evaluator.offline import quiet_libraries
-from rag_evaluator.run.journal import Journal, Start, WorkerJournal
-from rag_evaluator.stop import GRACE, Stop, StopSignal
+from rag_evaluator.run.journal import Journal, journals_in
+from rag_evaluator.run.worker_journal import Start, now
 from rag_evaluator.run.workers import (
     ALONE,
     DEVICES,
@@ -25,6 +25,7 @@ from rag_evaluator.run.workers import (
     run_id,
     share_devices,
 )
+from rag_evaluator.stop import GRACE, Stop, StopSignal
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
 EXAMPLES = """examples:
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments[:cut])
     options.sbatch = arguments[cut + 1 :]
     quiet_libraries()
+    SHELL.set(True)
     try:
         return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
@@ -82,12 +84,15 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
-    from rag_evaluator.run.merge import merge, samples_of
+    from rag_evaluator.run.merge import merge
+    from rag_evaluator.run.worker_journal import MERGE, WorkerJournal
+    from rag_evaluator.tasks import stage_of
 
-    found = Journal(options.folder)
-    journal = WorkerJournal(options.folder, found.plan, found.about, process_name(ALONE))
-    merge(journal, samples_of(journal), {"run": run_id(), "seal": None})
-    print(f"{found.plan.rows} rows from {found.plan.chunks} chunks written to {options.folder}")
+    for found in journals_in(options.folder):
+        stage = stage_of(found)
+        merge(WorkerJournal(options.folder, stage, process_name(ALONE), MERGE), stage, run_id(), None)
+        plan = found.plan
+        print(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {options.folder}")
     return OK
 
 
@@ -96,7 +101,8 @@ def status(options: argparse.Namespace) -> int:
     from rag_evaluator.run.status import read_status
     from rag_evaluator.terminal import print_status
 
-    print_status(read_status(options.folder))
+    for stage in read_status(options.folder):
+        print_status(stage)
     return OK
 
 
@@ -154,15 +160,17 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     devices = share_devices()
     if devices is not None:
         os.environ[DEVICES] = devices
-    from rag_evaluator.run.merge import read_summary
+    from rag_evaluator.run.finished import changed_files, read_finished
     from rag_evaluator.seal import find_finished
+    from rag_evaluator.tables import read_summary
     from rag_evaluator.terminal import print_summary
 
-    journal = None if start == "fresh" else find_finished(config)
-    if journal is None:
-        journal = _run(config, worker, start, stop)
-    summary = read_summary(journal)
-    print_summary(summary, journal.plan.rows, config)
+    began = now()
+    journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
+    note = read_finished(journal)
+    wrote = note is not None and note.ended >= began
+    summary = read_summary(config.results_dir)
+    print_summary(summary, journal.plan.units, config, wrote, [] if wrote else changed_files(journal))
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
 
 
@@ -174,7 +182,7 @@ def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     journal: Journal = watched(
         "scores",
         lambda told: evaluator.run(config.results_dir, worker=worker, progress=told, stop=stop, start=start),
-    )[0]
+    )
     return journal
 
 

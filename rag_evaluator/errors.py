@@ -14,6 +14,20 @@ RagEvaluatorError
 
 import difflib
 from collections.abc import Iterable
+from contextvars import ContextVar
+
+SHELL: ContextVar[bool] = ContextVar("SHELL", default=False)
+"""Whether the user reads messages in a shell: then they name flags, else arguments of the Python functions."""
+
+WAYS = {
+    "fresh": ("start over with --fresh", 'start over with start="fresh"'),
+    "update": ("keep the scores that still hold with --update", 'keep the scores that still hold with start="update"'),
+}
+
+
+def way(name: str) -> str:
+    """A way out, as the command line or Python has it."""
+    return WAYS[name][0 if SHELL.get() else 1]
 
 
 class RagEvaluatorError(Exception):

@@ -1,6 +1,5 @@
 """`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,20 +15,25 @@ from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge, identity_of, kind_of
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics import select_metrics
+from rag_evaluator.metrics import Metric, select_metrics
 from rag_evaluator.offline import disable_network
 from rag_evaluator.prompts import CarryingPrompt, Key
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.results import Results
-from rag_evaluator.run.chunks import Work
-from rag_evaluator.run.journal import Journal, Start, WorkerJournal, now
-from rag_evaluator.run.merge import is_finished, merge_once, read_results
-from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
+from rag_evaluator.run.chunks import Progress
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.plan import auto_chunk_size
+from rag_evaluator.run.stages import run_stage, work_all
+from rag_evaluator.run.task import Cell, Record
+from rag_evaluator.run.worker_journal import Start
+from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.scores import Score
-from rag_evaluator.scoring import Job, Progress, Scorer
+from rag_evaluator.scoring import Scorer
 from rag_evaluator.seal import seal_of
-from rag_evaluator.stop import Stop, StopSignal
-from rag_evaluator.run.workers import ALONE, Worker, process_name, run_id
+from rag_evaluator.stop import Stop
+from rag_evaluator.tables import refuse_foreign
+from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_of, to_score
 
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
@@ -68,7 +72,12 @@ class RAGEvaluator:
         self._judge = None if judge is None else GivenJudge(judge, self.config.judge)
         self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
         self._given = judge is not None or embeddings is not None
-        self._identity = {} if embeddings is None else {"embeddings": identity_of(embeddings) or kind_of(embeddings)}
+        self._identity: dict[str, str] = {}
+        self._unnamed: set[str] = set()  # models that nothing tells from others of their kind
+        if embeddings is not None:
+            identity = identity_of(embeddings)
+            self._identity["embeddings"] = identity or kind_of(embeddings)
+            self._unnamed |= {"embeddings"} if identity is None else set()
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -101,21 +110,26 @@ class RAGEvaluator:
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.
         """
+        stage = self.stage(data)
         if folder is not None:
-            return read_results(*self.run(Path(folder), data, progress=progress, start=start))
-        samples, signatures = self.check(data), self.signatures()
-        jobs = [Job(sample, name, line) for sample in samples for name, line in signatures.items()]
+            journal = self._run(stage, Path(folder), data, ALONE, progress, None, start)
+            return results_of(ChunkTable(journal, stage), stage)
         made: dict[tuple[int, str], Score] = {}
         tell = progress or _tell_nobody
 
-        def keep(job: Job, score: Score) -> None:
-            made[job.sample.index, job.metric] = score
-            tell(len(made), len(jobs))
+        def keep(cell: Cell, record: Record) -> None:
+            made[cell.unit.index, cell.column] = to_score(record)
+            tell(len(made), stage.plan.cells)
 
-        tell(0, len(jobs))
-        run(self._scorer().score_all(iter(jobs), keep, Stop()))
-        scores = {name: [made[sample.index, name] for sample in samples] for name in self.metrics}
-        return Results(samples, scores, signatures, self._about(len(samples)))
+        async def work() -> None:
+            cells = (Cell(sample, name) for sample in stage.units for name in self.metrics)
+            async with stage.open() as scoring:
+                await work_all(cells, scoring, keep, Stop())
+
+        tell(0, stage.plan.cells)
+        run(work())
+        scores = {name: [made[sample.index, name] for sample in stage.units] for name in self.metrics}
+        return Results(stage.units, scores, self.signatures(), stage.about)
 
     def run(
         self,
@@ -125,7 +139,7 @@ class RAGEvaluator:
         progress: Progress | None = None,
         stop: Stop | None = None,
         start: Start = "continue",
-    ) -> tuple[Journal, Sequence[Sample]]:
+    ) -> Journal:
         """Do one worker's part of an evaluation in a results folder, and merge when all is done.
 
         Args:
@@ -134,30 +148,22 @@ class RAGEvaluator:
             worker: which of them this is. It ends when all chunks are finished, by whomever.
             progress: called with (scores made by anybody, scores to make).
             stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
-            start: `continue` refuses a folder of another configuration, `fresh` forgets it, `update` keeps what holds.
-
-        Returns the journal and the samples, from which the results can be read.
+            start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
+                on disk, `update` keeps what holds.
         """
-        stop = stop or Stop()
+        return self._run(self.stage(data), folder, data, worker, progress, stop, start)
+
+    def stage(self, data: Any = None) -> Evaluation:
+        """What is to be done, checked as far as that needs no model."""
         samples = self.check(data)
-        plan = self._plan(samples, data)
-        journal = WorkerJournal(folder, plan, self._about(len(samples)), process_name(worker), start)
-        if is_finished(journal) and not journal.try_again(run_id()):
-            return journal, samples
-        note = {"worker": str(worker), "began": now(), "run": run_id()}
-        journal.note_worker(note)
-        work = Work(journal, samples, worker, progress or _tell_nobody)
-        try:
-            self._work(work, stop)
-        except StopSignal as signal:
-            journal.note_worker({**note, "ended": f"stopped by {signal}", "at": now()})
-            raise
-        finally:
-            work.close()
-        given = data is not None or self._given
-        merge_once(journal, samples, {"run": run_id(), "seal": None if given else seal_of(self.config)})
-        journal.note_worker({**note, "ended": "finished", "at": now()})
-        return journal, samples
+        signatures, size = self.signatures(), self.config.chunk_size
+        reusable = {
+            name: None if self._is_unnamed(metric) else signatures[name] for name, metric in self.metrics.items()
+        }
+        chunk_size = auto_chunk_size(len(samples)) if size == "auto" else size
+        plan = plan_of(samples, self.source(data), self.config.columns, reusable, chunk_size)
+        about = manifest.describe(self.config, signatures, self.prompts, len(samples))
+        return Evaluation(samples, self.metrics, plan, about, self._scorer)
 
     def check(self, data: Any = None) -> Sequence[Sample]:
         """Everything that can be checked without loading a model; returns the samples."""
@@ -185,32 +191,24 @@ class RAGEvaluator:
             self.set_prompts()
         return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
 
-    def _work(self, work: Work, stop: Stop) -> None:
-        """Load models if there is a job at all, and do the jobs."""
-        jobs = work.jobs()
-        first = next(jobs, None)
-        if first is None:
-            return
-        scorer = self._scorer()
-        with stop.patiently():
-            run(scorer.score_all(itertools.chain([first], jobs), work.done, stop, work.tick))
-        if stop.asked and work.journal.missing():
-            raise StopSignal(stop.asked)
+    def _run(
+        self,
+        stage: Evaluation,
+        folder: Path,
+        data: Any,
+        worker: Worker,
+        progress: Progress | None,
+        stop: Stop | None,
+        start: Start,
+    ) -> Journal:
+        refuse_foreign(folder)
+        given = data is not None or self._given
+        seal = (lambda: None) if given else (lambda: seal_of(self.config))
+        return run_stage(stage, folder, worker, run, progress or _tell_nobody, stop, start, seal)
 
-    def _plan(self, samples: Sequence[Sample], data: Any) -> Plan:
-        source = self.source(data)
-        is_path = isinstance(source, str | Path)
-        size = self.config.chunk_size
-        return Plan(
-            rows=len(samples),
-            data=data_digest(source if is_path else samples),
-            columns=self.config.columns,
-            signatures=self.signatures(),
-            chunk_size=auto_chunk_size(len(samples)) if size == "auto" else size,
-        )
-
-    def _about(self, rows: int) -> dict[str, Any]:
-        return manifest.describe(self.config, self.signatures(), self.prompts, rows)
+    def _is_unnamed(self, metric: Metric) -> bool:
+        """Whether nothing tells the judge or the embeddings of a metric from others, so that no score is used again."""
+        return (metric.judge and "judge" in self._unnamed) or (metric.embeddings and "embeddings" in self._unnamed)
 
     def _identify_judge(self) -> None:
         """The fingerprint of the judge, after all checks that need not load it."""
@@ -218,6 +216,7 @@ class RAGEvaluator:
             if self._judge is None:
                 self._judge = GivenJudge(None, self.config.judge, self.config.offline)
             self._identity["judge"] = self._judge.identity or kind_of(self._judge.given)
+            self._unnamed |= {"judge"} if self._judge.identity is None else set()
 
     def _judge_signature(self) -> str:
         self._identify_judge()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
+COSINE = (-1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Metric:
         prompts: prompt attributes of the ragas object.
         words: whether it compares words, which it finds in another way in some languages.
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
+        range: lowest and highest value that it can have.
     """
 
     ragas_class: str
@@ -39,6 +41,7 @@ class Metric:
     prompts: Sequence[str] = ()
     words: bool = False
     aliases: Sequence[str] = ()
+    range: tuple[float, float] = (0.0, 1.0)
 
     @property
     def embeddings(self) -> bool:
@@ -80,6 +83,7 @@ METRICS: Mapping[str, Metric] = {
         embedded=("user_input",),
         prompts=("prompt",),
         aliases=("response_relevancy", "answer_relevance"),
+        range=COSINE,
     ),
     "context_precision_with_reference": Metric(
         "ContextPrecisionWithReference",
@@ -102,9 +106,10 @@ METRICS: Mapping[str, Metric] = {
         ("user_input", *PAIR),
         embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
+        range=(-0.25, 1.0),  # three quarters F1, one quarter cosine
     ),
     "semantic_similarity": Metric(
-        "SemanticSimilarity", PAIR, judge=False, embedded=PAIR, aliases=("answer_similarity",)
+        "SemanticSimilarity", PAIR, judge=False, embedded=PAIR, aliases=("answer_similarity",), range=COSINE
     ),
     "factual_correctness": Metric("FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt")),
     "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),

@@ -1,16 +1,14 @@
 """What an evaluation gives back to Python: samples and scores in memory."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merged import Merged
 from rag_evaluator.scores import Score
-from rag_evaluator.tables import DROPPED, Summary, details_line, scored_row, write_table
+from rag_evaluator.tables import DROPPED, Scored, Summary, details_line, scored_row, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,17 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its scores, as it is written; `lines` are its lines in a journal, if it has been in one."""
+    """A row with its scores, as it is written."""
 
     sample: Sample
     scores: Mapping[str, Score]
     signatures: Mapping[str, str]
-    lines: Sequence[bytes] = ()
 
     def details(self) -> Iterator[bytes]:
-        if self.lines:
-            yield from self.lines
-            return
         for name, score in self.scores.items():
             yield details_line(self.sample, name, score.to_json(), self.signatures.get(name))
 
@@ -42,25 +36,21 @@ class Results:
         scores: metric -> one score per sample.
         signatures: metric -> what the number depends on (versions, digests, decoding), as one line.
         manifest: versions, digests, configuration and seed of the run.
-        journal: where the judgements are, if they are not in the scores.
+        judged: the rows with their judgements, if these are not in the scores.
     """
 
     samples: Sequence[Sample]
     scores: Mapping[str, Sequence[Score]]
     signatures: Mapping[str, str] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    journal: Journal | None = None
+    judged: Iterable[Scored] | None = None
 
     @property
     def metrics(self) -> list[str]:
         return list(self.scores)
 
-    def __iter__(self) -> Iterator[Row]:
-        if self.journal is None:
-            yield from self._in_memory()
-            return
-        for row, merged in zip(self._in_memory(), Merged(self.journal, self.samples), strict=True):
-            yield replace(row, lines=merged.lines)
+    def __iter__(self) -> Iterator[Scored]:
+        return iter(self._in_memory() if self.judged is None else self.judged)
 
     def _in_memory(self) -> Iterator[Row]:
         for position, sample in enumerate(self.samples):

@@ -1,24 +1,19 @@
-"""Asks ragas for scores, many at once, so that the judge's batches stay full."""
+"""Asks ragas for scores, and the judge through a recorder."""
 
-import asyncio
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.metrics import Metric
 from rag_evaluator.recorder import Recorder
 from rag_evaluator.scores import Score
-from rag_evaluator.stop import Stop
 
 if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
     from ragas.llms.base import InstructorBaseRagasLLM
     from ragas.metrics.collections import BaseMetric
-
-Progress = Callable[[int, int], None]
-TICK = 0.2  # seconds
 
 
 class Job(NamedTuple):
@@ -50,38 +45,6 @@ class Scorer:
     ) -> None:
         self.metrics, self.specs, self.in_flight = metrics, specs, in_flight
         self.judge, self.embeddings = judge, embeddings
-
-    async def score_all(
-        self,
-        jobs: Iterator[Job],
-        done: Callable[[Job, Score], None],
-        stop: Stop,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Score jobs as they come out of the iterator, until it ends or the run is asked to stop.
-
-        Args:
-            done: called with each score the moment it exists.
-            stop: once asked, no new job is taken, and what is in the making gets its grace time.
-            tick: called some times a second while models are at work.
-        """
-
-        async def work() -> None:
-            while not stop.asked and (job := next(jobs, None)) is not None:
-                done(job, await self.score(job))
-
-        tasks = [asyncio.create_task(work()) for _ in range(self.in_flight)]
-        waiting = set(tasks)
-        try:
-            while waiting and not stop.overdue:
-                ended, waiting = await asyncio.wait(waiting, timeout=TICK, return_when=asyncio.FIRST_EXCEPTION)
-                for task in ended:
-                    task.result()  # raises its error, a full disk for instance
-                tick()
-        finally:
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)  # reads the errors of all, or asyncio prints them
 
     async def score(self, job: Job) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window."""

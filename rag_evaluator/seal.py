@@ -9,9 +9,10 @@ from rag_evaluator.config import DEMO, Config
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.manifest import fingerprint, versions
 from rag_evaluator.metrics import select_metrics
+from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import is_finished
 from rag_evaluator.run.plan import data_digest
+from rag_evaluator.tables import read_summary
 
 PACKAGE = Path(__file__).parent
 
@@ -43,13 +44,14 @@ def seal_of(config: Config) -> str | None:
 
 def find_finished(config: Config) -> Journal | None:
     """The journal of a finished run of exactly this configuration, in which no score is worth another try."""
-    if not (config.results_dir / "journal" / "merged.json").is_file():
+    if not (config.results_dir / "journal" / "manifest.json").is_file():
         return None
     try:
         journal = Journal(config.results_dir)
-    except ResultsError:  # told by the run that follows
+        read_summary(config.results_dir)
+    except ResultsError:  # the run that follows says so, or writes the summary again
         return None
-    note = journal.merged() or {}
-    seal = note.get("seal")
-    sealed = seal is not None and not note.get("again") and is_finished(journal)
-    return journal if sealed and seal == seal_of(config) else None
+    note = read_finished(journal)
+    if note is None or note.seal is None or note.again or not is_complete(journal):
+        return None
+    return journal if note.seal == seal_of(config) else None

@@ -3,8 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -35,6 +35,7 @@ class Stop:
         self._since = 0.0
         self._patient = False
         self._before: dict[int, Any] = {}
+        self.at_once: Callable[[str], None] = lambda how: None  # told before the process is ended by a second signal
 
     @property
     def overdue(self) -> bool:
@@ -66,5 +67,7 @@ class Stop:
             if not self._patient:
                 raise StopSignal(self.asked)
         elif time.monotonic() - self._since > ECHO:
+            with suppress(Exception):  # nothing may keep the process from ending
+                self.at_once(f"stopped at once by {signal.Signals(number).name}")
             os.write(2, b"stopped at once by a second signal: what was scored is kept.\n")
             os._exit(128 + number)

@@ -26,6 +26,7 @@ XLSX_ROWS = 1_048_575  # without the heading
 XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
 CUT = " … [cut: see scores.jsonl]"
 DROPPED = "dropped_contexts"
+PROGRAM = "rag_evaluator"
 
 
 class Scored(Protocol):
@@ -105,16 +106,50 @@ def scored_row(sample: Sample, scores: Mapping[str, Score]) -> dict[str, Any]:
     return {**row, DROPPED: dropped} if dropped else row
 
 
+def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
+    """What `summary.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
+    path = folder / "summary.json"
+    try:
+        summary: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+        whole = bool(summary) and all({"mean", "scored", "count", "reasons"} <= row.keys() for row in summary.values())
+    except (OSError, ValueError, AttributeError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}.") from error
+    if not whole:
+        raise ResultsError(f"{path}: damaged. 'rag-evaluator merge' writes it again.")
+    return summary
+
+
+def refuse_foreign(folder: Path, files: Sequence[str] = FILES) -> None:
+    """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
+    there = [name for name in files if (folder / name).exists()]
+    if there and not _is_ours(folder):
+        raise ResultsError(
+            f"{folder} holds {there[0]}, which this program did not write, and would replace it. Choose another name "
+            "or output_dir, or move the file away."
+        )
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether results were written here: then there is a manifest, or a journal, in which there is one too."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        manifest = None
+    known = isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
+    return known or (folder / "journal" / "manifest.json").is_file()
+
+
 def write_table(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
     """Write all files into a folder, or leave all as they were; returns the summary.
 
-    Raises `ResultsError` if they cannot be written.
+    Raises `ResultsError` if they cannot be written, or would replace files of somebody else.
     """
+    refuse_foreign(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as name:
             summary = _write(table, Path(name))
-            for file in FILES:
+            for file in reversed(FILES):  # the manifest, by which they are known as ours, comes first
                 (Path(name) / file).replace(folder / file)
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
@@ -141,7 +176,7 @@ def _write(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
             summary.add(scored.scores)
     numbers = summary.to_json()
     _write_json(folder / "summary.json", numbers)
-    _write_json(folder / "manifest.json", table.manifest)
+    _write_json(folder / "manifest.json", {"program": PROGRAM, **table.manifest})
     return numbers
 
 

@@ -1,8 +1,9 @@
 """How the command line shows progress, results and status."""
 
+import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -55,10 +56,17 @@ def _progress_bar() -> Progress:
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
-def print_summary(summary: Mapping[str, Mapping[str, Any]], rows: int, config: Config) -> None:
-    """Mean and coverage of each metric, and why scores are missing."""
+def print_summary(
+    summary: Mapping[str, Mapping[str, Any]], rows: int, config: Config, wrote: bool = True, changed: Sequence[str] = ()
+) -> None:
+    """Mean and coverage of each metric, and why scores are missing.
+
+    Args:
+        wrote: whether this run has written the result files.
+        changed: result files that are not as they were written.
+    """
     print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
-    print_end(config, any(METRICS[name].judge for name in summary))
+    print_end(config, any(METRICS[name].judge for name in summary), wrote, changed)
 
 
 def print_means(
@@ -84,34 +92,43 @@ def print_means(
             say(f"  {name}: {count} missing: {reason}")
 
 
-def print_end(config: Config, judged: bool = True) -> None:
+def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     if judged and config.judge.model == DEMO:
         say("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
-    say(f"written to {config.results_dir}")
+    if wrote:
+        say(f"written to {config.results_dir}")
+        return
+    say(f"{config.results_dir} was complete already: nothing was scored or written")
+    if changed:
+        verb = "is" if len(changed) == 1 else "are"
+        command = shlex.join(["rag-evaluator", "merge", str(config.results_dir)])
+        say(f"{', '.join(changed)} {verb} not as written, somebody has changed it. To write all files again: {command}")
 
 
 def print_status(status: Status) -> None:
     """What is done, what is missing, how fast, how long still, and by whom."""
-    done, total = status.scores
+    done, total = status.cells
     share = f"{100 * done / total:.1f} %" if total else "-"
-    say(f"chunks {status.chunks[0]}/{status.chunks[1]}, scores {done}/{total} ({share})")
+    say(f"{status.task}: chunks {status.chunks[0]}/{status.chunks[1]}, {status.noun} {done}/{total} ({share})")
     if status.missing:
         names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
         more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""
         say(f"missing: {names}{more}")
     left = status.seconds_left
     if status.missing:
-        say(f"{status.rate:.1f} scores/s, {duration(left)} left" if left is not None else "nobody works")
+        say(f"{status.rate:.1f} {status.noun}/s, {duration(left)} left" if left is not None else "nobody works")
     say("results written" if status.merged else "results not written yet")
+    if status.unreadable:
+        say(f"{status.unreadable} notes of workers cannot be read")
     if status.workers:
         table = Table()
         for heading, side in (
             ("worker", "left"),
             ("process", "left"),
             ("chunks", "right"),
-            ("scores", "right"),
-            ("scores/s", "right"),
+            (status.noun, "right"),
+            (f"{status.noun}/s", "right"),
             ("last seen", "right"),
             ("state", "left"),
         ):
@@ -119,7 +136,7 @@ def print_status(status: Status) -> None:
         for worker in status.workers:
             seen = time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
-            table.add_row(worker.worker, worker.process, *numbers, seen, worker.state(status.at))
+            table.add_row(worker.note.worker, worker.process, *numbers, seen, worker.state(status.at))
         _console().print(table)
 
 

@@ -23,11 +23,14 @@ from rag_evaluator.cli import main
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ConfigError, MissingChunksError, ResultsError
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.scores import Score
-from rag_evaluator.scoring import Job, Scorer
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.stages import work_all
+from rag_evaluator.run.task import Cell, Record
+from rag_evaluator.run.worker_journal import WorkerJournal
+from rag_evaluator.run.workers import Worker, find_worker, parse_worker, run_id, share_devices
 from rag_evaluator.stop import Stop
 from rag_evaluator.tables import FILES
-from rag_evaluator.run.workers import Worker, find_worker, parse_worker, run_id, share_devices
+from rag_evaluator.tasks import stage_of
 
 ROOT = Path(__file__).parent.parent
 PLAIN = ["bleu_score", "exact_match"]
@@ -58,7 +61,7 @@ def results_of(config: Path) -> Path:
 
 
 def parts_of(config: Path) -> Path:
-    return results_of(config) / "journal" / "parts"
+    return results_of(config) / "journal" / "g1" / "parts"
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -112,11 +115,11 @@ def begun(record: Path) -> list[str]:
 def kept(config: Path) -> set[str]:
     """`row metric` of every score on disk; a line torn by the kill is none."""
     found = set()
-    for path in (results_of(config) / "journal").glob("[ps]*s/*.jsonl"):
+    for path in (results_of(config) / "journal").glob("g*/[ps]*s/*.jsonl"):
         for line in path.read_bytes().split(b"\n")[:-1]:
             record = json.loads(line)
             if record.get("value") is not None:
-                found.add(f"{record['row']} {record['metric']}")
+                found.add(f"{record['index']} {record['column']}")
     return found
 
 
@@ -226,7 +229,7 @@ def test_what_is_in_the_making_is_finished_within_the_grace_time(zygote: Zygote,
     assert zygote.run(record, run) == [75]
     assert 0 < len(begun(record)) < 80
     assert kept(config) == set(begun(record))
-    [note] = (results_of(config) / "journal" / "workers").iterdir()
+    [note] = (results_of(config) / "journal" / "g1" / "workers").iterdir()
     assert json.loads(note.read_text(encoding="utf-8"))["ended"] == "stopped by SIGTERM"
 
 
@@ -248,7 +251,7 @@ def half_done(config: Path, done: int = 6) -> None:
         path.unlink()
     for name in FILES:
         (results_of(config) / name).unlink()
-    (results_of(config) / "journal" / "merged.json").unlink()
+    (results_of(config) / "journal" / "g1" / "merged.json").unlink()
 
 
 def test_merge_names_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,7 +354,7 @@ def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
 
 
 def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_path: Path) -> None:
-    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
+    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}}, model_id="two")
     rows = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu"]} for number in range(8)]
     first = RAGEvaluator({"metrics": ["context_relevance"], "judge": {"batch_size": 1}}, judge=judge)
     second = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
@@ -360,23 +363,25 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
         if done == 2:
             second.evaluate(rows[:4], folder=tmp_path, start="fresh")
 
-    with pytest.raises(ResultsError, match="another run with --fresh or --update took this folder over"):
+    with pytest.raises(ResultsError, match="another run that started over or updated took this folder over"):
         first.evaluate(rows, take_over, tmp_path)
     assert len((tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 4
     second.evaluate(rows[:4], folder=tmp_path)
 
 
 def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(caplog) -> None:
-    class Quick(Scorer):
-        async def score(self, job: Job) -> Score:
-            return Score(1.0, None)
+    class Quick:
+        in_flight, about = 8, {}
 
-    def done(job: Job, score: Score) -> None:
-        raise OSError(f"no space left for {job.sample.index}")
+        async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
+            return Record(1.0)
 
-    jobs = [Job(Sample(index, {}, {}, f"row {index}"), "exact_match", "") for index in range(8)]
+    def done(cell: Cell, record: Record) -> None:
+        raise OSError(f"no space left for {cell.unit.index}")
+
+    cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(8)]
     with pytest.raises(OSError, match="no space left"):
-        asyncio.run(Quick({}, {}, None, None, 8).score_all(iter(jobs), done, Stop()))
+        asyncio.run(work_all(iter(cells), Quick(), done, Stop()))
     gc.collect()  # asyncio tells of an error that nobody read when its task is collected
     assert caplog.messages == []
 
@@ -400,10 +405,10 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         told = error_of(capsys, 2, str(config), "--set", f"output_dir={disk}")
         assert "cannot be written: " in told
         assert "No space left on device" in told
-        lines = [line for path in disk.glob("run/journal/[ps]*s/*.jsonl") for line in path.read_bytes().splitlines()]
+        lines = [line for path in disk.glob("run/journal/g1/[ps]*s/*.jsonl") for line in path.read_bytes().splitlines()]
         assert len(lines) > 8
         subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
-        known = {path: path.stat().st_ino for path in disk.glob("run/journal/parts/*.jsonl")}
+        known = {path: path.stat().st_ino for path in disk.glob("run/journal/g1/parts/*.jsonl")}
         assert known
         assert main([str(config), "--set", f"output_dir={disk}"]) == 0
         assert {path: path.stat().st_ino for path in known} == known  # finished chunks were not made again
@@ -442,15 +447,13 @@ def test_where_hard_links_are_missing_files_are_renamed(
 
 
 def test_the_first_to_publish_a_chunk_wins(config: Path) -> None:
-    from rag_evaluator.run.journal import WorkerJournal
-
     half_done(config, done=0)
     found = Journal(results_of(config))
-    one, two = (WorkerJournal(results_of(config), found.plan, found.about, name) for name in ("one", "two"))
+    one, two = (WorkerJournal(results_of(config), stage_of(found), name) for name in ("one", "two"))
     assert one.publish(0, [b"{}\n"], {"made": 1})
     assert not two.publish(0, [b"{}\n"], {"made": 2})
     assert found.read_part(0).footer["made"] == 1
-    assert not list((results_of(config) / "journal" / "tmp").iterdir())
+    assert not list((results_of(config) / "journal" / "g1" / "tmp").iterdir())
 
 
 @pytest.mark.parametrize("torn", [b'{"row": 1, "sa', b"\x00" * 30, b"\xff\xfe"])
@@ -459,7 +462,7 @@ def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: P
     before = bytes_of(results_of(config))
     part = parts_of(config) / "000002.jsonl"
     lines = part.read_bytes().splitlines(keepends=True)[:3]
-    half = results_of(config) / "journal" / "scores" / "000002.dead.jsonl"
+    half = results_of(config) / "journal" / "g1" / "scores" / "000002.dead.jsonl"
     half.write_bytes(b"".join(lines) + torn)
     part.unlink()
     (results_of(config) / "scores.csv").unlink()
@@ -475,7 +478,7 @@ def test_other_damage_of_unfinished_scores_is_told_with_its_line(
     assert main([str(config)]) == 0
     part = parts_of(config) / "000002.jsonl"
     first, second, *_ = part.read_bytes().splitlines(keepends=True)
-    half = results_of(config) / "journal" / "scores" / "000002.dead.jsonl"
+    half = results_of(config) / "journal" / "g1" / "scores" / "000002.dead.jsonl"
     half.write_bytes(first + damage + second)
     part.unlink()
     (results_of(config) / "scores.csv").unlink()
@@ -489,7 +492,7 @@ def test_other_damage_of_unfinished_scores_is_told_with_its_line(
 def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half_done(config)
     manifest = results_of(config) / "journal" / "manifest.json"
-    for text in ("", "{}", manifest.read_text(encoding="utf-8").replace('"rows": 40', '"rows": 39')):
+    for text in ("", "{}", manifest.read_text(encoding="utf-8").replace('"units": 40', '"units": 39')):
         manifest.write_text(text, encoding="utf-8")
         assert f"{manifest}: damaged (" in error_of(capsys, 2, str(config))
     assert main([str(config), "--fresh"]) == 0
@@ -610,7 +613,7 @@ def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu"]} for number in range(4)]
-    judge = ScriptedJudge({})
+    judge = ScriptedJudge({}, model_id="silent")
     evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     evaluator.run(tmp_path, rows)
@@ -624,7 +627,7 @@ def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(
 
 def test_merging_by_two_workers_at_once_waits_and_is_done_once(config: Path) -> None:
     half_done(config, done=10)
-    claim = results_of(config) / "journal" / "tmp" / "merging"
+    claim = results_of(config) / "journal" / "g1" / "tmp" / "merging"
     claim.touch()  # another worker is merging, and dies
     from rag_evaluator.run import merge
 
@@ -638,9 +641,7 @@ def test_merging_by_two_workers_at_once_waits_and_is_done_once(config: Path) -> 
 
 
 def test_missing_chunks_are_an_error_of_their_own(config: Path) -> None:
-    from rag_evaluator.run.merge import read_results, samples_of
-
     half_done(config)
     journal = Journal(results_of(config))
     with pytest.raises(MissingChunksError):
-        read_results(journal, samples_of(journal))
+        ChunkTable(journal, stage_of(journal))

@@ -18,7 +18,8 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, __version__, load_dataset
 from rag_evaluator.cli import main
-from rag_evaluator.files.jsonl import Appender
+from rag_evaluator.files.jsonl import Appender, checked_line
+from rag_evaluator.metrics import METRICS as ALL_METRICS
 
 ROOT = Path(__file__).parent.parent
 FILES = {"scores.jsonl", "details.jsonl", "summary.json", "scores.csv", "scores.xlsx", "manifest.json", "journal"}
@@ -77,20 +78,25 @@ def journal_of(config: Path) -> Path:
 
 def published(config: Path) -> list[dict[str, Any]]:
     """The scores of all finished chunks."""
-    paths = sorted((journal_of(config) / "parts").iterdir())
+    paths = sorted(journal_of(config).glob("g*/parts/*"))
     return [line for path in paths for line in lines_of(path) if "value" in line]
 
 
 def journalled(config: Path) -> list[dict[str, Any]]:
     """The scores of unfinished chunks."""
-    return [line for path in sorted((journal_of(config) / "scores").iterdir()) for line in lines_of(path)]
+    return [line for path in sorted(journal_of(config).glob("g*/scores/*")) for line in lines_of(path)]
+
+
+def unchecked(path: Path) -> list[dict[str, Any]]:
+    """The lines of a journal's file without their checksums."""
+    return [{key: value for key, value in line.items() if key != "sha256"} for line in lines_of(path)]
 
 
 def unpublish(config: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
     """Make finished chunks unfinished ones, as if their worker had been killed before publishing them."""
-    for path in (journal_of(config) / "parts").iterdir():
-        lines = [json.dumps(change(line)) + "\n" for line in lines_of(path) if line.get("value") is not None]
-        (journal_of(config) / "scores" / f"{path.stem}.killed.jsonl").write_text("".join(lines), encoding="utf-8")
+    for path in journal_of(config).glob("g*/parts/*"):
+        lines = [checked_line(change(line)) for line in unchecked(path) if line.get("value") is not None]
+        (path.parent.parent / "scores" / f"{path.stem}.killed.jsonl").write_bytes(b"".join(lines))
         path.unlink()
 
 
@@ -213,7 +219,7 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.Captur
         ("embeddings.model=./none", "embeddings.model: no such folder: "),
         ("language=spanish", "language 'spanish': 3 of 3 prompt packs are missing in "),
         ("language=../up", "language is '../up': expected a name of letters"),
-        ("output_dir=rows.jsonl", "rows.jsonl/run/journal/parts: cannot be written: "),
+        ("output_dir=rows.jsonl", "rows.jsonl/run/journal/g1/parts: cannot be written: "),
         ("judge", "--set 'judge': expected key=value"),
     ],
 )
@@ -354,7 +360,7 @@ class LostPatienceError(Exception):
 
 def test_a_run_that_continues_asks_only_what_was_not_answered(tmp_path: Path) -> None:
     rows = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu Brak"]} for number in range(12)]
-    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
+    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}}, model_id="two")
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": {"batch_size": 1}}, judge=judge)
 
     def lose_patience(done: int, total: int) -> None:
@@ -363,7 +369,7 @@ def test_a_run_that_continues_asks_only_what_was_not_answered(tmp_path: Path) ->
 
     with pytest.raises(LostPatienceError):
         evaluator.evaluate(rows, lose_patience, tmp_path)
-    kept = [line for path in sorted((tmp_path / "journal").glob("*/*.jsonl")) for line in lines_of(path)]
+    kept = [line for path in sorted((tmp_path / "journal").glob("g1/*/*.jsonl")) for line in lines_of(path)]
     assert 3 <= len([line for line in kept if "value" in line]) < 12
     shown: list[tuple[int, int]] = []
     results = evaluator.evaluate(rows, lambda *numbers: shown.append(numbers), tmp_path)
@@ -373,7 +379,7 @@ def test_a_run_that_continues_asks_only_what_was_not_answered(tmp_path: Path) ->
 
 
 def test_missing_scores_are_tried_again_and_the_others_are_not(tmp_path: Path) -> None:
-    judge = ScriptedJudge(lambda prompt, _: {"rating": 2} if "Selo" in prompt else {})
+    judge = ScriptedJudge(lambda prompt, _: {"rating": 2} if "Selo" in prompt else {}, model_id="changing")
     evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
     first = evaluator.evaluate(ROWS[:3], folder=tmp_path)
     assert first.summary()["context_relevance"]["coverage"] == 1 / 3
@@ -384,10 +390,10 @@ def test_missing_scores_are_tried_again_and_the_others_are_not(tmp_path: Path) -
 
 
 def test_what_the_row_itself_makes_impossible_is_not_tried_again(tmp_path: Path) -> None:
-    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 1}})
+    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 1}}, model_id="one")
     evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
     rows = [ROWS[0], {"user_input": "without contexts"}]
-    parts = tmp_path / "journal" / "parts"
+    parts = tmp_path / "journal" / "g1" / "parts"
     evaluator.evaluate(rows, folder=tmp_path)
     before = {path: path.stat().st_ino for path in parts.iterdir()}
     assert evaluator.evaluate(rows, folder=tmp_path).summary()["context_relevance"]["coverage"] == 0.5
@@ -444,7 +450,7 @@ def test_changed_settings_are_named_and_do_not_meet_the_scores_of_others(
         told = error_of(capsys, str(continued), "--set", override)
         assert "holds scores of another run. Changed: " in told
         assert {metric for metric in METRICS if f"{metric}: {what}" in told} == changed
-    assert {line["metric"] for line in scored_again(continued, monkeypatch, override)} == changed
+    assert {line["column"] for line in scored_again(continued, monkeypatch, override)} == changed
 
 
 def test_other_metrics_are_named_and_only_new_ones_are_scored(
@@ -453,7 +459,7 @@ def test_other_metrics_are_named_and_only_new_ones_are_scored(
     override = "metrics=[rouge, context_relevance]"
     told = error_of(capsys, str(continued), "--set", override)
     assert f"metrics: {', '.join(METRICS)} before, rouge_score, context_relevance now" in told
-    assert {line["metric"] for line in scored_again(continued, monkeypatch, override)} == {"rouge_score"}
+    assert {line["column"] for line in scored_again(continued, monkeypatch, override)} == {"rouge_score"}
     summary = json.loads((continued.parent / "results/run/summary.json").read_text(encoding="utf-8"))
     assert list(summary) == ["rouge_score", "context_relevance"]
 
@@ -467,7 +473,7 @@ def test_another_model_of_the_same_shape_does_not_meet_the_scores_of_the_first(
         error_of(capsys, str(continued), "--set", override),
     )
     again = scored_again(continued, monkeypatch, override)
-    assert {line["metric"] for line in again} == {"context_relevance", "answer_relevancy"}
+    assert {line["column"] for line in again} == {"context_relevance", "answer_relevancy"}
 
 
 def test_a_changed_row_is_scored_again_and_the_others_are_not(
@@ -475,10 +481,12 @@ def test_a_changed_row_is_scored_again_and_the_others_are_not(
 ) -> None:
     changed = [rows[0], {**rows[1], "response": "Lira Vosk."}, {**rows[2], "note": "of no metric's concern"}]
     (continued.parent / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
-    assert "Changed: the rows of the dataset (4 before)" in error_of(capsys, str(continued))
+    assert "Changed: the rows (4 before, 3 now)" in error_of(capsys, str(continued))
     again = scored_again(continued, monkeypatch)
-    assert Counter(line["metric"] for line in again) == dict.fromkeys(METRICS, 1)
-    assert {line["sample"] for line in again} == {load_dataset(changed)[1].digest}
+    concerned = [name for name in METRICS if "response" in ALL_METRICS[name].columns]
+    assert Counter(line["column"] for line in again) == dict.fromkeys(concerned, 1) != dict.fromkeys(METRICS, 1)
+    sample = load_dataset(changed)[1]
+    assert {line["unit"] for line in again} == {sample.digest_of(ALL_METRICS[name].columns) for name in concerned}
     assert [row.get("note") for row in lines_of(continued.parent / "results/run/scores.jsonl")] == [
         None,
         "😀",

@@ -104,7 +104,10 @@ def test_reasons_are_counted_most_frequent_first(three: Results) -> None:
 def test_the_summary_is_written_as_it_is_returned(three: Results, tmp_path: Path) -> None:
     three.write(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text(encoding="utf-8")) == three.summary()
-    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8")) == {"name": "run"}
+    assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8")) == {
+        "program": "rag_evaluator",
+        "name": "run",
+    }
 
 
 def test_rows_keep_the_order_of_the_input(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,5 +28,13 @@ class Sample:
     @cached_property
     def digest(self) -> str:
         """16 hex digits that depend on the canonical columns only: not on format, place or other columns."""
-        text = json.dumps(self.columns, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+        return _digest(self.columns)
+
+    def digest_of(self, names: Sequence[str]) -> str:
+        """16 hex digits that depend on these canonical columns only, whether they are there or not."""
+        return _digest({name: self.columns[name] for name in names if name in self.columns})
+
+
+def _digest(columns: Mapping[str, Any]) -> str:
+    text = json.dumps(columns, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

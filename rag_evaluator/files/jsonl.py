@@ -1,22 +1,44 @@
 """Append-only JSON lines, each under a key of texts, on disk within a second: what makes a killed job resumable."""
 
+import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from rag_evaluator.errors import ResultsError
+from rag_evaluator.errors import ResultsError, way
 
 SYNC_SECONDS = 1.0
+CHECKSUM = b', "sha256": "'
 Key = tuple[str, ...]
 Check = Callable[[Mapping[str, Any]], Any]
+Item = TypeVar("Item")
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
     """A record as its line of a JSON Lines file."""
     return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+
+def checked_line(record: Mapping[str, Any]) -> bytes:
+    """A record as its line, with a checksum of the line as its last key."""
+    body = json_line(record)[:-2]  # without the brace and the end of the line
+    return body + CHECKSUM + _checksum(body) + b'"}\n'
+
+
+def read_checked(line: bytes) -> dict[str, Any]:
+    """The record of a line with a checksum. Raises `ValueError` where it is damaged."""
+    body, mark, checksum = line.rpartition(CHECKSUM)
+    if not mark or checksum != _checksum(body) + b'"}\n':
+        raise ValueError("its checksum does not fit")
+    record: dict[str, Any] = json.loads(body + b"}")
+    return record
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:16].encode("ascii")
 
 
 class Appender:
@@ -48,22 +70,21 @@ class Appender:
         self._file.close()
 
 
-def read_lines(path: Path, check: Check) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The records of a file with the place where each begins, in bytes.
+def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int, Item]]:
+    """What `read` makes of each line of a file, with the place where the line begins, in bytes.
 
-    A last line torn by a kill is left out. Raises `ResultsError`, with the line, for other damage: lines that `check`
+    A last line torn by a kill is left out. Raises `ResultsError`, with the line, for other damage: lines that `read`
     refuses with `ValueError`, `KeyError` or `TypeError` included.
     """
     place, torn = 0, None
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if torn is not None:
-                raise ResultsError(f"{path}, {torn}. Remove the line, or start over with --fresh.") from None
+                raise ResultsError(f"{path}, {torn}. Remove the line, or {way('fresh')}.") from None
             try:
-                record = json.loads(line)
                 if not line.endswith(b"\n"):
                     raise ValueError("no end of line")
-                check(record)
+                record = read(line)
             except (ValueError, KeyError, TypeError) as error:
                 torn = f"line {number}: damaged ({error})"
                 continue
@@ -136,13 +157,15 @@ class Records:
         """Find the records; returns the length in bytes of the part that is whole."""
         whole = 0
 
-        def check(record: Mapping[str, Any]) -> None:
+        def parse(line: bytes) -> dict[str, Any]:
+            record: dict[str, Any] = json.loads(line)
             self._check(record)
             for key in self.keys:
                 need_text(record[key])
+            return record
 
         with self.path.open("rb") as file:
-            for place, record in read_lines(self.path, check):
+            for place, record in read_lines(self.path, parse):
                 file.seek(place)
                 self._places[tuple(record[key] for key in self.keys)] = place
                 whole = place + len(file.readline())

@@ -1,147 +1,146 @@
-"""One worker's work: which chunks it takes, the scores of each, and what is in the making."""
+"""One worker's cells: which chunks it takes, the records of each, and what is in the making."""
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rag_evaluator.dataset import Sample
-from rag_evaluator.files.jsonl import SYNC_SECONDS, Appender
-from rag_evaluator.run.journal import WorkerJournal, now
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.jsonl import SYNC_SECONDS
+from rag_evaluator.run.lines import Key, Line, encode
 from rag_evaluator.run.plan import Plan
-from rag_evaluator.scores import Score
-from rag_evaluator.scoring import Job
-from rag_evaluator.tables import details_line
-from rag_evaluator.workers import Worker
+from rag_evaluator.run.task import Cell, Record, Stage
+from rag_evaluator.run.worker_journal import WorkerJournal, now
+from rag_evaluator.run.workers import Worker
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
+Progress = Callable[[int, int], None]
 
 
 class Chunk:
-    """A chunk in the making: its scores, by row and metric, of which those that are known need not be made."""
+    """A chunk in the making: its records, by cell, of which those that are known need not be made."""
 
-    def __init__(self, number: int, jobs: Sequence[Job], known: Mapping[tuple[str, str, str], Mapping[str, Any]]):
-        self.number, self.jobs = number, jobs
-        self.lines: list[bytes | None] = []
-        self.dropped = False
-        for job in jobs:
-            record = known.get((job.sample.digest, job.metric, job.signature))
-            self.lines.append(None if record is None else self._line(job, record))
-        self.places = {(job.sample.index, job.metric): place for place, job in enumerate(jobs)}
-        self.gaps = self.lines.count(None)
+    def __init__(self, number: int, stage: Stage[Any], plan: Plan, known: Mapping[Key, Line]) -> None:
+        self.number, self.stage, self.plan = number, stage, plan
+        self.marks: set[str] = set()
+        units = plan.units_of(number)
+        self.cells = [
+            Cell(unit, column, repeat)
+            for unit in stage.units[units.start : units.stop]
+            for column in plan.columns
+            for repeat in range(plan.repeats)
+        ]
+        self.lines: list[bytes | None] = [None] * len(self.cells)
+        self.places = {(cell.unit.index, cell.column, cell.repeat): at for at, cell in enumerate(self.cells)}
+        for cell in self.cells:
+            if (line := known.get(self._key(cell))) is not None:
+                self._take(cell, line.record)
         self.made, self.again = 0, 0
         self.began, self.looked = now(), time.monotonic()
-        self.appender: Appender | None = None
         self.given_up = False
 
-    def add(self, job: Job, score: Score) -> bytes:
-        """Take a score in; returns its line."""
-        line = self._line(job, score.to_json())
-        self.lines[self.places[job.sample.index, job.metric]] = line
-        self.gaps -= 1
+    @property
+    def gaps(self) -> int:
+        """Cells without a record."""
+        return self.lines.count(None)
+
+    def add(self, cell: Cell, record: Record) -> bytes:
+        """Take a record in; returns its line."""
         self.made += 1
-        self.again += score.missing and not score.lasting
+        self.again += record.missing and record.retry
+        return self._take(cell, record)
+
+    def _take(self, cell: Cell, record: Record) -> bytes:
+        line = encode(self.plan.task, self.plan.stage, cell.unit.index, self._key(cell), record)
+        self.marks.update(self.stage.marks(cell.unit, record))
+        self.lines[self.places[cell.unit.index, cell.column, cell.repeat]] = line
         return line
 
-    def _line(self, job: Job, record: Mapping[str, Any]) -> bytes:
-        contexts = record["contexts"]
-        given = len(job.sample.columns.get("retrieved_contexts", ()))
-        self.dropped = self.dropped or (contexts is not None and len(contexts) < given)
-        return details_line(job.sample, job.metric, record, job.signature)
+    def _key(self, cell: Cell) -> Key:
+        digest = self.stage.digest(cell.unit, cell.column)
+        return Key(digest, cell.column, self.plan.columns[cell.column], cell.repeat)
 
 
-class Work:
-    """The jobs of one worker, chunk after chunk, and what becomes of their scores.
+class Cells:
+    """The cells that one worker makes, chunk after chunk, and what becomes of their records.
 
     Args:
         journal: where chunks are published.
-        samples: the rows, in order.
+        stage: whose cells they are.
         worker: its own chunks come first, then it helps with the others in random order.
-        progress: called with (scores made by anybody, scores to make).
+        progress: called with (cells done by anybody, cells of the stage).
     """
 
-    def __init__(
-        self,
-        journal: WorkerJournal,
-        samples: Sequence[Sample],
-        worker: Worker,
-        progress: Callable[[int, int], None],
-    ) -> None:
-        self.journal, self.samples, self.worker, self.progress = journal, samples, worker, progress
-        self._open: dict[int, Chunk] = {}  # first row -> chunk
-        self._plan: Plan = journal.plan
-        self._total = self._plan.rows * len(self._plan.signatures)
+    def __init__(self, journal: WorkerJournal, stage: Stage[Any], worker: Worker, progress: Progress) -> None:
+        self.journal, self.stage, self.worker, self.progress = journal, stage, worker, progress
+        self.plan = journal.plan
+        self._open: dict[int, Chunk] = {}
         self._done = 0
 
-    def jobs(self) -> Iterator[Job]:
-        """The jobs to do, as late as possible: a chunk is opened when the jobs of the one before have been taken."""
+    def __iter__(self) -> Iterator[Cell]:
+        """The cells to make. A chunk is opened as late as possible: when the cells of the one before have been taken."""
         for number in self._order():
             chunk = self._begin(number)
             if not chunk.gaps:
                 self._finish(chunk)
-            for job, line in zip(chunk.jobs, list(chunk.lines), strict=True):
+            for cell, line in zip(chunk.cells, list(chunk.lines), strict=True):
                 if line is None and not self._is_given_up(chunk):
-                    yield job
+                    yield cell
 
-    def done(self, job: Job, score: Score) -> None:
-        """Journal a score; publish its chunk if it was the last one missing."""
-        chunk = self._open.get(job.sample.index // self._plan.chunk_size)
+    def done(self, cell: Cell, record: Record) -> None:
+        """Journal a record; publish its chunk if it was the last one missing."""
+        chunk = self._open.get(cell.unit.index // self.plan.chunk_size)
         if chunk is None or chunk.given_up:  # another worker has finished it
             return
-        line = chunk.add(job, score)
-        if not score.missing:  # a missing score is tried again by whoever continues
-            if chunk.appender is None:
-                chunk.appender = self.journal.begin(chunk.number)
-            chunk.appender.append(line)
+        line = chunk.add(cell, record)
+        if not record.missing:  # a missing record is tried again by whoever continues
+            self.journal.record(chunk.number, line)
         self._done += 1
-        self.progress(self._done, self._total)
+        self.progress(self._done, self.plan.cells)
         if not chunk.gaps:
             self._finish(chunk)
 
     def tick(self) -> None:
         """On disk within a second, also while nothing new comes."""
-        for chunk in self._open.values():
-            if chunk.appender is not None:
-                chunk.appender.sync(SYNC_SECONDS)
-
-    def close(self) -> None:
-        """Put what was journalled on disk."""
-        for chunk in self._open.values():
-            if chunk.appender is not None:
-                chunk.appender.sync()
-                chunk.appender.close()
-        self._open.clear()
+        self.journal.sync(SYNC_SECONDS)
 
     def _order(self) -> Iterator[int]:
         """Own chunks in order, then the others at random, each unless it is published by then."""
         helps_only = self.worker.number >= self.worker.count
-        own = [] if helps_only else list(range(self.worker.number, self._plan.chunks, self.worker.count))
-        others = sorted(set(range(self._plan.chunks)) - set(own))
+        own = [] if helps_only else list(range(self.worker.number, self.plan.chunks, self.worker.count))
+        others = sorted(set(range(self.plan.chunks)) - set(own))
         random.Random().shuffle(others)
         for number in (*own, *others):
             if not self.journal.part_path(number).exists():
                 yield number
 
     def _begin(self, number: int) -> Chunk:
-        rows = self._plan.rows_of(number)
-        jobs = [
-            Job(sample, metric, signature)
-            for sample in self.samples[rows.start : rows.stop]
-            for metric, signature in self._plan.signatures.items()
-        ]
-        chunk = Chunk(number, jobs, self.journal.scores_of(number))
+        known = self.journal.unfinished(number)
+        for line in known.values():
+            self._check(number, line)
+        chunk = Chunk(number, self.stage, self.plan, known)
         self._open[number] = chunk
-        published = [len(self._plan.rows_of(other)) for other in self.journal.published()]
-        in_hand = sum(len(chunk.lines) - chunk.gaps for chunk in self._open.values())
-        self._done = sum(published) * len(self._plan.signatures) + in_hand
-        self.progress(self._done, self._total)
+        published = sum(self.plan.cells_of(other) for other in self.journal.published())
+        self._done = published + sum(len(chunk.lines) - chunk.gaps for chunk in self._open.values())
+        self.progress(self._done, self.plan.cells)
         return chunk
 
+    def _check(self, number: int, line: Line) -> None:
+        """Raises `ResultsError` for a value that cannot be."""
+        if not line.record.missing and line.key.column in self.plan.columns:
+            try:
+                self.stage.check(line.key.column, line.record.value)
+            except ValueError as error:
+                raise ResultsError(
+                    f"{self.journal.folder}/scores/{number:06d}.*.jsonl: damaged (unit {line.index}, "
+                    f"{line.key.column}: {error}). Remove the file, and the same command makes it again."
+                ) from None
+
     def _finish(self, chunk: Chunk) -> None:
-        assert all(line is not None for line in chunk.lines)
+        assert not chunk.gaps
         note = {
             "again": chunk.again,
-            "dropped": chunk.dropped,
+            "marks": sorted(chunk.marks),
             "worker": str(self.worker),
             "process": self.journal.process,
             "made": chunk.made,
@@ -161,7 +160,5 @@ class Work:
         return chunk.given_up
 
     def _drop(self, chunk: Chunk) -> None:
-        if chunk.appender is not None:
-            chunk.appender.close()
         self._open.pop(chunk.number, None)
         self.journal.clear(chunk.number)

@@ -1,41 +1,110 @@
-"""Writes the result files from finished chunks, by whoever of the workers comes last."""
+"""Has the result files written from finished chunks, by whoever of the workers comes last."""
 
-import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, open_dataset
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.results import Results
-from rag_evaluator.run.journal import Journal, WorkerJournal, now, writing
-from rag_evaluator.run.merged import Merged
-from rag_evaluator.run.plan import data_digest
-from rag_evaluator.scores import Score
-from rag_evaluator.tables import FILES, write_table
+from rag_evaluator.errors import MissingChunksError, ResultsError
+from rag_evaluator.run.finished import Finished, describe_files, is_complete
+from rag_evaluator.run.journal import Journal, Part
+from rag_evaluator.run.lines import Line, decode
+from rag_evaluator.run.task import Record, Stage
+from rag_evaluator.run.worker_journal import WorkerJournal, now, writing
 
 QUIET_SECONDS = 30.0  # a merge of another worker that has not moved for so long is taken over
 LOOK_SECONDS = 0.3
+SHOWN = 20  # missing chunks named in a message
 
 
-def merge(journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[str, str | None]) -> None:
+class ChunkTable:
+    """All chunks of a journal as a table, read one after the other.
+
+    Attributes:
+        again: chunks in which another try may make a missing record, known once all are read.
+
+    Raises `MissingChunksError` if chunks are missing; while it is read `ResultsError` for the first one that is
+    damaged, foreign, or does not hold exactly its units.
+    """
+
+    def __init__(self, journal: Journal, stage: Stage[Any]) -> None:
+        missing = journal.missing()
+        if missing:
+            raise MissingChunksError(_missing(journal, missing))
+        self.journal, self.stage = journal, stage
+        self.again: list[int] = []
+
+    @property
+    def marks(self) -> frozenset[str]:
+        footers = (self.journal.read_footer(chunk) for chunk in range(self.journal.plan.chunks))
+        return frozenset(mark for footer in footers for mark in footer.get("marks", ()))
+
+    def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
+        self.again = []
+        for chunk in range(self.journal.plan.chunks):
+            part = self.journal.read_part(chunk)
+            if part.footer.get("again"):
+                self.again.append(chunk)
+            yield from self._units(chunk, part)
+
+    def _units(self, chunk: int, part: Part) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
+        plan = self.journal.plan
+        if len(part.lines) != plan.cells_of(chunk):
+            raise self._wrong(chunk, f"{len(part.lines)} records, expected {plan.cells_of(chunk)}")
+        units, lines = plan.units_of(chunk), iter(part.lines)
+        for unit in self.stage.units[units.start : units.stop]:
+            yield (
+                unit,
+                {
+                    column: [self._record(chunk, next(lines), unit, column, repeat) for repeat in range(plan.repeats)]
+                    for column in plan.columns
+                },
+            )
+
+    def _record(self, chunk: int, line: bytes, unit: Any, column: str, repeat: int) -> Record:
+        plan = self.journal.plan
+        try:
+            found = decode(line, plan.task, plan.stage)
+            self._check(found, unit, column, repeat)
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._wrong(chunk, str(error)) from None
+        assert found is not None
+        return found.record
+
+    def _check(self, line: Line | None, unit: Any, column: str, repeat: int) -> None:
+        """Raises `ValueError` unless the line is that of the cell, with a value that it can have."""
+        expected = (unit.index, self.stage.digest(unit, column), column, self.journal.plan.columns[column], repeat)
+        if line is None or (line.index, *line.key) != expected:
+            found = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
+            raise ValueError(f"{found} in place of unit {unit.index}, {column}")
+        if not line.record.missing:
+            self.stage.check(column, line.record.value)
+
+    def _wrong(self, chunk: int, what: str) -> ResultsError:
+        path, noun = self.journal.part_path(chunk), self.journal.plan.unit_noun
+        return ResultsError(
+            f"{path}: does not hold its {noun}: {what}. Remove it, and the same command makes it again."
+        )
+
+
+def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
     """Write the result files. Raises `MissingChunksError`, or `ResultsError` for a chunk that is damaged or foreign.
 
     Args:
-        note: `run`, what the workers of this run share, as a later run tries again to make missing scores; `seal`, see
-            `seal_of`.
+        run: what the workers of this start share, as a later one tries again to make missing records.
+        seal: run digest, see `seal_of`.
     """
-    table = Merged(journal, samples)
-    write_table(table, journal.results)
-    journal.note_merged({"again": table.again, **note, "ended": now()})
+    table = ChunkTable(journal, stage)
+    stage.write(table, journal.results)
+    files = describe_files(journal.results, stage.files)
+    journal.note_finished(Finished(journal.digest, table.again, run, seal, now(), files))
 
 
-def merge_once(journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[str, str | None]) -> None:
+def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
     """`merge`, unless another worker is at it: then wait for it, and take over if it does not move any more."""
     claim = journal.folder / "tmp" / "merging"
-    while not is_finished(journal):
+    while not is_complete(journal):
         try:
             with writing(claim):
                 claim.touch(exist_ok=False)
@@ -44,31 +113,9 @@ def merge_once(journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[
                 claim.unlink(missing_ok=True)
             continue
         try:
-            merge(journal, samples, note)
+            merge(journal, stage, run, seal)
         finally:
             claim.unlink(missing_ok=True)
-
-
-def is_finished(journal: Journal) -> bool:
-    """Whether the result files of this plan have been written and are there."""
-    return journal.merged() is not None and all((journal.results / name).is_file() for name in FILES)
-
-
-def read_summary(journal: Journal) -> dict[str, dict[str, Any]]:
-    """What `summary.json` says."""
-    summary: dict[str, dict[str, Any]] = json.loads((journal.results / "summary.json").read_bytes())
-    return summary
-
-
-def samples_of(journal: Journal) -> Sequence[Sample]:
-    """The rows a journal is about. Raises `ResultsError` if they are not what was scored."""
-    source = journal.about.get("config", {}).get("dataset")
-    if not source:
-        raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
-    samples = open_dataset(Path(source), journal.plan.columns)
-    if data_digest(source) != journal.plan.data:
-        raise ResultsError(f"{source}: not the rows that were scored: the file has changed since.")
-    return samples
 
 
 def _moves(claim: Path, journal: Journal) -> bool:
@@ -86,10 +133,12 @@ def _moves(claim: Path, journal: Journal) -> bool:
     return False
 
 
-def read_results(journal: Journal, samples: Sequence[Sample]) -> Results:
-    """The results of a finished run. The judgements stay on disk until they are asked for."""
-    scores: dict[str, list[Score]] = {name: [] for name in journal.plan.signatures}
-    for row in Merged(journal, samples):
-        for name, score in row.scores.items():
-            scores[name].append(score)
-    return Results(samples, scores, journal.plan.signatures, journal.about, journal)
+def _missing(journal: Journal, missing: Sequence[int]) -> str:
+    names = ", ".join(journal.part_path(chunk).name for chunk in missing[:SHOWN])
+    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    plan = journal.plan
+    units = f"{sum(len(plan.units_of(chunk)) for chunk in missing)} {plan.unit_noun}"
+    return (
+        f"{journal.results}: {len(missing)} of {plan.chunks} chunks are missing ({units}): {names}{more}. "
+        "The command that began the run makes them."
+    )

@@ -1,14 +1,15 @@
-"""What all workers of a run must agree on: the rows, how they are cut into chunks, and the signatures of the scores."""
+"""What all workers of a stage must agree on: the units, how they are cut into chunks, the signatures of the columns."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-MOST_ROWS = 256  # a chunk is minutes of work for a judge
+MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
+UNNAMED = "its judge or embeddings have no name, so that nothing tells their scores from those of others"
 
 
 @dataclass(frozen=True)
@@ -16,22 +17,36 @@ class Plan:
     """Equal plans mean that chunks fit together.
 
     Attributes:
-        rows: number of rows.
-        data: digest of the rows.
-        columns: the user's names of columns.
-        signatures: metric -> what the number depends on, in the order of the configuration.
-        chunk_size: rows of a chunk; the last one may be shorter.
+        task: `evaluate`, `sort`, ...
+        stage: of the task.
+        units: number of units.
+        unit_noun, column_noun, cell_noun: what units, columns and cells are, for messages: rows, metrics, scores.
+        data: digest of what the units come from.
+        options: what else the units depend on, by name, in short texts.
+        columns: column -> signature, what its values depend on beside the unit, in order; None: never used again.
+        chunk_size: units of a chunk; the last one may be shorter.
+        repeats: times that each cell is made.
     """
 
-    rows: int
+    task: str
+    stage: str
+    units: int
+    unit_noun: str
+    column_noun: str
+    cell_noun: str
     data: str
-    columns: Mapping[str, str]
-    signatures: Mapping[str, str]
+    options: Mapping[str, str]
+    columns: Mapping[str, str | None]
     chunk_size: int
+    repeats: int = 1
 
     @property
     def chunks(self) -> int:
-        return -(-self.rows // self.chunk_size)
+        return -(-self.units // self.chunk_size)
+
+    @property
+    def cells(self) -> int:
+        return self.units * len(self.columns) * self.repeats
 
     @property
     def digest(self) -> str:
@@ -39,38 +54,47 @@ class Plan:
         text = json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
-    def rows_of(self, chunk: int) -> range:
-        return range(chunk * self.chunk_size, min((chunk + 1) * self.chunk_size, self.rows))
+    def units_of(self, chunk: int) -> range:
+        return range(chunk * self.chunk_size, min((chunk + 1) * self.chunk_size, self.units))
 
-    def with_chunk_size(self, size: int) -> "Plan":
-        return replace(self, chunk_size=size)
+    def cells_of(self, chunk: int) -> int:
+        return len(self.units_of(chunk)) * len(self.columns) * self.repeats
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "signatures": dict(self.signatures), "columns": dict(self.columns)}
+        return {**asdict(self), "options": dict(self.options), "columns": dict(self.columns)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Plan":
         """The inverse of `to_json`; raises `KeyError` where something is missing."""
         return cls(**{part.name: data[part.name] for part in fields(cls)})
 
-    def changes(self, old: "Plan") -> list[str]:
-        """What differs from an older plan, in words; the chunk size is no difference."""
+    def changes(self, old: "Plan", unnamed: bool = True) -> list[str]:
+        """What differs from an older plan, in words; the chunk size is no difference.
+
+        Args:
+            unnamed: whether a column that never had a signature differs from itself.
+        """
         found = []
         if self.data != old.data:
-            found.append("the rows of the dataset" + (f" ({old.rows} before)" if old.rows != self.rows else ""))
-        if self.columns != old.columns:
-            found.append(f"columns: {dict(old.columns)} before, {dict(self.columns)} now")
-        if list(self.signatures) != list(old.signatures):
-            found.append(f"metrics: {', '.join(old.signatures)} before, {', '.join(self.signatures)} now")
-        for metric, signature in self.signatures.items():
-            if metric in old.signatures and signature != old.signatures[metric]:
-                found.append(f"{metric}: {_difference(old.signatures[metric], signature)}")
+            counts = f" ({old.units} before, {self.units} now)" if old.units != self.units else ""
+            found.append(f"the {self.unit_noun}{counts}")
+        before, now = ({**plan.options, self.column_noun: ", ".join(plan.columns)} for plan in (old, self))
+        for name in {**before, **now}:
+            if before.get(name) != now.get(name):
+                found.append(f"{name}: {before.get(name, 'not set')} before, {now.get(name, 'not set')} now")
+        for column, signature in self.columns.items():
+            if not unnamed and signature is None and old.columns.get(column, "") is None:
+                continue
+            if column in old.columns and (signature is None or signature != old.columns[column]):
+                found.append(f"{column}: {_difference(old.columns[column], signature)}")
+        if self.repeats != old.repeats:
+            found.append(f"repeats: {old.repeats} before, {self.repeats} now")
         return found
 
 
-def auto_chunk_size(rows: int) -> int:
-    """Rows of a chunk where the configuration does not say."""
-    return max(1, min(MOST_ROWS, -(-rows // FEWEST_CHUNKS)))
+def auto_chunk_size(units: int, most: int = MOST_UNITS) -> int:
+    """Units of a chunk where the configuration does not say."""
+    return max(1, min(most, -(-units // FEWEST_CHUNKS)))
 
 
 @dataclass
@@ -97,8 +121,10 @@ def data_digest(source: Any) -> str:
     return str(sha.sha.hexdigest())[:16]
 
 
-def _difference(old: str, new: str) -> str:
+def _difference(old: str | None, new: str | None) -> str:
     """The parts of two signatures that differ: `judge ab12 before, cd34 now`."""
+    if old is None or new is None:
+        return UNNAMED
     before, now = (dict(part.partition(":")[::2] for part in line.split("|")) for line in (old, new))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return ", ".join(f"{name} {before.get(name, 'not set')} before, {now.get(name, 'not set')} now" for name in names)

@@ -1,16 +1,15 @@
 """How far a run is: read from what its workers have written, without asking them."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import is_finished
-
-SILENT_SECONDS = 600.0  # a worker that has written nothing for so long is not counted into the rate
+from rag_evaluator.run.finished import is_complete
+from rag_evaluator.run.journal import SCORES, WORKERS, Journal, journals_in
+from rag_evaluator.run.notes import WorkerNote
+from rag_evaluator.run.worker_journal import SILENT_SECONDS
 
 
 @dataclass
@@ -18,63 +17,82 @@ class WorkerStatus:
     """One process.
 
     Attributes:
-        worker: its number, `3/16`.
-        process: host, job, restart and process id.
+        process: worker, host, job, restart and process id.
+        note: what it said of itself.
+        seen: when it last wrote something, seconds since the epoch.
         chunks: chunks it has published.
-        made: scores it has made, those of unfinished chunks included.
-        began: when it began, seconds since the epoch.
-        seen: when it last wrote something.
-        ended: how it ended, None if it has not said so.
+        made: cells it has made, those of unfinished chunks included.
     """
 
-    worker: str
     process: str
-    began: float
+    note: WorkerNote
     seen: float
-    ended: str | None = None
     chunks: int = 0
     made: int = 0
 
     @property
     def rate(self) -> float:
-        """Scores a second."""
-        return self.made / max(self.seen - self.began, 0.001) if self.made else 0.0
+        """Cells a second."""
+        return self.made / max(self.seen - self.note.began, 0.001) if self.made else 0.0
+
+    def works(self, now: float) -> bool:
+        """Whether it is at work, as far as can be known: another machine's process may have died without a word."""
+        return not self.note.is_gone and now - self.seen < SILENT_SECONDS
 
     def state(self, now: float) -> str:
+        """How it ended, that it works, or that nothing was heard of it."""
+        if self.note.ended is not None:
+            return self.note.ended
+        if self.note.is_gone:
+            return "gone without a word (killed?)"
         silence = now - self.seen
-        return self.ended or ("works" if silence < SILENT_SECONDS else f"silent for {silence / 60:.0f} min")
+        return "works" if silence < SILENT_SECONDS else f"silent for {silence / 60:.0f} min"
 
 
 @dataclass
 class Status:
-    """Attributes: `chunks` and `scores` as (done, of all); `missing` unfinished chunks; `merged` whether the result
-    files are written; `workers` in the order of their beginning."""
+    """The state of one stage.
 
+    Attributes:
+        task, stage: which one; `noun` what its cells are: scores, questions.
+        chunks, cells: (done, of all).
+        missing: unfinished chunks.
+        merged: whether the result files are written.
+        workers: in the order of their beginning; `unreadable` notes of workers are counted.
+    """
+
+    task: str
+    stage: str
+    noun: str
     chunks: tuple[int, int]
-    scores: tuple[int, int]
+    cells: tuple[int, int]
     missing: list[int]
     merged: bool
     at: float
     workers: list[WorkerStatus] = field(default_factory=list)
+    unreadable: int = 0
 
     @property
     def rate(self) -> float:
-        """Scores a second of those who work."""
-        return sum(worker.rate for worker in self.workers if worker.state(self.at) == "works")
+        """Cells a second of those who work."""
+        return sum(worker.rate for worker in self.workers if worker.works(self.at))
 
     @property
     def seconds_left(self) -> float | None:
         """None if nobody works."""
-        left = self.scores[1] - self.scores[0]
+        left = self.cells[1] - self.cells[0]
         return left / self.rate if self.rate else None
 
 
-def read_status(folder: Path) -> Status:
-    """The state of a results folder. Raises `ResultsError` if no run has begun there."""
-    journal = Journal(folder)
+def read_status(results: Path) -> list[Status]:
+    """The state of each stage in a results folder. Raises `ResultsError` if no run has begun there."""
+    return [_status(journal) for journal in journals_in(results)]
+
+
+def _status(journal: Journal) -> Status:
     plan, published = journal.plan, journal.published()
-    width = len(plan.signatures)
-    workers = {path.stem: _begun(path) for path in (journal.folder / "workers").glob("*.json")}
+    notes = {path.stem: WorkerNote.read(path) for path in (journal.folder / WORKERS).glob("*.json")}
+    workers = {name: WorkerStatus(name, note, note.at) for name, note in notes.items() if note is not None}
     for chunk in published:
         footer = journal.read_footer(chunk)
         if "process" in footer:
@@ -86,34 +104,36 @@ def read_status(folder: Path) -> Status:
     for path, chunk, process in _score_files(journal):
         if chunk not in published:
             lines = path.read_bytes().count(b"\n")
-            unfinished[chunk] = min(unfinished.get(chunk, 0) + lines, len(plan.rows_of(chunk)) * width)
+            unfinished[chunk] = min(unfinished.get(chunk, 0) + lines, plan.cells_of(chunk))
             if process in workers:
                 workers[process].made += lines
                 workers[process].seen = max(workers[process].seen, path.stat().st_mtime)
-    done = sum(len(plan.rows_of(chunk)) for chunk in published) * width + sum(unfinished.values())
+    done = sum(map(plan.cells_of, published)) + sum(unfinished.values())
     return Status(
+        task=plan.task,
+        stage=plan.stage,
+        noun=plan.cell_noun,
         chunks=(len(published), plan.chunks),
-        scores=(done, plan.rows * width),
+        cells=(done, plan.cells),
         missing=sorted(set(range(plan.chunks)) - published),
-        merged=is_finished(journal),
+        merged=is_complete(journal),
         at=time.time(),
-        workers=sorted(workers.values(), key=lambda worker: worker.began),
+        workers=sorted(workers.values(), key=lambda worker: worker.note.began),
+        unreadable=sum(note is None for note in notes.values()),
     )
 
 
 def _score_files(journal: Journal) -> Iterator[tuple[Path, int, str]]:
     """Files of unfinished chunks, with chunk and process."""
-    for path in sorted((journal.folder / "scores").glob("*.jsonl")):
+    for path in sorted((journal.folder / SCORES).glob("*.jsonl")):
         chunk, _, process = path.stem.partition(".")
         if chunk.isdigit() and path.exists():
             yield path, int(chunk), process
 
 
-def _begun(path: Path) -> WorkerStatus:
-    note: Mapping[str, Any] = json.loads(path.read_bytes())
-    seen = note.get("at", note["began"])
-    return WorkerStatus(note["worker"], path.stem, note["began"], seen, note.get("ended"))
-
-
 def _unknown(footer: Mapping[str, Any]) -> WorkerStatus:
-    return WorkerStatus(footer["worker"], footer["process"], footer["began"], footer["ended"])
+    """A process that left chunks and no note."""
+    note = WorkerNote(
+        footer["worker"], footer["began"], footer["ended"], ended="left no note", host="", pid=0, started=0
+    )
+    return WorkerStatus(footer["process"], note, footer["ended"])

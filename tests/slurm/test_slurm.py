@@ -80,7 +80,7 @@ def sbatch(*arguments: str) -> str:
 
 
 def wait_for_parts(config: Path, count: int) -> None:
-    wait_until(f"test $(ls {results_of(config)}/journal/parts 2>/dev/null | wc -l) -ge {count}")
+    wait_until(f"test $(ls {results_of(config)}/journal/g1/parts 2>/dev/null | wc -l) -ge {count}")
 
 
 def wait_for_job(job: str, seconds: float = 180.0) -> str:
@@ -93,9 +93,9 @@ def wait_for_job(job: str, seconds: float = 180.0) -> str:
 
 def a_worker(config: Path, number: int) -> int:
     """The process id of a worker, once it has begun."""
-    pattern = f"{results_of(config)}/journal/workers/w{number}of*"
+    pattern = f"{results_of(config)}/journal/g1/workers/w{number}of*"
     wait_until(f"ls {pattern}")
-    [path] = (results_of(config) / "journal" / "workers").glob(f"w{number}of*")
+    [path] = (results_of(config) / "journal" / "g1" / "workers").glob(f"w{number}of*")
     return int(path.stem.split(".")[-1])
 
 
@@ -138,12 +138,12 @@ def test_a_job_that_is_requeued_continues(config: Path, undisturbed: dict[str, d
     job = sbatch("--cpus-per-task=1", "--output=log", str(ROOT / "launcher.sh"), str(config))
     wait_for_parts(config, 4)
     subprocess.run(["scontrol", "requeue", job], check=True)
-    known = {path.name: path.stat().st_ino for path in (results_of(config) / "journal" / "parts").iterdir()}
+    known = {path.name: path.stat().st_ino for path in (results_of(config) / "journal" / "g1" / "parts").iterdir()}
     assert len(known) < ROWS // CHUNK
     wait_until(f"scontrol -o show job {job} | grep -q Restarts=1")
     assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
     check(config, undisturbed)
-    parts = results_of(config) / "journal" / "parts"
+    parts = results_of(config) / "journal" / "g1" / "parts"
     assert {name: (parts / name).stat().st_ino for name in known} == known  # what was finished is not made again
 
 

@@ -1,0 +1,81 @@
+"""The note that the result files of a stage have been written, and whether they still are as they were written."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.run.journal import Journal
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What `merged.json` says.
+
+    Attributes:
+        plan: digest of the plan.
+        again: chunks in which another try may make a missing record.
+        run: what the workers of the start that merged share; None for processes started by hand.
+        seal: run digest, see `seal`; None where it is not known.
+        ended: seconds since the epoch.
+        files: name of each result file -> size in bytes, time of change in nanoseconds, SHA-256.
+    """
+
+    plan: str
+    again: Sequence[int]
+    run: str | None
+    seal: str | None
+    ended: float
+    files: Mapping[str, Sequence[Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_finished(journal: Journal) -> Finished | None:
+    """The note of a journal; None if there is none, it is for another plan, or it cannot be understood."""
+    try:
+        data = json.loads((journal.folder / "merged.json").read_bytes())
+        note = Finished(**{part.name: data[part.name] for part in fields(Finished)})
+        understood = isinstance(note.files, dict) and all(type(chunk) is int for chunk in note.again)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return note if understood and note.plan == journal.digest else None
+
+
+def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
+    """Size, time of change and SHA-256 of files."""
+    return {name: [*_stamp(folder / name), _digest(folder / name)] for name in names}
+
+
+def is_complete(journal: Journal) -> bool:
+    """Whether all chunks are there, the result files have been written, and each of them is there."""
+    note = read_finished(journal)
+    return note is not None and all((journal.results / name).is_file() for name in note.files) and not journal.missing()
+
+
+def changed_files(journal: Journal) -> list[str]:
+    """Result files that are not as they were written."""
+    note = read_finished(journal)
+    return [] if note is None else [name for name, seen in note.files.items() if _differs(journal.results / name, seen)]
+
+
+def _differs(path: Path, seen: Sequence[Any]) -> bool:
+    """Whether a file is another than it was; read only if size or time differ, as a copied folder has other times."""
+    try:
+        stamp = _stamp(path)
+        return stamp != list(seen[:2]) and (stamp[0] != seen[0] or _digest(path) != seen[2])
+    except (OSError, IndexError):
+        return True
+
+
+def _stamp(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,141 @@
+"""Does one worker's part of a stage: opens the journal, makes the cells that are left, merges when all is there."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import ConfigError, JudgementError, ResultsError
+from rag_evaluator.run.chunks import Cells, Progress
+from rag_evaluator.run.finished import is_complete
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merge import merge_once
+from rag_evaluator.run.notes import WorkerNote
+from rag_evaluator.run.task import Cell, Record, Stage, Work
+from rag_evaluator.run.worker_journal import Start, WorkerJournal, now
+from rag_evaluator.run.workers import Worker, process_name, run_id
+from rag_evaluator.stop import Stop, StopSignal
+
+TICK = 0.2  # seconds
+Run = Callable[[Any], Any]  # runs a coroutine to its end
+
+
+def run_stage(
+    stage: Stage[Any],
+    results: Path,
+    worker: Worker,
+    run: Run,
+    progress: Progress = lambda done, total: None,
+    stop: Stop | None = None,
+    start: Start = "continue",
+    seal: Callable[[], str | None] = lambda: None,
+) -> Journal:
+    """Make the cells of a stage that are this worker's, help with the others, and merge when all are there.
+
+    Args:
+        results: where the workers of a run meet.
+        run: runs a coroutine to its end.
+        progress: called with (cells made by anybody, cells to make).
+        stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
+        start: see `WorkerJournal`.
+        seal: run digest, by which the next start knows in a moment that nothing has changed.
+    """
+    if worker.count > 1 and None in stage.plan.columns.values():
+        raise ConfigError(
+            f"worker {worker}: the judge or the embeddings have no name, so workers cannot tell whether they have the "
+            "same. Give models by folder or hub id."
+        )
+    stop = stop or Stop()
+    journal = WorkerJournal(results, stage, process_name(worker), start)
+    if is_complete(journal) and not journal.pending and not journal.try_again(run_id()):
+        return journal
+    note = WorkerNote(str(worker), now(), now(), run_id())
+    journal.note_worker(note)
+
+    def end(how: str) -> None:
+        journal.note_worker(replace(note, ended=how, at=now()))
+
+    stop.at_once = end
+    try:
+        _make(stage, journal, worker, run, progress, stop, note)
+        merge_once(journal, stage, run_id(), seal())
+    except BaseException as error:
+        with suppress(ResultsError):  # the first error says more than that the note could not be written either
+            end(f"stopped by {error}" if isinstance(error, StopSignal) else f"failed: {type(error).__name__}")
+        raise
+    finally:
+        stop.at_once = lambda how: None
+        journal.close()
+    end("finished")
+    return journal
+
+
+def _make(
+    stage: Stage[Any],
+    journal: WorkerJournal,
+    worker: Worker,
+    run: Run,
+    progress: Progress,
+    stop: Stop,
+    note: WorkerNote,
+) -> None:
+    """Open the work if there is a cell to make at all, and make the cells."""
+    cells = Cells(journal, stage, worker, progress)
+    left = iter(cells)
+    first = next(left, None)
+    if first is None:
+        return
+
+    def chained() -> Iterator[Cell]:
+        yield first
+        yield from left
+
+    async def work() -> None:
+        async with stage.open() as made:
+            if made.about:
+                journal.note_worker(replace(note, at=now(), engine=made.about))
+            with stop.patiently():
+                await work_all(chained(), made, cells.done, stop, cells.tick)
+
+    run(work())
+    if stop.asked and journal.missing():
+        raise StopSignal(stop.asked)
+
+
+async def work_all(
+    cells: Iterator[Cell],
+    work: Work[Any],
+    done: Callable[[Cell, Record], None],
+    stop: Stop,
+    tick: Callable[[], None] = lambda: None,
+) -> None:
+    """Make cells as they come out of the iterator, until it ends or the run is asked to stop.
+
+    Args:
+        done: called with each record the moment it exists.
+        stop: once asked, no new cell is taken, and what is in the making gets its grace time.
+        tick: called some times a second while models are at work.
+    """
+
+    async def take() -> None:
+        while not stop.asked and (cell := next(cells, None)) is not None:
+            try:
+                record = await work(cell.unit, cell.column, cell.repeat)
+            except JudgementError as error:
+                record = Record(None, str(error), retry=True)
+            done(cell, record)
+
+    tasks = [asyncio.create_task(take()) for _ in range(work.in_flight)]
+    waiting = set(tasks)
+    try:
+        while waiting and not stop.overdue:
+            ended, waiting = await asyncio.wait(waiting, timeout=TICK, return_when=asyncio.FIRST_EXCEPTION)
+            for task in ended:
+                task.result()  # raises its error, a full disk for instance
+            tick()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # reads the errors of all, or asyncio prints them

@@ -1,0 +1,162 @@
+"""`evaluate` as a task: rows x metrics, each cell a score."""
+
+import json
+import math
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.dataset import Sample, open_dataset, row_names
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.metrics import METRICS, Metric
+from rag_evaluator.results import Results, Row
+from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
+from rag_evaluator.run.plan import Plan, data_digest
+from rag_evaluator.run.task import Record, Table, Work
+from rag_evaluator.scores import Score
+from rag_evaluator.tables import DROPPED, FILES, Scored, write_table
+
+if TYPE_CHECKING:
+    from rag_evaluator.scoring import Scorer
+
+TOLERANCE = 1e-6  # 1.0000000000000002 is a cosine, too
+
+
+class Evaluation:
+    """The stage of `evaluate`.
+
+    Args:
+        samples: the rows, in order.
+        metrics: the chosen rows of `METRICS`.
+        plan: as all workers have it.
+        about: what `manifest.json` of the results says.
+        load: loads the models; None where nothing is left to be scored.
+    """
+
+    files: Sequence[str] = FILES
+
+    def __init__(
+        self,
+        samples: Sequence[Sample],
+        metrics: Mapping[str, Metric],
+        plan: Plan,
+        about: Mapping[str, Any],
+        load: "Callable[[], Scorer] | None" = None,
+    ) -> None:
+        self.units, self.metrics, self.plan, self.about, self._load = samples, metrics, plan, about, load
+
+    def digest(self, unit: Sample, column: str) -> str:
+        return unit.digest_of(self.metrics[column].columns)
+
+    def marks(self, unit: Sample, record: Record) -> Iterable[str]:
+        """A row whose contexts did not all fit the judge's window adds a column to the result files."""
+        contexts = record.details["contexts"]
+        given = len(unit.columns.get("retrieved_contexts", ()))
+        return [DROPPED] if contexts is not None and len(contexts) < given else []
+
+    def check(self, column: str, value: Any) -> None:
+        low, high = self.metrics[column].range
+        if not isinstance(value, int | float) or not low - TOLERANCE <= value <= high + TOLERANCE:
+            raise ValueError(f"{value!r:.40} is no {column}, which lies between {low} and {high}")
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Work[Sample]]:
+        assert self._load is not None
+        yield _Scoring(self._load(), self.plan.columns)
+
+    def write(self, table: Table[Sample], folder: Path) -> None:
+        write_table(ScoredTable(table, self), folder)
+
+
+class _Scoring:
+    """Scores rows with ragas metrics, each with a judge and embeddings that all share."""
+
+    def __init__(self, scorer: "Scorer", signatures: Mapping[str, str | None]) -> None:
+        self.scorer, self.signatures = scorer, signatures
+        self.in_flight = scorer.in_flight
+        self.about: Mapping[str, Any] = {}
+
+    async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
+        from rag_evaluator.scoring import Job
+
+        return to_record(await self.scorer.score(Job(unit, column, self.signatures[column] or "")))
+
+
+class ScoredTable:
+    """The finished cells of an evaluation as the writers take them: row by row, none kept."""
+
+    def __init__(self, table: Table[Sample], stage: Evaluation) -> None:
+        self.table, self.stage = table, stage
+        self.metrics = list(stage.plan.columns)
+        self.manifest = stage.about
+
+    def columns(self) -> list[str]:
+        """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
+        own = dict.fromkeys(row_names(self.stage.units))
+        dropped = DROPPED in self.table.marks or DROPPED in own
+        last = dict.fromkeys((*self.metrics, DROPPED) if dropped else self.metrics)
+        return [column for column in own if column not in last] + list(last)
+
+    def __iter__(self) -> Iterator[Scored]:
+        signatures = self.manifest.get("signatures", {})
+        for sample, records in self.table:
+            yield Row(sample, {name: to_score(found[0]) for name, found in records.items()}, signatures)
+
+
+def plan_of(
+    samples: Sequence[Sample],
+    source: Any,
+    columns: Mapping[str, str],
+    signatures: Mapping[str, str | None],
+    chunk_size: int,
+) -> Plan:
+    """What all workers of an evaluation must agree on. Any: a path, or rows as objects."""
+    return Plan(
+        task=MAIN_TASK,
+        stage=STAGES[MAIN_TASK],
+        units=len(samples),
+        unit_noun="rows",
+        column_noun="metrics",
+        cell_noun="scores",
+        data=data_digest(source if isinstance(source, str | Path) else samples),
+        options={"columns": json.dumps(dict(columns), ensure_ascii=False)} if columns else {},
+        columns=signatures,
+        chunk_size=chunk_size,
+    )
+
+
+def of_journal(journal: Journal) -> Evaluation:
+    """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was scored."""
+    config = journal.about.get("config", {})
+    source = config.get("dataset")
+    if not source:
+        raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
+    samples = open_dataset(Path(source), config.get("columns", {}))
+    if data_digest(source) != journal.plan.data:
+        raise ResultsError(f"{source}: not the rows that were scored: the file has changed since.")
+    metrics = {name: METRICS[name] for name in journal.plan.columns}
+    return Evaluation(samples, metrics, journal.plan, journal.about)
+
+
+def results_of(table: Table[Sample], stage: Evaluation) -> Results:
+    """The results of a finished run. The judgements stay on disk until they are asked for."""
+    rows = ScoredTable(table, stage)
+    scores: dict[str, list[Score]] = {name: [] for name in rows.metrics}
+    for row in rows:
+        for name, score in row.scores.items():
+            scores[name].append(score.without_judgements())
+    return Results(stage.units, scores, stage.about.get("signatures", {}), stage.about, rows)
+
+
+def to_record(score: Score) -> Record:
+    """A score as a journal keeps it."""
+    details = {"contexts": score.contexts, "judgements": score.judgements}
+    return Record(None if score.missing else score.value, score.reason, score.missing and not score.lasting, details)
+
+
+def to_score(record: Record) -> Score:
+    """The inverse of `to_record`."""
+    value = math.nan if record.missing else float(record.value)
+    lasting = record.missing and not record.retry
+    return Score(value, record.reason, record.details["contexts"], record.details["judgements"], lasting)

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments[:cut])
     options.sbatch = arguments[cut + 1 :]
     quiet_libraries()
-    SHELL.set(True)
+    reset = SHELL.set(True)
     try:
         return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
@@ -66,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted: what was made is kept, the same command continues.", file=sys.stderr)
         return INTERRUPTED
+    finally:
+        SHELL.reset(reset)
 
 
 def evaluate(options: argparse.Namespace) -> int:

@@ -78,7 +78,7 @@ class Cells:
         self._done = 0
 
     def __iter__(self) -> Iterator[Cell]:
-        """The cells to make. A chunk is opened as late as possible: when the cells of the one before have been taken."""
+        """The cells to make; a chunk is opened when the cells of the one before have been taken."""
         for number in self._order():
             chunk = self._begin(number)
             if not chunk.gaps:

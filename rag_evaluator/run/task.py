@@ -111,5 +111,8 @@ class Stage(Protocol[U]):
     def open(self) -> AbstractAsyncContextManager[Work[U]]:
         """Load what the work needs; called only where a cell is left to be made."""
 
+    def is_written(self, folder: Path) -> bool:
+        """Whether what `write` has written can be read."""
+
     def write(self, table: "Table[U]", folder: Path) -> None:
         """Write the result files, all or none; loads no model."""

@@ -150,8 +150,12 @@ class WorkerJournal(Journal):
             return False
         for chunk in note.again:
             self.withdraw(chunk)
-        (self.folder / "merged.json").unlink(missing_ok=True)
         return True
+
+    def forget_finished(self) -> None:
+        """The result files are to be written again."""
+        with writing(self.folder):
+            (self.folder / "merged.json").unlink(missing_ok=True)
 
     def _read_old(self, start: str) -> Manifest | None:
         """The manifest in force. One that cannot be used is none for a run that starts over, if it is ours."""

@@ -15,7 +15,7 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.plan import Plan, data_digest
 from rag_evaluator.run.task import Record, Table, Work
 from rag_evaluator.scores import Score
-from rag_evaluator.tables import DROPPED, FILES, Scored, write_table
+from rag_evaluator.tables import DROPPED, FILES, Scored, read_summary, write_table
 
 if TYPE_CHECKING:
     from rag_evaluator.scoring import Scorer
@@ -64,6 +64,12 @@ class Evaluation:
     async def open(self) -> AsyncIterator[Work[Sample]]:
         assert self._load is not None
         yield _Scoring(self._load(), self.plan.columns)
+
+    def is_written(self, folder: Path) -> bool:
+        try:
+            return bool(read_summary(folder))
+        except ResultsError:
+            return False
 
     def write(self, table: Table[Sample], folder: Path) -> None:
         write_table(ScoredTable(table, self), folder)

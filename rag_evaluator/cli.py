@@ -86,7 +86,9 @@ def merge(options: argparse.Namespace) -> int:
 
     found = Journal(options.folder)
     journal = WorkerJournal(options.folder, found.plan, found.about, process_name(ALONE))
-    merge(journal, samples_of(journal), {"run": run_id(), "seal": None})
+    merge(
+        journal, samples_of(journal), {"run": run_id(), "seal": None}, found.about["config"].get("keep_prompts", False)
+    )
     print(f"{found.plan.rows} rows from {found.plan.chunks} chunks written to {options.folder}")
     return OK
 

@@ -142,7 +142,7 @@ class RAGEvaluator:
         samples = self.check(data)
         plan = self._plan(samples, data)
         journal = WorkerJournal(folder, plan, self._about(len(samples)), process_name(worker), start)
-        if is_finished(journal) and not journal.try_again(run_id()):
+        if is_finished(journal, self.config.keep_prompts) and not journal.try_again(run_id()):
             return journal, samples
         note = {"worker": str(worker), "began": now(), "run": run_id()}
         journal.note_worker(note)
@@ -155,7 +155,8 @@ class RAGEvaluator:
         finally:
             work.close()
         given = data is not None or self._given
-        merge_once(journal, samples, {"run": run_id(), "seal": None if given else seal_of(self.config)})
+        note_merged = {"run": run_id(), "seal": None if given else seal_of(self.config)}
+        merge_once(journal, samples, note_merged, self.config.keep_prompts)
         journal.note_worker({**note, "ended": "finished", "at": now()})
         return journal, samples
 

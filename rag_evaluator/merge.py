@@ -10,6 +10,7 @@ from typing import Any
 from rag_evaluator.dataset import Sample, open_dataset
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.journal import Journal, WorkerJournal, now, writing
+from rag_evaluator.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.merged import Merged
 from rag_evaluator.plan import data_digest
 from rag_evaluator.results import Results
@@ -20,22 +21,28 @@ QUIET_SECONDS = 30.0  # a merge of another worker that has not moved for so long
 LOOK_SECONDS = 0.3
 
 
-def merge(journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[str, str | None]) -> None:
+def merge(
+    journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[str, str | None], keep: bool = False
+) -> None:
     """Write the result files. Raises `MissingChunksError`, or `ResultsError` for a chunk that is damaged or foreign.
 
     Args:
         note: `run`, what the workers of this run share, as a later run tries again to make missing scores; `seal`, see
             `seal_of`.
+        keep: whether full prompts are kept.
     """
     table = Merged(journal, samples)
     write_table(table, journal.results)
+    keep_prompts(table, journal.results, journal.plan.chunk_size, keep)
     journal.note_merged({"again": table.again, **note, "ended": now()})
 
 
-def merge_once(journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[str, str | None]) -> None:
+def merge_once(
+    journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[str, str | None], keep: bool = False
+) -> None:
     """`merge`, unless another worker is at it: then wait for it, and take over if it does not move any more."""
     claim = journal.folder / "tmp" / "merging"
-    while not is_finished(journal):
+    while not is_finished(journal, keep):
         try:
             with writing(claim):
                 claim.touch(exist_ok=False)
@@ -44,14 +51,15 @@ def merge_once(journal: WorkerJournal, samples: Sequence[Sample], note: Mapping[
                 claim.unlink(missing_ok=True)
             continue
         try:
-            merge(journal, samples, note)
+            merge(journal, samples, note, keep)
         finally:
             claim.unlink(missing_ok=True)
 
 
-def is_finished(journal: Journal) -> bool:
-    """Whether the result files of this plan have been written and are there."""
-    return journal.merged() is not None and all((journal.results / name).is_file() for name in FILES)
+def is_finished(journal: Journal, keep: bool = False) -> bool:
+    """Whether the result files of this plan have been written and are there, full prompts included if `keep`."""
+    written = journal.merged() is not None and all((journal.results / name).is_file() for name in FILES)
+    return written and (not keep or are_kept(journal.results, journal.plan.chunks))
 
 
 def read_summary(journal: Journal) -> dict[str, dict[str, Any]]:

@@ -32,7 +32,7 @@ def seal_of(config: Config) -> str | None:
     template = Path(config.judge.chat_template)
     files = [*sorted(config.prompts_dir.glob("*.json")), *([template] if template.is_file() else [])]
     parts: dict[str, Any] = {
-        "config": config.model_dump(mode="json"),
+        "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
         "versions": versions(),
         "models": [fingerprint(folder) for folder in folders],
         "files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files],
@@ -51,5 +51,5 @@ def find_finished(config: Config) -> Journal | None:
         return None
     note = journal.merged() or {}
     seal = note.get("seal")
-    sealed = seal is not None and not note.get("again") and is_finished(journal)
+    sealed = seal is not None and not note.get("again") and is_finished(journal, config.keep_prompts)
     return journal if sealed and seal == seal_of(config) else None

@@ -20,6 +20,7 @@ from rag_evaluator.tables import PROMPT_TEXTS, Table
 
 Reading = Callable[[], Sequence[Sample]]
 FOLDER = "prompts"
+LEVEL = 6  # of compression: half the time of the highest, and nearly as small
 NAME = re.compile(r"\d{6,}\.jsonl\.gz")
 HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"  # gzip without time and name: same questions, same bytes; how ours are known
 
@@ -59,17 +60,9 @@ def keep_prompts(table: Table, folder: Path, chunk_size: int, keep: bool) -> Non
     target = folder / FOLDER
     with writing(target):
         if keep:
-            target.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as temporary:
-                written = list(_write(table, Path(temporary), chunk_size))
-                _remove(target)
-                for path in written:
-                    _refuse_foreign(target / path.name)
-                    path.replace(target / path.name)
-        elif target.is_dir():
-            _remove(target)
-            if not any(target.iterdir()):
-                target.rmdir()
+            _replace(target, table, chunk_size)
+        elif _remove(target) and not any(target.iterdir()):
+            target.rmdir()
 
 
 def are_kept(folder: Path, chunks: int) -> bool:
@@ -77,11 +70,23 @@ def are_kept(folder: Path, chunks: int) -> bool:
     return all((folder / FOLDER / _name(chunk)).is_file() for chunk in range(chunks))
 
 
+def _replace(target: Path, table: Table, chunk_size: int) -> None:
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as temporary:
+        written = list(_write(table, Path(temporary), chunk_size))
+        for path in (target, *(target / path.name for path in written)):
+            if path.exists() and not path.is_dir() and not _is_ours(path):
+                raise ResultsError(f"{path}: not written by this program. Move it away, or set keep_prompts: false.")
+        _remove(target)
+        target.mkdir(exist_ok=True)
+        for path in written:
+            path.replace(target / path.name)
+
+
 def _write(table: Table, folder: Path, chunk_size: int) -> Iterator[Path]:
     prompts = table.manifest.get(PROMPT_TEXTS, {})
     for chunk, rows in groupby(table, lambda scored: scored.sample.index // chunk_size):
         path = folder / _name(chunk)
-        with path.open("wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed:
+        with path.open("wb") as file, gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
             for scored in rows:
                 for line in _lines(scored.sample, scored.details(), prompts):
                     packed.write(line)
@@ -97,20 +102,16 @@ def _name(chunk: int) -> str:
     return f"{chunk:06d}.jsonl.gz"
 
 
-def _remove(folder: Path) -> None:
-    """Remove the files that this program wrote."""
-    for path in folder.iterdir():
-        if NAME.fullmatch(path.name) and _is_ours(path):
-            path.unlink()
-
-
-def _refuse_foreign(path: Path) -> None:
-    if path.exists():
-        raise ResultsError(f"{path}: not written by this program. Move it away, or set keep_prompts: false.")
+def _remove(folder: Path) -> bool:
+    """Remove the files that this program wrote; whether there were any."""
+    ours = [path for path in folder.iterdir() if _is_ours(path)] if folder.is_dir() else []
+    for path in ours:
+        path.unlink()
+    return bool(ours)
 
 
 def _is_ours(path: Path) -> bool:
-    if not path.is_file():
+    if not NAME.fullmatch(path.name) or not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(len(HEAD)) == HEAD

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 from test_ragas_equality import HashEmbeddings, answer_at_random
 
@@ -15,7 +17,9 @@ from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.errors import PromptTooLongError, ResultsError
 from rag_evaluator.judge import digest
-from rag_evaluator.questions import questions_of
+from rag_evaluator.prompts import CarryingPrompt, Key, load_prompts
+from rag_evaluator.prompts.frames import LEVELS
+from rag_evaluator.questions import put_together, questions_of
 from rag_evaluator.recorder import Recorder
 from rag_evaluator.results import Results
 from rag_evaluator.seal import find_finished, seal_of
@@ -127,6 +131,23 @@ def test_instruction_and_examples_are_written_once(judged: tuple[Path, set[str]]
     assert "prompt_texts" not in json.loads((judged[0] / "manifest.json").read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def english() -> dict[Key, CarryingPrompt]:
+    return load_prompts([*JUDGED, "sort", "generate"], "english", ROOT)
+
+
+@given(text=st.text(), texts=st.lists(st.text(), max_size=3), level=st.sampled_from(["low", "high"]))
+def test_any_text_in_any_prompt_is_put_together_again(
+    english: dict[Key, CarryingPrompt], text: str, texts: list[str], level: str
+) -> None:
+    for prompt in english.values():
+        model = prompt.prompt.input_model
+        kinds = {name: field.annotation for name, field in model.model_fields.items()}
+        values = {name: texts if kind is not str else text for name, kind in kinds.items()}
+        data = model(**{name: level if name in LEVELS else value for name, value in values.items()})
+        assert put_together(prompt.frames, prompt.to_string(data).values or {}) == prompt.to_string(data)
+
+
 def test_a_prompt_that_is_none_of_ours_is_recorded_whole() -> None:
     recorder = Recorder(ScriptedJudge([{"rating": 1}]), {"user_input": AWKWARD})
 
@@ -236,13 +257,28 @@ def test_kept_prompts_of_an_earlier_run_are_removed_and_foreign_files_are_not(tm
         (tmp_path / "prompts" / name).write_bytes(data)
     evaluator(["context_recall"]).evaluate(ROWS).write(tmp_path)
     assert {path.name: path.read_bytes() for path in (tmp_path / "prompts").iterdir()} == mine
-    (tmp_path / "prompts" / "000000.jsonl.gz").write_bytes(b"mine")
-    with pytest.raises(ResultsError, match=r"000000\.jsonl\.gz: not written by this program"):
+
+
+@pytest.mark.parametrize("name", ["prompts", "prompts/000002.jsonl.gz", "prompts/000000.jsonl.gz"])
+def test_kept_prompts_never_replace_a_foreign_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"mine")
+    before = sorted(tmp_path.rglob("*"))
+    kept = evaluator(["context_recall"], keep_prompts=True, chunk_size=1).evaluate(ROWS)
+    with pytest.raises(ResultsError, match=rf"{name}: not written by this program"):
         kept.write(tmp_path)
-    for path in (tmp_path / "prompts").iterdir():
-        path.unlink()
+    assert (tmp_path / name).read_bytes() == b"mine"
+    assert sorted(tmp_path.glob("prompts/*")) == [path for path in before if path.parent != tmp_path]
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_the_folder_of_kept_prompts_is_removed_where_it_is_ours(foreign: bool, tmp_path: Path) -> None:
+    if foreign:
+        (tmp_path / "prompts").mkdir()
+    else:
+        evaluator(["context_recall"], keep_prompts=True).evaluate(ROWS).write(tmp_path)
     evaluator(["context_recall"]).evaluate(ROWS).write(tmp_path)
-    assert (tmp_path / "prompts").exists() is False
+    assert (tmp_path / "prompts").exists() is foreign
 
 
 def test_keeping_prompts_is_not_part_of_what_a_number_depends_on(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rag_evaluator.evaluator import RAGEvaluator
     from rag_evaluator.functions import evaluate, generate, sort
     from rag_evaluator.judge import Judge, ScriptedJudge
+    from rag_evaluator.kept_prompts import read_questions
     from rag_evaluator.metrics import METRICS
     from rag_evaluator.results import Results
 
@@ -28,6 +29,7 @@ __all__ = [
     "generate",
     "load_config",
     "load_dataset",
+    "read_questions",
     "sort",
 ]
 _HOMES = {
@@ -41,6 +43,7 @@ _HOMES = {
     "generate": "functions",
     "load_config": "config",
     "load_dataset": "dataset",
+    "read_questions": "kept_prompts",
     "sort": "functions",
 }
 

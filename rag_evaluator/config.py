@@ -87,6 +87,7 @@ class Config(Section):
     generate: GenerateConfig = GenerateConfig()
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
+    keep_prompts: bool = False
     _source: str = PrivateAttr("config")
 
     @property

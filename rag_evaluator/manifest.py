@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config import Config, JudgeConfig
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import Metric
+from rag_evaluator.tables import PROMPT_TEXTS
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts import CarryingPrompt, Key
@@ -54,7 +56,18 @@ def describe(
         "config": config.model_dump(mode="json"),
         "prompts": {f"{metric}.{attribute}": prompt.source for (metric, attribute), prompt in prompts.items()},
         "versions": versions(),
+        PROMPT_TEXTS: _prompt_texts(prompts),
     }
+
+
+def _prompt_texts(prompts: Mapping["Key", "CarryingPrompt"]) -> dict[str, dict[str, Any]]:
+    """Metric -> prompt -> the text around its input, from which and from details its questions are made again."""
+    texts: dict[str, dict[str, Any]] = {}
+    for (metric, attribute), prompt in prompts.items():
+        frames = [asdict(frame) for frame in prompt.frames]
+        told = {"language": prompt.language, "source_digest": prompt.source, "frames": frames}
+        texts.setdefault(metric, {})[attribute] = told
+    return texts
 
 
 def versions() -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Writes down what a metric asks the judge and what it hears, for `details.jsonl`."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -9,6 +11,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.judge import Judge, Judgement, Opinion, PromptText, digest
+from rag_evaluator.questions import refer, references
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -18,6 +21,7 @@ class Recorder(InstructorBaseRagasLLM):
 
     Args:
         judge: whose answers are recorded; None for metrics that ask nobody.
+        columns: what the metric is given of the sample; a question names them in place of copying them.
 
     Attributes:
         judgements: JSON of every `Judgement`, in the order of asking.
@@ -25,8 +29,8 @@ class Recorder(InstructorBaseRagasLLM):
         failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
     """
 
-    def __init__(self, judge: InstructorBaseRagasLLM | None) -> None:
-        self.judge = judge
+    def __init__(self, judge: InstructorBaseRagasLLM | None, columns: Mapping[str, Any]) -> None:
+        self.judge, self.columns = judge, columns
         self.judgements: list[dict[str, Any]] = []
         self.too_long = False
         self.failed: dict[str, str] = {}
@@ -63,6 +67,7 @@ class Recorder(InstructorBaseRagasLLM):
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
             prompt_digest=digest(prompt),
             source_digest=prompt.source if isinstance(prompt, PromptText) else "",
+            input=self._input(prompt),
             response=None if opinion is None else opinion.answer.model_dump(mode="json"),
             error=error,
             confidence=() if opinion is None else opinion.confidence,
@@ -70,3 +75,11 @@ class Recorder(InstructorBaseRagasLLM):
             generated_tokens=0 if opinion is None else opinion.generated_tokens,
         )
         self.judgements.append(asdict(judgement))
+
+    def _input(self, prompt: str) -> dict[str, Any] | str:
+        values = prompt.values if isinstance(prompt, PromptText) else None
+        return str(prompt) if values is None else refer(values, self._known, self.judgements)
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, Any]]:
+        return references(self.columns)

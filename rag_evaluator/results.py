@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
+from rag_evaluator.kept_prompts import keep_prompts
+from rag_evaluator.run.plan import auto_chunk_size
 from rag_evaluator.scores import Score
 from rag_evaluator.tables import DROPPED, Scored, Summary, details_line, scored_row, write_table
 
@@ -77,10 +79,11 @@ class Results:
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Per metric: `mean` over what was scored (None if nothing was), `coverage` in [0, 1], `scored`, `count`,
-        `reasons` for missing scores with their number, most frequent first."""
+        `reasons` for missing scores with their number, most frequent first, `dropped`: the number of rows of which
+        contexts were left out, as they did not fit into the judge's window."""
         summary = Summary(self.scores)
         for row in self._in_memory():
-            summary.add(row.scores)
+            summary.add(row.sample, row.scores)
         return summary.to_json()
 
     def details(self) -> Iterator[dict[str, Any]]:
@@ -91,4 +94,8 @@ class Results:
     def write(self, folder: str | Path) -> Path:
         """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
         write_table(self, Path(folder))
+        config = self.manifest.get("config", {})
+        size = config.get("chunk_size", "auto")
+        rows = auto_chunk_size(len(self.samples)) if size == "auto" else size
+        keep_prompts(self, Path(folder), rows, config.get("keep_prompts", False))
         return Path(folder)

@@ -54,7 +54,7 @@ class Scorer:
             return Score(math.nan, f"no {' and no '.join(missing)} in this row", lasting=True)
         columns = {column: job.sample.columns[column] for column in needed}
         while True:
-            recorder = Recorder(self.judge)
+            recorder = Recorder(self.judge, columns)
             score = await self._ask_ragas(job.metric, columns, recorder)
             contexts = columns.get("retrieved_contexts", ())
             if not recorder.too_long or len(contexts) <= 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.config import DEMO, Config
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.kept_prompts import are_kept
 from rag_evaluator.manifest import fingerprint, versions
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.run.finished import is_complete, read_finished
@@ -33,7 +34,7 @@ def seal_of(config: Config) -> str | None:
     template = Path(config.judge.chat_template)
     files = [*sorted(config.prompts_dir.glob("*.json")), *([template] if template.is_file() else [])]
     parts: dict[str, Any] = {
-        "config": config.model_dump(mode="json"),
+        "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
         "versions": versions(),
         "models": [fingerprint(folder) for folder in folders],
         "files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files],
@@ -53,5 +54,7 @@ def find_finished(config: Config) -> Journal | None:
         return None
     note = read_finished(journal)
     if note is None or note.seal is None or note.again or not is_complete(journal):
+        return None
+    if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
         return None
     return journal if note.seal == seal_of(config) else None

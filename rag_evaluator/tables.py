@@ -18,7 +18,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.scores import Score
 
-FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "manifest.json")
+FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "prompts.json", "manifest.json")
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
@@ -27,6 +27,7 @@ XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores
 CUT = " … [cut: see scores.jsonl]"
 DROPPED = "dropped_contexts"
 PROGRAM = "rag_evaluator"
+PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
 
 
 class Scored(Protocol):
@@ -65,13 +66,15 @@ def details_line(sample: Sample, metric: str, score: Mapping[str, Any], signatur
 
 
 class Summary:
-    """Mean, coverage and reasons of each metric, from scores that come one by one."""
+    """Mean, coverage, reasons and left out contexts of each metric, from rows that come one by one."""
 
     def __init__(self, metrics: Iterable[str]) -> None:
         self._values = {name: array("d") for name in metrics}
         self._reasons: dict[str, Counter[str]] = {name: Counter() for name in self._values}
+        self._dropped: Counter[str] = Counter()  # rows of which contexts were left out
 
-    def add(self, scores: Mapping[str, Score]) -> None:
+    def add(self, sample: Sample, scores: Mapping[str, Score]) -> None:
+        self._dropped.update(dropped_contexts(sample, scores).keys())
         for name, values in self._values.items():
             score = scores[name]
             if score.missing:
@@ -80,7 +83,10 @@ class Summary:
                 values.append(score.value)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        return {name: self._of(values, self._reasons[name]) for name, values in self._values.items()}
+        return {
+            name: {**self._of(values, self._reasons[name]), "dropped": self._dropped[name]}
+            for name, values in self._values.items()
+        }
 
     @staticmethod
     def _of(values: "array[float]", reasons: Counter[str]) -> dict[str, Any]:
@@ -94,15 +100,20 @@ class Summary:
         }
 
 
-def scored_row(sample: Sample, scores: Mapping[str, Score]) -> dict[str, Any]:
-    """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
-    row = {**sample.row, **{name: None if score.missing else score.value for name, score in scores.items()}}
+def dropped_contexts(sample: Sample, scores: Mapping[str, Score]) -> dict[str, list[int]]:
+    """Metric -> positions of the contexts that were left out, as they did not fit into the judge's window."""
     given = len(sample.columns.get("retrieved_contexts", ()))
-    dropped = {
+    return {
         name: list(range(len(score.contexts), given))
         for name, score in scores.items()
         if score.contexts is not None and len(score.contexts) < given
     }
+
+
+def scored_row(sample: Sample, scores: Mapping[str, Score]) -> dict[str, Any]:
+    """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
+    row = {**sample.row, **{name: None if score.missing else score.value for name, score in scores.items()}}
+    dropped = dropped_contexts(sample, scores)
     return {**row, DROPPED: dropped} if dropped else row
 
 
@@ -173,10 +184,12 @@ def _write(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
             cells = [_as_text(row.get(column)) for column in columns]
             lines.writerow(map(_harmless, cells))
             sheet.add(cells)
-            summary.add(scored.scores)
+            summary.add(scored.sample, scored.scores)
     numbers = summary.to_json()
     _write_json(folder / "summary.json", numbers)
-    _write_json(folder / "manifest.json", {"program": PROGRAM, **table.manifest})
+    manifest = dict(table.manifest)
+    _write_json(folder / "prompts.json", manifest.pop(PROMPT_TEXTS, {}))
+    _write_json(folder / "manifest.json", {"program": PROGRAM, **manifest})
     return numbers
 
 

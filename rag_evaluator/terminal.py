@@ -26,6 +26,7 @@ from rag_evaluator.run.status import Status
 
 REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
+WINDOW = "did not fit the judge's window"
 
 
 class _Rate(ProgressColumn):
@@ -76,7 +77,7 @@ def print_means(
 
     Args:
         kind: what the rows are, the heading of their names.
-        rows: name -> mean, scored, count, reasons.
+        rows: name -> mean, scored, count, reasons, and `dropped` where contexts may be left out.
         none: stands for a mean of nothing.
         reasons: shown per row at most; None shows all.
     """
@@ -90,6 +91,9 @@ def print_means(
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
             say(f"  {name}: {count} missing: {reason}")
+    for name, row in rows.items():
+        if row.get("dropped"):
+            say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
 
 
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:

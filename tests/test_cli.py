@@ -22,7 +22,16 @@ from rag_evaluator.files.jsonl import Appender, checked_line
 from rag_evaluator.metrics import METRICS as ALL_METRICS
 
 ROOT = Path(__file__).parent.parent
-FILES = {"scores.jsonl", "details.jsonl", "summary.json", "scores.csv", "scores.xlsx", "manifest.json", "journal"}
+FILES = {
+    "scores.jsonl",
+    "details.jsonl",
+    "summary.json",
+    "scores.csv",
+    "scores.xlsx",
+    "prompts.json",
+    "manifest.json",
+    "journal",
+}
 METRICS = ["answer_relevancy", "context_relevance", "semantic_similarity", "bleu_score"]
 SAME = {"scores.jsonl", "details.jsonl", "scores.csv", "summary.json"}  # whatever the time and the place of the run
 Rows = list[dict[str, Any]]

@@ -158,6 +158,7 @@ def test_a_failing_metric_does_not_disturb_its_neighbours(rows: list[dict[str, A
         "scored": 0,
         "count": 3,
         "reasons": {"CUDA error": 3},
+        "dropped": 0,
     }
     assert summary["faithfulness"]["coverage"] == 1.0
 

@@ -68,6 +68,7 @@ def test_every_file_is_written_and_nothing_else(three: Results, tmp_path: Path) 
         "scores.csv",
         "scores.xlsx",
         "summary.json",
+        "prompts.json",
         "manifest.json",
     }
 

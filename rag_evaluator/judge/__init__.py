@@ -3,9 +3,10 @@
 from rag_evaluator.judge.judge import Judge, Opinion
 from rag_evaluator.judge.local import find_model
 from rag_evaluator.judge.loops import run
-from rag_evaluator.judge.requests import Judgement, PromptText, digest
+from rag_evaluator.judge.requests import Judgement, PromptText
 from rag_evaluator.judge.scheduler import Scheduler, Worker
 from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.questions import digest
 
 __all__ = [
     "Judge",

@@ -19,9 +19,10 @@ from rag_evaluator.judge.decode import Decoder
 from rag_evaluator.judge.grammar import to_lark
 from rag_evaluator.judge.local import check_model, load_pipeline, window_of
 from rag_evaluator.judge.loops import run
-from rag_evaluator.judge.requests import PromptText, Reply, Request, digest
+from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.scheduler import Scheduler, Worker
 from rag_evaluator.judge.schema import CUT_LISTS, tighten
+from rag_evaluator.questions import digest
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

@@ -1,19 +1,13 @@
 """What goes into the judge and what comes out: prompt texts, requests, replies."""
 
-import hashlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 from rag_evaluator.judge.budget import Budget
-
-
-def digest(text: str) -> str:
-    """First 16 hexadecimal digits of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -33,18 +27,27 @@ class PromptText(str):
         name: the prompt's attribute in its metric, for instance `nli_statement_prompt`.
         language: language of instruction and examples.
         source: digest of instruction and examples, the same for every sample.
+        values: JSON of `data` if the text can be put together again from that and the prompt's frames; else None.
     """
 
     data: BaseModel | None
     name: str
     language: str
     source: str
+    values: Mapping[str, Any] | None
 
     def __new__(
-        cls, text: str, data: BaseModel | None = None, name: str = "prompt", language: str = "english", source: str = ""
+        cls,
+        text: str,
+        data: BaseModel | None = None,
+        name: str = "prompt",
+        language: str = "english",
+        source: str = "",
+        values: Mapping[str, Any] | None = None,
     ) -> "PromptText":
         prompt = super().__new__(cls, text)
         prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source
+        prompt.values = values
         return prompt
 
     @property
@@ -106,6 +109,8 @@ class Judgement:
         prompt: name of the prompt in its metric.
         prompt_digest: digest of the whole text sent, sample included.
         source_digest: digest of instruction and examples; tells which pack was used.
+        input: what the prompt was asked about, see `rag_evaluator.questions`; the whole text of a prompt that is not
+            in `prompts.json`.
         response: the validated answer as plain JSON; None if there was none.
         error: why there was none.
         confidence: probability of each verdict or rating in the answer, in order; empty where it has none.
@@ -116,6 +121,7 @@ class Judgement:
     prompt: str
     prompt_digest: str
     source_digest: str
+    input: Mapping[str, Any] | str
     response: dict[str, object] | None
     error: str | None
     confidence: tuple[float, ...]

@@ -1,6 +1,7 @@
 """Hands the prompts of a language to the metrics: the English ones, or packs found in a folder."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.judge import PromptText
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import select_metrics
+from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.older import bring_up_to_date, is_older, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, read_pack
 from rag_evaluator.prompts.sources import all_prompts, english_pack
+from rag_evaluator.questions import Frame, put_together
 
 SHIPPED = Path(__file__).resolve().parents[2] / "prompts"  # beside the package, where it runs from its repository
 
@@ -40,10 +43,19 @@ class CarryingPrompt:
     """Stands in a ragas metric in place of a prompt; its text carries the input along to the judge."""
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
-        self.prompt, self.name, self.language, self.source = prompt, name, pack.language, pack.digest
+        self.prompt, self.name, self.pack = prompt, name, pack
+        self.language, self.source = pack.language, pack.digest
+
+    @cached_property
+    def frames(self) -> tuple[Frame, ...]:
+        """The text around the input, for each set of examples."""
+        return find_frames(self.prompt, self.pack)
 
     def to_string(self, data: BaseModel) -> PromptText:
-        return PromptText(self.prompt.to_string(data), data, self.name, self.language, self.source)
+        text = self.prompt.to_string(data)
+        values = data.model_dump(mode="json", exclude_none=True)
+        again = put_together(self.frames, values) == text
+        return PromptText(text, data, self.name, self.language, self.source, values if again else None)
 
 
 def choose_owners(names: Sequence[str]) -> list[str]:
@@ -116,4 +128,4 @@ def load_pack(path: Path, original: "BasePrompt[Any, Any]", key: Key | None = No
 
 
 def _levels(data: BaseModel) -> tuple[Any, ...]:
-    return getattr(data, "atomicity", None), getattr(data, "coverage", None)
+    return tuple(getattr(data, level, None) for level in LEVELS)

@@ -33,6 +33,7 @@ class ChunkTable:
         if missing:
             raise MissingChunksError(_missing(journal, missing))
         self.journal, self.stage = journal, stage
+        self.plan, self.about = journal.plan, journal.about
         self.again: list[int] = []
 
     @property

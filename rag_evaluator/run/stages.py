@@ -49,7 +49,7 @@ def run_stage(
         )
     stop = stop or Stop()
     journal = WorkerJournal(results, stage, process_name(worker), start)
-    if is_complete(journal) and stage.is_written(results) and not journal.try_again(run_id()):
+    if is_complete(journal) and stage.is_written(results, journal.plan) and not journal.try_again(run_id()):
         return journal
     journal.forget_finished()
     note = WorkerNote(str(worker), now(), now(), run_id())

@@ -70,8 +70,15 @@ class Table(Protocol[U_co]):
     """The finished cells of a stage.
 
     Attributes:
+        plan, about: of the stage, as whoever began it had them.
         marks: what any of its records is marked with.
     """
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def about(self) -> Mapping[str, Any]: ...
 
     @property
     def marks(self) -> frozenset[str]: ...
@@ -111,8 +118,8 @@ class Stage(Protocol[U]):
     def open(self) -> AbstractAsyncContextManager[Work[U]]:
         """Load what the work needs; called only where a cell is left to be made."""
 
-    def is_written(self, folder: Path) -> bool:
-        """Whether what `write` has written can be read."""
+    def is_written(self, folder: Path, plan: Plan) -> bool:
+        """Whether what `write` has written for a plan can be read."""
 
     def write(self, table: "Table[U]", folder: Path) -> None:
         """Write the result files, all or none; loads no model."""

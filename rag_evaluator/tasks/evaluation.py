@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.metrics import METRICS, Metric
 from rag_evaluator.results import Results, Row
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
@@ -65,14 +66,21 @@ class Evaluation:
         assert self._load is not None
         yield _Scoring(self._load(), self.plan.columns)
 
-    def is_written(self, folder: Path) -> bool:
+    def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
-            return bool(read_summary(folder))
+            read_summary(folder)
+            return not self._keeps_prompts or are_kept(folder, plan.chunks)
         except ResultsError:
             return False
 
     def write(self, table: Table[Sample], folder: Path) -> None:
-        write_table(ScoredTable(table, self), folder)
+        rows = ScoredTable(table, self)
+        write_table(rows, folder)
+        keep_prompts(rows, folder, table.plan.chunk_size, self._keeps_prompts)
+
+    @property
+    def _keeps_prompts(self) -> bool:
+        return bool(self.about.get("config", {}).get("keep_prompts"))
 
 
 class _Scoring:
@@ -94,8 +102,8 @@ class ScoredTable:
 
     def __init__(self, table: Table[Sample], stage: Evaluation) -> None:
         self.table, self.stage = table, stage
-        self.metrics = list(stage.plan.columns)
-        self.manifest = stage.about
+        self.metrics = list(table.plan.columns)
+        self.manifest = table.about
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
@@ -152,7 +160,7 @@ def results_of(table: Table[Sample], stage: Evaluation) -> Results:
     for row in rows:
         for name, score in row.scores.items():
             scores[name].append(score.without_judgements())
-    return Results(stage.units, scores, stage.about.get("signatures", {}), stage.about, rows)
+    return Results(stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows)
 
 
 def to_record(score: Score) -> Record:

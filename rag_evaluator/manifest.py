@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator import __version__
 from rag_evaluator.config import Config, JudgeConfig
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import Metric
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts import CarryingPrompt, Key
 
 PACKAGES = (
-    "rag-evaluator",
     "ragas",
     "transformers",
     "torch",
@@ -23,7 +23,7 @@ PACKAGES = (
     "langchain-huggingface",
     "sentence-transformers",
 )
-FINGERPRINT_BYTES = 1 << 20
+ENGINE, THINKING = "transformers", "off"  # of every judge so far; scores of others must never pass for these
 
 
 def signatures(
@@ -59,28 +59,11 @@ def describe(
 
 def versions() -> dict[str, str]:
     """Of Python and of what computes the numbers."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
-
-
-def fingerprint(folder: str | Path) -> str:
-    """16 hexadecimal digits that change with a model: its JSON files, and size, head and tail of its weights.
-
-    A hub id that is not on disk stands for itself.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        return str(folder)
-    sha = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.suffix in {".json", ".jinja", ".model", ".txt"}:
-            sha.update(path.name.encode() + path.read_bytes())
-        elif path.suffix in {".safetensors", ".bin", ".pt"}:
-            sha.update(f"{path.name}:{path.stat().st_size}".encode())
-            with path.open("rb") as file:
-                sha.update(file.read(FINGERPRINT_BYTES))
-                file.seek(max(0, path.stat().st_size - FINGERPRINT_BYTES))
-                sha.update(file.read())
-    return sha.hexdigest()[:16]
+    return {
+        "python": platform.python_version(),
+        "rag-evaluator": __version__,
+        **{name: _version(name) for name in PACKAGES},
+    }
 
 
 def _parts(
@@ -90,7 +73,7 @@ def _parts(
     prompts: Mapping["Key", "CarryingPrompt"],
     identity: Mapping[str, str],
 ) -> dict[str, Any]:
-    parts: dict[str, Any] = {"metric": name, "rag-evaluator": _version("rag-evaluator"), "ragas": _version("ragas")}
+    parts: dict[str, Any] = {"metric": name, "rag-evaluator": __version__, "ragas": _version("ragas")}
     if metric.prompts or metric.words:
         parts["language"] = find_language(config.language).name
     if metric.prompts:
@@ -106,7 +89,7 @@ def _parts(
 
 def judge_signature(judge: JudgeConfig, identity: str) -> str:
     """What the judge's answers depend on beside the prompt, as one line."""
-    parts = {"rag-evaluator": _version("rag-evaluator"), **_judge_parts(judge, identity)}
+    parts = {"rag-evaluator": __version__, **_judge_parts(judge, identity)}
     return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
@@ -114,10 +97,12 @@ def _judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     template = Path(judge.chat_template)
     return {
         "judge": identity,
+        "engine": ENGINE,
         "dtype": judge.dtype,
         **_given("model", judge.model_kwargs),
         "template": _digest(template) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
+        "thinking": THINKING,
         "max_new_tokens": judge.max_new_tokens,
     }
 

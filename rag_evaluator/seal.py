@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import DEMO, Config
+from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.journal import Journal
-from rag_evaluator.manifest import fingerprint, versions
+from rag_evaluator.manifest import versions
 from rag_evaluator.merge import is_finished
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.plan import data_digest
-
-PACKAGE = Path(__file__).parent
 
 
 def seal_of(config: Config) -> str | None:
@@ -24,9 +24,9 @@ def seal_of(config: Config) -> str | None:
     metrics = select_metrics(config.metrics, config.source).values()
     folders = []
     if any(metric.judge for metric in metrics):
-        folders.append(PACKAGE / "demo" / "judge" if config.judge.model == DEMO else Path(config.judge.model))
-    if any(metric.embeddings for metric in metrics) and config.embeddings.model != DEMO:  # else told by its version
-        folders.append(Path(config.embeddings.model))
+        folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))
+    if any(metric.embeddings for metric in metrics):
+        folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
     if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
         return None
     template = Path(config.judge.chat_template)

@@ -17,7 +17,7 @@ from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.journal import Journal, Start, WorkerJournal, now
 from rag_evaluator.judge import run
-from rag_evaluator.judges import GivenJudge, identity_of, kind_of
+from rag_evaluator.judges import GivenJudge, identity_of_embeddings
 from rag_evaluator.languages import find_language
 from rag_evaluator.merge import is_finished, merge_once, read_results
 from rag_evaluator.metrics import select_metrics
@@ -69,7 +69,9 @@ class RAGEvaluator:
         self._judge = None if judge is None else GivenJudge(judge, self.config.judge)
         self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
         self._given = judge is not None or embeddings is not None
-        self._identity = {} if embeddings is None else {"embeddings": identity_of(embeddings) or kind_of(embeddings)}
+        self._identity: dict[str, str] = {}
+        if embeddings is not None and self._needs_embeddings:
+            self._identity["embeddings"] = identity_of_embeddings(embeddings) or manifest.unnamed()
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -97,13 +99,14 @@ class RAGEvaluator:
             progress: called with (scores made, scores to make).
             folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
                 same configuration: they are not made again. The result files are written there, too.
-            start: what to do with a folder that has been used, see `run`.
+            start: what to do with a folder that has been used, see `run`. With a model that has no name, `continue`
+                is `update`: another evaluator makes its scores anew and keeps those of the other metrics.
 
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.
         """
         if folder is not None:
-            return read_results(*self.run(Path(folder), data, progress=progress, start=start))
+            return read_results(*self.run(Path(folder), data, progress=progress, start=self._start(start)))
         samples, signatures = self.check(data), self.signatures()
         jobs = [Job(sample, name, line) for sample in samples for name, line in signatures.items()]
         made: dict[tuple[int, str], Score] = {}
@@ -186,6 +189,12 @@ class RAGEvaluator:
             self.set_prompts()
         return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
 
+    def _start(self, start: Start) -> Start:
+        """A folder can hold no score that a model without a name could continue: it must not be refused for that."""
+        self._identify_judge()
+        unnamed = any(name.startswith(manifest.UNNAMED) for name in self._identity.values())
+        return "update" if start == "continue" and unnamed else start
+
     def _work(self, work: Work, stop: Stop) -> None:
         """Load models if there is a job at all, and do the jobs."""
         jobs = work.jobs()
@@ -218,7 +227,7 @@ class RAGEvaluator:
         if self._needs_judge and "judge" not in self._identity:
             if self._judge is None:
                 self._judge = GivenJudge(None, self.config.judge, self.config.offline)
-            self._identity["judge"] = self._judge.identity or kind_of(self._judge.given)
+            self._identity["judge"] = self._judge.name
 
     def _judge_signature(self) -> str:
         self._identify_judge()

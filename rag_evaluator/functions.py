@@ -180,11 +180,7 @@ def evaluate(
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
     evaluator = RAGEvaluator(settings, judge=given.given, embeddings=embeddings)
-    if given.identity is None or embeddings is not None:  # nothing tells these models from others of their kind
-        results = evaluator.evaluate(rows, progress)
-        results.write(folder)
-    else:
-        results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
+    results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     named = replace(results, scores={_given_name(name, metrics): row for name, row in results.scores.items()})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)

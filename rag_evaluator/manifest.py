@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import uuid
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +24,7 @@ PACKAGES = (
     "langchain-huggingface",
     "sentence-transformers",
 )
+UNNAMED = "unnamed-"
 ENGINE, THINKING = "transformers", "off"  # of every judge so far; scores of others must never pass for these
 
 
@@ -35,7 +37,7 @@ def signatures(
     """Metric -> one line in the manner of sacrebleu: equal lines and equal input mean comparable numbers.
 
     Args:
-        identity: fingerprints of the two models, or the names of objects handed in.
+        identity: fingerprints of the two models, or what `unnamed` gave for objects handed in.
     """
     return {
         name: "|".join(f"{key}:{value}" for key, value in _parts(name, config, metric, prompts, identity).items())
@@ -64,6 +66,16 @@ def versions() -> dict[str, str]:
         "rag-evaluator": __version__,
         **{name: _version(name) for name in PACKAGES},
     }
+
+
+def unnamed() -> str:
+    """Stands for a model that nothing tells from others of its kind: no other ever has this name."""
+    return UNNAMED + uuid.uuid4().hex[:8]
+
+
+def is_unnamed(signature: str) -> bool:
+    """Whether a score or an answer depends on a model without a name: no other run may use it."""
+    return f":{UNNAMED}" in signature
 
 
 def _parts(

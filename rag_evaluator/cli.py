@@ -12,7 +12,7 @@ from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import Config, load_config
 from rag_evaluator.errors import ConfigError, MissingChunksError, RagEvaluatorError
 from rag_evaluator.journal import Journal, Start, WorkerJournal
-from rag_evaluator.offline import quiet_libraries
+from rag_evaluator.offline import disable_network, prepare_command
 from rag_evaluator.stop import GRACE, Stop, StopSignal
 from rag_evaluator.workers import (
     ALONE,
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options = _parser().parse_args(arguments[:cut])
     options.sbatch = arguments[cut + 1 :]
-    quiet_libraries()
+    prepare_command()
     try:
         return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
@@ -149,6 +149,8 @@ FUNCTIONS = {
 
 def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     config = load_config(options.config, options.set)
+    if config.offline:
+        disable_network()
     worker = parse_worker(options.worker) if options.worker else find_worker()
     start = _start(options, worker)
     devices = share_devices()

@@ -13,6 +13,7 @@ from rag_evaluator.dataset import Sample, check_columns, load_dataset
 from rag_evaluator.documents import write_json, write_lines
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.ground_truth import Reference
+from rag_evaluator.offline import disable_network
 from rag_evaluator.ranking import summarise, with_relevance
 from rag_evaluator.runs import Progress, Run
 from rag_evaluator.terminal import print_end, print_means, say
@@ -60,6 +61,8 @@ def generate(options: argparse.Namespace, watch: Watch) -> int:
 
 def _read(options: argparse.Namespace, owner: str) -> tuple[Config, list[Sample]]:
     config = load_config(options.config, options.set)
+    if config.offline:
+        disable_network()
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
     samples = load_dataset(config.dataset, columns=config.columns)

@@ -13,6 +13,7 @@ from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge import Scheduler, Worker
 from rag_evaluator.judge.local import find_model, load_failure
+from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -118,11 +119,12 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
-        model = HuggingFaceEmbeddings(
-            model_name=source,
-            model_kwargs=kwargs,
-            encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
-        )
+        with hub(offline):
+            model = HuggingFaceEmbeddings(
+                model_name=source,
+                model_kwargs=kwargs,
+                encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
+            )
         model.embed_documents(["one", "and another"])  # some models load that cannot embed, or not with these arguments
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error

@@ -21,7 +21,6 @@ from rag_evaluator.judges import GivenJudge, identity_of_embeddings
 from rag_evaluator.languages import find_language
 from rag_evaluator.merge import is_finished, merge_once, read_results
 from rag_evaluator.metrics import select_metrics
-from rag_evaluator.offline import disable_network
 from rag_evaluator.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.prompts import CarryingPrompt, Key
 from rag_evaluator.prompts.adapt import ready_prompts
@@ -61,8 +60,6 @@ class RAGEvaluator:
         self.config = _with_named(config, judge=judge, embeddings=embeddings)
         judge, embeddings = (None if isinstance(model, str | Path) else model for model in (judge, embeddings))
         self.metrics = select_metrics(self.config.metrics, self.config.source)
-        if self.config.offline:
-            disable_network()
         self.prompts: dict[Key, CarryingPrompt] = {}
         self._needs_judge = any(metric.judge for metric in self.metrics.values())
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())

@@ -12,6 +12,7 @@ from rag_evaluator.config import DEMO, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.chat import check_template
+from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -60,7 +61,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     from langchain_huggingface import HuggingFacePipeline
 
     try:
-        with _load_report() as report:
+        with hub(offline), _load_report() as report:
             pipeline = HuggingFacePipeline.from_model_id(
                 model_id=source,
                 task="text-generation",

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rag_evaluator.errors import ModelError
+
 WEIGHTS = {".safetensors", ".bin", ".pt"}
 OTHERS = {".json", ".jinja", ".model", ".txt", ".tiktoken", ".py"}  # configuration, tokenizer, template, code
 WORTH_REMEMBERING = 1 << 20  # bytes; a smaller file is read faster than looked up
@@ -24,11 +26,19 @@ logger = logging.getLogger(__name__)
 def fingerprint(folder: str | Path) -> str:
     """16 hexadecimal digits that change with a model: path, size and content of its weights and of its other files.
 
-    A copy has the same. A hub id that is not on disk stands for itself.
+    A copy has the same. A hub id that is not on disk stands for itself. Raises `ModelError` for a file that cannot be
+    read.
     """
     folder = Path(folder)
     if not folder.is_dir():
         return str(folder)
+    try:
+        return _fingerprint(folder)
+    except OSError as error:
+        raise ModelError(f"{error.filename or folder}: cannot be read: {error.strerror or error}.") from error
+
+
+def _fingerprint(folder: Path) -> str:
     paths = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS | OTHERS and path.is_file())
     sha = hashlib.sha256()
     for path, digest in zip(paths, _digests(paths), strict=True):

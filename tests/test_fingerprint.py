@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from rag_evaluator import RAGEvaluator, __version__, fingerprints
 from rag_evaluator.config import default_config
 from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ModelError
 from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.seal import seal_of
 
@@ -247,3 +248,12 @@ def test_other_demo_embeddings_are_another_run(tmp_path: Path, monkeypatch: pyte
     before = seal_of(config)
     monkeypatch.setattr("rag_evaluator.seal.demo_embeddings", lambda: model_of(tmp_path / "model"))
     assert None is not seal_of(config) != before
+
+
+def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(fingerprints, "_read_digest", refuse)
+    with pytest.raises(ModelError, match=r"model/config\.json: cannot be read: Permission denied"):
+        fingerprint(model_of(tmp_path / "model"))

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.offline import disable_telemetry
+from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
     from rag_evaluator.config import Config, load_config
@@ -47,7 +47,7 @@ _HOMES = {
     "sort": "functions",
 }
 
-disable_telemetry()
+stop_ragas_telemetry()
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from rag_evaluator import __version__
 from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import Config, load_config
 from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError
-from rag_evaluator.offline import quiet_libraries
+from rag_evaluator.offline import disable_network, prepare_command
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.worker_journal import Start, now
 from rag_evaluator.run.workers import (
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options = _parser().parse_args(arguments[:cut])
     options.sbatch = arguments[cut + 1 :]
-    quiet_libraries()
+    prepare_command()
     reset = SHELL.set(True)
     try:
         return int(COMMANDS[options.command](options))
@@ -157,6 +157,8 @@ FUNCTIONS = {
 
 def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     config = load_config(options.config, options.set)
+    if config.offline:
+        disable_network()
     worker = parse_worker(options.worker) if options.worker else find_worker()
     start = _start(options, worker)
     devices = share_devices()

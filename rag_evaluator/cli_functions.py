@@ -12,8 +12,9 @@ from rag_evaluator.config import Config, load_config
 from rag_evaluator.dataset import Sample, check_columns, load_dataset
 from rag_evaluator.documents import write_json, write_lines
 from rag_evaluator.errors import ConfigError, DatasetError
-from rag_evaluator.ground_truth import GenerateOptions, Reference
-from rag_evaluator.ranking import SortOptions, summarise, with_relevance
+from rag_evaluator.ground_truth import Reference
+from rag_evaluator.offline import disable_network
+from rag_evaluator.ranking import summarise, with_relevance
 from rag_evaluator.runs import Progress, Run
 from rag_evaluator.terminal import print_end, print_means, say
 
@@ -25,11 +26,10 @@ Watch = Callable[[str, Callable[[Progress], Any]], Any]
 def sort(options: argparse.Namespace, watch: Watch) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
     config, samples = _read(options, "sort")
-    how = SortOptions(**config.sort.model_dump())
     relevance = [_relevance(sample) for sample in samples]
     run, folder = Run("sort", config), config.results_dir
     questions, contexts = _lists(samples)
-    rankings = watch("questions", lambda told: run.sort(questions, contexts, how, folder, options.fresh, told))
+    rankings = watch("questions", lambda told: run.sort(questions, contexts, config.sort, folder, options.fresh, told))
     rankings = [with_relevance(*pair) for pair in zip(rankings, relevance, strict=True)]
     summary = summarise(rankings)
     write_json(folder / "sorted_indices.json", [dict(ranking.fields) for ranking in rankings])
@@ -42,13 +42,14 @@ def sort(options: argparse.Namespace, watch: Watch) -> int:
 def generate(options: argparse.Namespace, watch: Watch) -> int:
     """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
     config, samples = _read(options, "generate")
-    how = GenerateOptions(**config.generate.model_dump(exclude={"replace"}))
     chosen = [sample for sample in samples if config.generate.replace or "reference" not in sample.columns]
     run, folder = Run("generate", config), config.results_dir
     questions, contexts = _lists(chosen)
     references = watch(
         "questions",
-        lambda told: run.generate(questions, contexts, how, folder, options.fresh, told, answers=folder / "gt"),
+        lambda told: run.generate(
+            questions, contexts, config.generate, folder, options.fresh, told, answers=folder / "gt"
+        ),
     )
     made = {sample.index: reference for sample, reference in zip(chosen, references, strict=True)}
     rows = [_with_reference(sample, made.get(sample.index)) for sample in samples]
@@ -60,6 +61,8 @@ def generate(options: argparse.Namespace, watch: Watch) -> int:
 
 def _read(options: argparse.Namespace, owner: str) -> tuple[Config, list[Sample]]:
     config = load_config(options.config, options.set)
+    if config.offline:
+        disable_network()
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
     samples = load_dataset(config.dataset, columns=config.columns)

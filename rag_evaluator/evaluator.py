@@ -12,11 +12,11 @@ from rag_evaluator.config import Config, load_config, make_config
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
+from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.judge import run
-from rag_evaluator.judges import GivenJudge, identity_of, kind_of
+from rag_evaluator.judges import GivenJudge, identity_of_embeddings
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics import Metric, select_metrics
-from rag_evaluator.offline import disable_network
+from rag_evaluator.metrics import select_metrics
 from rag_evaluator.prompts import CarryingPrompt, Key
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.results import Results
@@ -64,8 +64,6 @@ class RAGEvaluator:
         self.config = _with_named(config, judge=judge, embeddings=embeddings)
         judge, embeddings = (None if isinstance(model, str | Path) else model for model in (judge, embeddings))
         self.metrics = select_metrics(self.config.metrics, self.config.source)
-        if self.config.offline:
-            disable_network()
         self.prompts: dict[Key, CarryingPrompt] = {}
         self._needs_judge = any(metric.judge for metric in self.metrics.values())
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
@@ -73,11 +71,8 @@ class RAGEvaluator:
         self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
         self._given = judge is not None or embeddings is not None
         self._identity: dict[str, str] = {}
-        self._unnamed: set[str] = set()  # models that nothing tells from others of their kind
-        if embeddings is not None:
-            identity = identity_of(embeddings)
-            self._identity["embeddings"] = identity or kind_of(embeddings)
-            self._unnamed |= {"embeddings"} if identity is None else set()
+        if embeddings is not None and self._needs_embeddings:
+            self._identity["embeddings"] = identity_of_embeddings(embeddings) or manifest.UNNAMED
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -105,7 +100,8 @@ class RAGEvaluator:
             progress: called with (scores made, scores to make).
             folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
                 same configuration: they are not made again. The result files are written there, too.
-            start: what to do with a folder that has been used, see `run`.
+            start: what to do with a folder that has been used, see `run`. With a model that has no name, `continue`
+                is `update`: another evaluator makes its scores anew and keeps those of the other metrics.
 
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.
@@ -157,11 +153,9 @@ class RAGEvaluator:
         """What is to be done, checked as far as that needs no model."""
         samples = self.check(data)
         signatures, size = self.signatures(), self.config.chunk_size
-        reusable = {
-            name: None if self._is_unnamed(metric) else signatures[name] for name, metric in self.metrics.items()
-        }
+        keys = {name: None if manifest.is_unnamed(line) else line for name, line in signatures.items()}
         chunk_size = auto_chunk_size(len(samples)) if size == "auto" else size
-        plan = plan_of(samples, self.source(data), self.config.columns, reusable, chunk_size)
+        plan = plan_of(samples, self.source(data), self.config.columns, keys, chunk_size)
         about = manifest.describe(self.config, signatures, self.prompts, len(samples))
         return Evaluation(samples, self.metrics, plan, about, self._scorer)
 
@@ -186,7 +180,7 @@ class RAGEvaluator:
         self._identify_judge()
         if self._needs_embeddings and "embeddings" not in self._identity:
             folder = find_embeddings(self.config.embeddings, self.config.offline)
-            self._identity["embeddings"] = manifest.fingerprint(folder)
+            self._identity["embeddings"] = fingerprint(folder)
         if not self.prompts:
             self.set_prompts()
         return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
@@ -206,17 +200,12 @@ class RAGEvaluator:
         seal = (lambda: None) if given else (lambda: seal_of(self.config))
         return run_stage(stage, folder, worker, run, progress or _tell_nobody, stop, start, seal)
 
-    def _is_unnamed(self, metric: Metric) -> bool:
-        """Whether nothing tells the judge or the embeddings of a metric from others, so that no score is used again."""
-        return (metric.judge and "judge" in self._unnamed) or (metric.embeddings and "embeddings" in self._unnamed)
-
     def _identify_judge(self) -> None:
         """The fingerprint of the judge, after all checks that need not load it."""
         if self._needs_judge and "judge" not in self._identity:
             if self._judge is None:
                 self._judge = GivenJudge(None, self.config.judge, self.config.offline)
-            self._identity["judge"] = self._judge.identity or kind_of(self._judge.given)
-            self._unnamed |= {"judge"} if self._judge.identity is None else set()
+            self._identity["judge"] = self._judge.name
 
     def _judge_signature(self) -> str:
         self._identify_judge()

@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import DEMO, Config, load_config, make_config
+from rag_evaluator.config import DEMO, Config, load_config, make_config, with_arguments
+from rag_evaluator.dataset.plain import plain
 from rag_evaluator.documents import write_json, write_whole
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.ground_truth import GenerateOptions
 from rag_evaluator.judges import GivenJudge
 from rag_evaluator.metrics import METRICS, Metric, select_metrics
-from rag_evaluator.ranking import SortOptions
 from rag_evaluator.results import Results
 from rag_evaluator.runs import Progress, Run
 from rag_evaluator.tables import write_xlsx
@@ -26,12 +25,12 @@ Settings = Config | Mapping[str, Any] | str | Path | None
 def sort(
     question_list: Sequence[str],
     contexts_list: Sequence[Sequence[str]],
-    k: int = 10,
-    top: bool = True,
-    fast: bool = True,
+    k: int | None = None,
+    top: bool | None = None,
+    fast: bool | None = None,
     *,
-    strategy: str = "insertion",
-    both_orders: bool = True,
+    strategy: str | None = None,
+    both_orders: bool | None = None,
     judge: Any = None,
     language: str | None = None,
     config: Settings = None,
@@ -42,16 +41,14 @@ def sort(
     """The judge's order of each question's contexts, compared with the retriever's.
 
     Args:
-        question_list: the questions.
+        question_list: the questions, as a list, a tuple, a pandas, numpy or `datasets` column.
         contexts_list: the contexts of each, best first as the retriever has them.
-        k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
-        top: compare the first k of both orders, else the last.
-        fast: leave out contexts that do not hold the answer before sorting; else sort all.
-        strategy: `insertion`, `merge` or `allpairs`; see `rag_evaluator.ranking.STRATEGIES`.
-        both_orders: show each pair in both orders, so that a preference for one place cancels out.
+        k, top, fast, strategy, both_orders: settings, see `rag_evaluator.config.SortConfig`; None takes those of the
+            section `sort` of `config`.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         language: of the prompts; None takes the configured one, English.
-        config: a `Config`, a mapping with its keys or a YAML file; the demo judge if None.
+        config: a `Config`, a mapping with its keys or a YAML file; the demo judge if None. Its `dataset`, `columns`,
+            `name` and `output_dir` are those of the commands and do not count here.
         output_dir: gets `result/sorted_indices.json`, and the judge's answers in `result/journal`, from which a call
             that was stopped continues.
         fresh: forget answers of earlier calls.
@@ -61,8 +58,8 @@ def sort(
     overlap` and more (docs/sort-generate.md). Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
     questions, contexts = check_lists(question_list, contexts_list)
-    options = SortOptions(k, top, fast, strategy, both_orders)
     settings, folder = _settings(config, language), Path(output_dir) / "result"
+    options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
     run = Run("sort", settings, _given_judge(judge, settings))
     rankings = run.sort(questions, contexts, options, folder, fresh, progress)
     rows = [dict(ranking.fields) for ranking in rankings]
@@ -75,9 +72,9 @@ def generate(
     contexts_list: Sequence[Sequence[str]],
     chat_model: Any = None,
     *,
-    fast: bool = True,
-    seed: int = 0,
-    support: bool = True,
+    fast: bool | None = None,
+    seed: int | None = None,
+    support: bool | None = None,
     judge: Any = None,
     language: str | None = None,
     config: Settings = None,
@@ -90,16 +87,15 @@ def generate(
     Args:
         question_list, contexts_list, language, config, fresh, progress: as in `sort`.
         chat_model: another name of `judge`.
-        fast: groups of 20 contexts are answered from together; else every context is asked alone.
-        seed: of the shuffle before groups are made.
-        support: ask which contexts support the answer.
+        fast, seed, support: settings, see `rag_evaluator.config.GenerateConfig`; None takes those of the section
+            `generate` of `config`.
         output_dir: gets `gt/GT_<question>.json` with each answer, its reason where it is empty, the contexts it was
             made from and those that support it; and `result/journal`, from which a call that was stopped continues.
     """
     questions, contexts = check_lists(question_list, contexts_list)
     settings = _settings(config, language)
+    options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
     run = Run("generate", settings, _given_judge(chat_model if judge is None else judge, settings))
-    options = GenerateOptions(fast=fast, seed=seed, support=support)
     output_dir = Path(output_dir)
     references = run.generate(
         questions, contexts, options, output_dir / "result", fresh, progress, answers=output_dir / "gt"
@@ -126,7 +122,7 @@ def evaluate(
     answer_list: Sequence[str | None] | None = None,
     ground_truth_list: Sequence[str | None] | None = None,
     *,
-    metrics: Sequence[str] = FOUR_METRICS,
+    metrics: Sequence[str] | str | None = None,
     k: int = 10,
     judge: Any = None,
     embeddings: Any = None,
@@ -140,36 +136,37 @@ def evaluate(
 
     Args:
         question_list, contexts_list, judge, language, config, fresh, progress: as in `sort`.
-        answer_list: the answers to be scored; without them only metrics that need none are scored, and the others are
-            told.
-        ground_truth_list: reference answers; where one is None, or all are, they are written by `generate` first and
-            saved in `gt/`.
-        metrics: any names of `METRICS` or their aliases.
-        k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window.
+        answer_list: the answers to be scored, None or NaN where there is none; without any, only metrics that need none
+            are scored, and the others are named.
+        ground_truth_list: reference answers; where one is None or NaN, or all are, they are written first, by
+            `generate` with the section `generate` of `config`, and saved in `gt/`. Those given are never replaced.
+        metrics: any names of `METRICS` or their aliases, or one; None takes those of `config`, and without any
+            `FOUR_METRICS`.
+        k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window. No
+            key of `config`: `sort.k` is how much of two orders is compared.
         embeddings: a model folder or a langchain embedding; None takes the configured one.
         output_dir: gets `result/result.xlsx` and the files of an evaluation beside it.
 
     Returns the means by metric, under the names given; `.results` has all scores.
     """
-    questions, contexts = check_lists(
-        question_list, contexts_list, answers=answer_list, ground_truths=ground_truth_list
-    )
+    questions, contexts = check_lists(question_list, contexts_list)
+    answers = _optional("answer_list", answer_list, len(questions))
+    references = _optional("ground_truth_list", ground_truth_list, len(questions))
     if k < 1:
         raise DatasetError(f"k is {k}: expected 1 or more.")
     settings, folder = _settings(config, language), Path(output_dir) / "result"
-    chosen, skipped = _possible(metrics, answer_list)
+    source = settings.source if metrics is None else "evaluate"
+    names = settings.metrics if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+    chosen, skipped = _possible(select_metrics(names, source), answers)
     settings = settings.model_copy(update={"metrics": list(chosen)})
     if isinstance(embeddings, str | Path):
         changed = settings.embeddings.model_copy(update={"model": str(embeddings)})
         settings, embeddings = settings.model_copy(update={"embeddings": changed}), None
     given = _given_judge(judge, settings)
     settings = settings.model_copy(update={"judge": given.config})
-    references = list(ground_truth_list or [None] * len(questions))
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
-        for question, texts, reference, answer in zip(
-            questions, contexts, references, answer_list or [None] * len(questions), strict=True
-        )
+        for question, texts, reference, answer in zip(questions, contexts, references, answers, strict=True)
     ]
     needs_reference = any("reference" in metric.columns for metric in chosen.values())
     _check(settings, rows, needs_reference, given, embeddings)
@@ -180,51 +177,70 @@ def evaluate(
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
     evaluator = RAGEvaluator(settings, judge=given.given, embeddings=embeddings)
-    if given.identity is None or embeddings is not None:  # nothing tells these models from others of their kind
-        results = evaluator.evaluate(rows, progress)
-        results.write(folder)
-    else:
-        results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
-    named = replace(results, scores={_given_name(name, metrics): row for name, row in results.scores.items()})
+    results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
+    named = replace(results, scores={_given_name(name, names): row for name, row in results.scores.items()})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
 
 def check_lists(
-    question_list: Sequence[str], contexts_list: Sequence[Sequence[str]], **others: Sequence[Any] | None
+    question_list: Sequence[str], contexts_list: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[list[str]]]:
     """The lists as plain ones; contexts may be LangChain documents.
 
     Raises `DatasetError` naming the list and the position of what is wrong.
     """
-    lists = {"question_list": question_list, "contexts_list": contexts_list}
-    lists |= {f"{name[:-1]}_list": values for name, values in others.items() if values is not None}
-    for name, values in lists.items():
-        if isinstance(values, str | Mapping) or not hasattr(values, "__len__"):
-            raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
-        if len(values) != len(question_list):
-            count = len(question_list)
-            raise DatasetError(f"{name} has {len(values)} items, question_list has {count}: expected one each.")
-        if name != "contexts_list":
-            _check_texts(name, values, optional=name != "question_list")
-    if not len(question_list):
+    questions = _list("question_list", question_list)
+    contexts = _list("contexts_list", contexts_list, len(questions))
+    if not questions:
         raise DatasetError("question_list is empty: expected at least one question.")
-    return list(question_list), [_contexts(position, texts) for position, texts in enumerate(contexts_list)]
+    return (
+        [_text(f"question_list[{position}]", question) for position, question in enumerate(questions)],
+        [_contexts(position, texts) for position, texts in enumerate(contexts)],
+    )
 
 
-def _check_texts(name: str, values: Sequence[Any], optional: bool = False) -> None:
-    for position, value in enumerate(values):
-        if not isinstance(value, str) and not (optional and value is None):
-            raise DatasetError(f"{name}[{position}]: expected a text, received {value!r:.60}.")
+def _list(name: str, values: Any, count: int | None = None) -> list[Any]:
+    """The values of a list of any library. Any: its items are checked later."""
+    is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
+    if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
+        raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
+    if count is not None and len(values) != count:
+        raise DatasetError(f"{name} has {len(values)} items, question_list has {count}: expected one each.")
+    return list(values)
+
+
+def _optional(name: str, values: Any, count: int) -> list[str | None]:
+    """Texts of which some, or all, may be missing."""
+    if values is None:
+        return [None] * count
+    values = _list(name, values, count)
+    return [
+        None if _plain(place, value) is None else _text(place, value)
+        for place, value in ((f"{name}[{position}]", value) for position, value in enumerate(values))
+    ]
+
+
+def _text(name: str, value: Any) -> str:
+    text = _plain(name, value)
+    if not isinstance(text, str):
+        raise DatasetError(f"{name}: expected a text, received {value!r:.60}.")
+    return text
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value as JSON has it, None for the missing values of pandas and numpy. Any: it is checked by the caller."""
+    try:
+        return plain(value)
+    except ValueError as error:
+        raise DatasetError(f"{name}: {error}.") from None
 
 
 def _contexts(position: int, texts: Any) -> list[str]:
     name = f"contexts_list[{position}]"
     if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
         raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
-    plain = [getattr(text, "page_content", text) for text in texts]
-    _check_texts(name, plain)
-    return plain
+    return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]
 
 
 def _settings(config: Settings, language: str | None) -> Config:
@@ -244,11 +260,11 @@ def _given_judge(judge: Any, settings: Config) -> GivenJudge:
     return given
 
 
-def _possible(metrics: Sequence[str], answer_list: Sequence[Any] | None) -> tuple[dict[str, Metric], dict[str, str]]:
+def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tuple[dict[str, Metric], dict[str, str]]:
     """The metrics that can be scored, and why others cannot."""
-    chosen = select_metrics(metrics, "evaluate")
+    answered = any(answer is not None for answer in answers)
     skipped = {
-        name: "needs answer_list" for name, metric in chosen.items() if "response" in metric.columns and not answer_list
+        name: "needs answer_list" for name, metric in chosen.items() if "response" in metric.columns and not answered
     }
     possible = {name: metric for name, metric in chosen.items() if name not in skipped}
     if not possible:

@@ -7,9 +7,11 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import manifest
 from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge import Judge
-from rag_evaluator.judge.local import find_judge
+from rag_evaluator.fingerprints import fingerprint
+from rag_evaluator.judge import Judge, digest
+from rag_evaluator.judge.local import find_judge, has_adapter
 
 
 class GivenJudge:
@@ -25,6 +27,7 @@ class GivenJudge:
         given: the judge, as far as there is one: as it was given, or as it was loaded.
         identity: fingerprint of the model; None where nothing tells two such judges apart, so that answers must not be
             kept for later runs.
+        name: the identity, or `manifest.UNNAMED`.
 
     Raises `ModelError` for what cannot judge, as far as that can be seen without loading it.
     """
@@ -35,7 +38,7 @@ class GivenJudge:
         self.config, self.offline, self.given = config, offline, judge
         self.identity: str | None
         if judge is None:
-            self.identity = manifest.fingerprint(find_judge(config, offline))
+            self.identity = fingerprint(find_judge(config, offline))
         elif isinstance(judge, InstructorBaseRagasLLM) or _is_pipeline(judge):
             self.identity = identity_of(judge)
         else:
@@ -43,6 +46,7 @@ class GivenJudge:
                 f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline or a "
                 f"ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
             )
+        self.name = self.identity or manifest.UNNAMED
 
     def load(self) -> InstructorBaseRagasLLM:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
@@ -57,7 +61,7 @@ class GivenJudge:
     def signature(self) -> str:
         """What its answers depend on beside the prompt, as one line."""
         config = getattr(self.given, "config", self.config)
-        return manifest.judge_signature(config if isinstance(config, JudgeConfig) else self.config, self.identity or "")
+        return manifest.judge_signature(config if isinstance(config, JudgeConfig) else self.config, self.name)
 
 
 def _is_pipeline(judge: Any) -> bool:
@@ -66,17 +70,26 @@ def _is_pipeline(judge: Any) -> bool:
 
 
 def identity_of(model: Any) -> str | None:
-    """Fingerprint of the folder a loaded model came from, or of the name it goes by; None if it has neither."""
-    inner = getattr(model, "model", None)  # of a transformers pipeline, or the name of a ragas LLM's model
+    """Fingerprint of the folder a loaded model came from, or of the name it goes by.
+
+    None if it has neither, or an adapter that its folder does not hold. A model whose weights were changed after it was
+    loaded is not noticed: it must be saved to a folder of its own.
+    """
+    inner = getattr(getattr(model, "pipeline", model), "model", None)  # a ragas LLM has the name of its model there
+    if has_adapter(inner):
+        return None
     names = (
         getattr(model, "model_id", None),
         getattr(model, "model_name", None),
         inner if isinstance(inner, str) else getattr(inner, "name_or_path", None),
     )
     name = next((str(name) for name in names if name), None)
-    return None if name is None else manifest.fingerprint(name)
+    return None if name is None else fingerprint(name)
 
 
-def kind_of(model: Any) -> str:
-    """What is left to tell of a model without a name."""
-    return manifest.fingerprint(type(model).__name__)
+def identity_of_embeddings(embeddings: Any) -> str | None:
+    """As `identity_of`, with the arguments that langchain hands on to the library, which change the vectors."""
+    model = embeddings.model if isinstance(embeddings, LocalEmbeddings) else embeddings
+    found = identity_of(model)
+    given = [getattr(model, name, None) or {} for name in ("model_kwargs", "encode_kwargs", "query_encode_kwargs")]
+    return found if found is None or not any(given) else f"{found}-{digest(repr(given))[:8]}"

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator import __version__
 from rag_evaluator.config import Config, JudgeConfig
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics import Metric
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts import CarryingPrompt, Key
 
 PACKAGES = (
-    "rag-evaluator",
     "ragas",
     "transformers",
     "torch",
@@ -25,7 +25,8 @@ PACKAGES = (
     "langchain-huggingface",
     "sentence-transformers",
 )
-FINGERPRINT_BYTES = 1 << 20
+UNNAMED = "(unnamed)"  # stands for a model that nothing tells from others of its kind
+ENGINE, THINKING = "transformers", "off"  # of every judge so far; scores of others must never pass for these
 
 
 def signatures(
@@ -37,7 +38,7 @@ def signatures(
     """Metric -> one line in the manner of sacrebleu: equal lines and equal input mean comparable numbers.
 
     Args:
-        identity: fingerprints of the two models, or the names of objects handed in.
+        identity: fingerprints of the two models, or `UNNAMED`.
     """
     return {
         name: "|".join(f"{key}:{value}" for key, value in _parts(name, config, metric, prompts, identity).items())
@@ -72,28 +73,16 @@ def _prompt_texts(prompts: Mapping["Key", "CarryingPrompt"]) -> dict[str, dict[s
 
 def versions() -> dict[str, str]:
     """Of Python and of what computes the numbers."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+    return {
+        "python": platform.python_version(),
+        "rag-evaluator": __version__,
+        **{name: _version(name) for name in PACKAGES},
+    }
 
 
-def fingerprint(folder: str | Path) -> str:
-    """16 hexadecimal digits that change with a model: its JSON files, and size, head and tail of its weights.
-
-    A hub id that is not on disk stands for itself.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        return str(folder)
-    sha = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.suffix in {".json", ".jinja", ".model", ".txt"}:
-            sha.update(path.name.encode() + path.read_bytes())
-        elif path.suffix in {".safetensors", ".bin", ".pt"}:
-            sha.update(f"{path.name}:{path.stat().st_size}".encode())
-            with path.open("rb") as file:
-                sha.update(file.read(FINGERPRINT_BYTES))
-                file.seek(max(0, path.stat().st_size - FINGERPRINT_BYTES))
-                sha.update(file.read())
-    return sha.hexdigest()[:16]
+def is_unnamed(signature: str) -> bool:
+    """Whether a score or an answer depends on a model without a name: no other run may use it."""
+    return f":{UNNAMED}" in signature
 
 
 def _parts(
@@ -103,7 +92,7 @@ def _parts(
     prompts: Mapping["Key", "CarryingPrompt"],
     identity: Mapping[str, str],
 ) -> dict[str, Any]:
-    parts: dict[str, Any] = {"metric": name, "rag-evaluator": _version("rag-evaluator"), "ragas": _version("ragas")}
+    parts: dict[str, Any] = {"metric": name, "rag-evaluator": __version__, "ragas": _version("ragas")}
     if metric.prompts or metric.words:
         parts["language"] = find_language(config.language).name
     if metric.prompts:
@@ -119,7 +108,7 @@ def _parts(
 
 def judge_signature(judge: JudgeConfig, identity: str) -> str:
     """What the judge's answers depend on beside the prompt, as one line."""
-    parts = {"rag-evaluator": _version("rag-evaluator"), **_judge_parts(judge, identity)}
+    parts = {"rag-evaluator": __version__, **_judge_parts(judge, identity)}
     return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
@@ -127,10 +116,12 @@ def _judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     template = Path(judge.chat_template)
     return {
         "judge": identity,
+        "engine": ENGINE,
         "dtype": judge.dtype,
         **_given("model", judge.model_kwargs),
         "template": _digest(template) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
+        "thinking": THINKING,
         "max_new_tokens": judge.max_new_tokens,
     }
 

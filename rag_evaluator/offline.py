@@ -1,34 +1,78 @@
-"""Switches of the libraries: no telemetry ever, no network while `offline: true`, no chatter in commands."""
+"""Switches of the libraries: no telemetry, no network while `offline: true`, no chatter in commands.
+
+The process of a command is ours: its switches are set once. A program that imports the package keeps its own switches:
+ours hold while we load a model. Only that of ragas, which ragas reads once and remembers, stays set.
+"""
 
 import os
 import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 NO_TELEMETRY = {
-    "RAGAS_DO_NOT_TRACK": "true",  # ragas caches its answer at first use, so this is set before it is imported
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "LANGSMITH_TRACING": "false",
     "LANGCHAIN_TRACING_V2": "false",
-    "TOKENIZERS_PARALLELISM": "false",  # not privacy: it silences a warning about forked workers
 }
-QUIET_LIBRARIES = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TQDM_DISABLE": "1"}
+QUIET_LIBRARIES = {
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TQDM_DISABLE": "1",
+    "TOKENIZERS_PARALLELISM": "false",  # silences a warning about forked workers
+}
 NO_NETWORK = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+_lock = threading.Lock()
+_calls: Counter[str] = Counter()  # of ours that need a switch at this moment
+_before: dict[str, bool] = {}
 
 
-def disable_telemetry() -> None:
-    """Switch usage tracking off in ragas, Hugging Face and LangSmith; called when the package is imported."""
+def stop_ragas_telemetry() -> None:
+    """Switch usage tracking of ragas off in this process; called when the package is imported."""
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    analytics = sys.modules.get("ragas._analytics")
+    if analytics is not None:  # it may have been used already: it remembers what it read then
+        analytics.do_not_track.cache_clear()
+
+
+def prepare_command() -> None:
+    """Switch telemetry off in a command and keep progress bars and notes out of its output; what the user set stays."""
     os.environ.update(NO_TELEMETRY)
-
-
-def quiet_libraries() -> None:
-    """Keep progress bars and notes of the libraries out of a command's output; what the user set stays."""
     for name, value in QUIET_LIBRARIES.items():
         os.environ.setdefault(name, value)
 
 
 def disable_network() -> None:
-    """Keep the Hugging Face libraries from opening connections, also where they are imported already."""
+    """Keep the Hugging Face libraries from opening connections in a command, from here to its end."""
     os.environ.update(NO_NETWORK)
     constants = sys.modules.get("huggingface_hub.constants")
-    if constants is not None:  # a notebook may have imported it: it read the variable then
+    if constants is not None:  # it read the variable when it was imported
         constants.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+
+
+@contextmanager
+def hub(offline: bool) -> Iterator[None]:
+    """While models are loaded, the Hugging Face libraries report nothing and, if `offline`, open no connection.
+
+    Of calls at the same time the strictest holds for all, and the last one gives the switches back.
+    """
+    import datasets.config  # noqa: F401  # it copies the switch when it is imported: that must be the user's
+    from huggingface_hub import constants
+
+    names = ["HF_HUB_DISABLE_TELEMETRY", *(["HF_HUB_OFFLINE"] if offline else [])]
+    with _lock:
+        for name in names:
+            if not _calls[name]:
+                _before[name] = getattr(constants, name)
+            _calls[name] += 1
+            setattr(constants, name, True)
+    try:
+        yield
+    finally:
+        with _lock:
+            for name in names:
+                _calls[name] -= 1
+                if not _calls[name]:
+                    setattr(constants, name, _before[name])

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its scores, as it is written."""
+    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
 
     sample: Sample
     scores: Mapping[str, Score]
     signatures: Mapping[str, str]
+    judged: Scored | None = None
 
     def details(self) -> Iterator[bytes]:
+        if self.judged is not None:
+            yield from self.judged.details()
+            return
         for name, score in self.scores.items():
             yield details_line(self.sample, name, score.to_json(), self.signatures.get(name))
 
@@ -51,8 +55,12 @@ class Results:
     def metrics(self) -> list[str]:
         return list(self.scores)
 
-    def __iter__(self) -> Iterator[Scored]:
-        return iter(self._in_memory() if self.judged is None else self.judged)
+    def __iter__(self) -> Iterator[Row]:
+        if self.judged is None:
+            yield from self._in_memory()
+            return
+        for row, judged in zip(self._in_memory(), self.judged, strict=True):
+            yield replace(row, judged=judged)
 
     def _in_memory(self) -> Iterator[Row]:
         for position, sample in enumerate(self.samples):

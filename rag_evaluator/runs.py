@@ -12,7 +12,6 @@ from rag_evaluator.files.jsonl import Records
 from rag_evaluator.ground_truth import GenerateOptions, Generator, Reference
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge
-from rag_evaluator.offline import disable_network
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.ranking import Ranking, Sorter, SortOptions
 
@@ -37,8 +36,6 @@ class Run:
     """
 
     def __init__(self, owner: str, config: Config, judge: Any = None) -> None:
-        if config.offline:
-            disable_network()
         self.owner, self.started = owner, time.time()
         self.judge = judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config.judge, config.offline)
         self.prompts = ready_prompts([owner], config, self.judge.load, lambda: self.judge.signature)

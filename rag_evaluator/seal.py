@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import DEMO, Config
+from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.kept_prompts import are_kept
-from rag_evaluator.manifest import fingerprint, versions
+from rag_evaluator.manifest import versions
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import data_digest
 from rag_evaluator.tables import read_summary
-
-PACKAGE = Path(__file__).parent
 
 
 def seal_of(config: Config) -> str | None:
@@ -26,9 +26,9 @@ def seal_of(config: Config) -> str | None:
     metrics = select_metrics(config.metrics, config.source).values()
     folders = []
     if any(metric.judge for metric in metrics):
-        folders.append(PACKAGE / "demo" / "judge" if config.judge.model == DEMO else Path(config.judge.model))
-    if any(metric.embeddings for metric in metrics) and config.embeddings.model != DEMO:  # else told by its version
-        folders.append(Path(config.embeddings.model))
+        folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))
+    if any(metric.embeddings for metric in metrics):
+        folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
     if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
         return None
     template = Path(config.judge.chat_template)

@@ -418,7 +418,7 @@ def test_a_relevance_that_does_not_fit_is_refused(
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
-        ("sort", ["--set", "sort.strategy=bubble"], "strategy is 'bubble'"),
+        ("sort", ["--set", "sort.strategy=bubble"], "'sort.strategy' is 'bubble'"),
         ("sort", ["--set", "sort.k=0"], "'sort.k' is 0"),
         ("sort", ["--set", "dataset=null"], "'dataset' is missing"),
         ("sort", ["--set", "columns={contexts: user_input}"], "(read as user_input)"),

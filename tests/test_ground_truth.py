@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.asking import Asker
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config import JudgeConfig, with_arguments
 from rag_evaluator.documents import safe_names, to_json, write_json
 from rag_evaluator.errors import ConfigError, JudgementError
 from rag_evaluator.ground_truth import GenerateOptions, Generator, Reference
@@ -190,7 +190,7 @@ def test_every_level_of_the_tree_has_at_most_half_as_many_answers(texts: list[st
 
 def test_groups_smaller_than_two_are_refused() -> None:
     with pytest.raises(ConfigError, match="group_size is 1"):
-        GenerateOptions(group_size=1)
+        with_arguments(GenerateOptions(), group_size=1)
 
 
 @pytest.mark.parametrize("window", [1600, 2400])

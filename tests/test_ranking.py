@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.asking import Asker
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config import JudgeConfig, with_arguments
 from rag_evaluator.errors import ConfigError, PromptTooLongError
 from rag_evaluator.judge import Judge
 from rag_evaluator.judge.local import load_pipeline
@@ -363,9 +363,9 @@ def test_given_relevance_measures_both_orders() -> None:
 
 def test_unknown_strategies_and_k_are_refused() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'merge'"):
-        SortOptions(strategy="merg")
+        with_arguments(SortOptions(), strategy="merg")
     with pytest.raises(ConfigError, match="k is 0"):
-        SortOptions(k=0)
+        with_arguments(SortOptions(), k=0)
 
 
 @pytest.fixture(scope="module")

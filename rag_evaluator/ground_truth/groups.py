@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-GROUP_SIZE = 20
-
 
 @dataclass(frozen=True)
 class Piece:

@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_evaluator.asking import Asker, side_by_side
-from rag_evaluator.errors import ConfigError, JudgementError
-from rag_evaluator.ground_truth.groups import GROUP_SIZE, Piece, balanced_groups, fitting_groups, shuffled
+from rag_evaluator.config import GenerateConfig
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.ground_truth.groups import Piece, balanced_groups, fitting_groups, shuffled
 from rag_evaluator.judge.budget import MAX_STRING
 from rag_evaluator.own_prompts import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts import CarryingPrompt, Key
@@ -16,24 +17,11 @@ from rag_evaluator.window import RESERVE, Window
 SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
+GenerateOptions = GenerateConfig
 NO_QUESTION = "there is no question"
 NO_CONTEXTS = "there is no context"
 UNANSWERABLE = "the judge finds the answer in no context"
 NOT_JOINED = "the judge found no answer when it joined those of the parts"
-
-
-@dataclass(frozen=True)
-class GenerateOptions:
-    """How reference answers are made; see `rag_evaluator.generate`."""
-
-    fast: bool = True
-    group_size: int = GROUP_SIZE
-    seed: int = 0
-    support: bool = True
-
-    def __post_init__(self) -> None:
-        if self.group_size < 2:
-            raise ConfigError(f"group_size is {self.group_size}: expected 2 or more.")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rag_evaluator.judge.budget import Budget, share_out
 from rag_evaluator.judge.chat import PromptEncoder
 from rag_evaluator.judge.decode import Decoder
 from rag_evaluator.judge.grammar import to_lark
-from rag_evaluator.judge.local import check_model, load_pipeline, window_of
+from rag_evaluator.judge.local import check_model, has_adapter, load_pipeline, window_of
 from rag_evaluator.judge.loops import run
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.scheduler import Scheduler, Worker
@@ -65,7 +65,8 @@ class Judge(InstructorBaseRagasLLM):
         self.config = config or JudgeConfig()
         inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
         check_model(inner.model, inner.tokenizer)
-        self.model_id = str(getattr(inner.model, "name_or_path", "") or "")  # where it was loaded from, if anywhere
+        name = "" if has_adapter(inner.model) else getattr(inner.model, "name_or_path", "")
+        self.model_id = str(name or "")  # where it was loaded from, if anywhere
         self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
         self.window = window_of(inner.model, inner.tokenizer)
         self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)

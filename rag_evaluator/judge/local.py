@@ -12,6 +12,7 @@ from rag_evaluator.config import DEMO, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.chat import check_template
+from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -60,7 +61,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     from langchain_huggingface import HuggingFacePipeline
 
     try:
-        with _load_report() as report:
+        with hub(offline), _load_report() as report:
             pipeline = HuggingFacePipeline.from_model_id(
                 model_id=source,
                 task="text-generation",
@@ -127,6 +128,11 @@ def check_model(model: Any, tokenizer: Any) -> None:
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         kind = type(tokenizer).__name__
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
+
+
+def has_adapter(model: Any) -> bool:
+    """Whether a peft adapter was added to a loaded model: the folder it came from says nothing of it then."""
+    return bool(getattr(model, "peft_config", None))
 
 
 def window_of(model: Any, tokenizer: Any) -> int:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.asking import Asker, side_by_side
-from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
+from rag_evaluator.config import SortConfig
+from rag_evaluator.errors import JudgementError
 from rag_evaluator.own_prompts import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts import CarryingPrompt, Key
 from rag_evaluator.ranking.comparisons import Comparisons
@@ -22,26 +23,8 @@ ONE_ITEM = "one context has no order"
 NO_FILTER = "the contexts were not judged one by one (fast: false)"
 ONE_ORDER = "each pair was shown in one order only"
 NO_PAIR = "there was nothing to compare"
+SortOptions = SortConfig
 Done = Callable[[int, "Ranking"], None]
-
-
-@dataclass(frozen=True)
-class SortOptions:
-    """How contexts are sorted and compared; see `rag_evaluator.sort`."""
-
-    k: int = 10
-    top: bool = True
-    fast: bool = True
-    strategy: str = "insertion"
-    both_orders: bool = True
-
-    def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ConfigError(
-                f"strategy is {self.strategy!r}, which is none.{did_you_mean(str(self.strategy), STRATEGIES)}"
-            )
-        if self.k < 1:
-            raise ConfigError(f"k is {self.k}: expected 1 or more.")
 
 
 @dataclass(frozen=True)

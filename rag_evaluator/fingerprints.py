@@ -1,0 +1,136 @@
+"""The fingerprint of a model: its whole content, read in parallel and remembered, so that a start takes no minutes."""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rag_evaluator.errors import ModelError
+
+WEIGHTS = {".safetensors", ".bin", ".pt"}
+OTHERS = {".json", ".jinja", ".model", ".txt", ".tiktoken", ".py"}  # configuration, tokenizer, template, code
+WORTH_REMEMBERING = 1 << 20  # bytes; a smaller file is read faster than looked up
+FRESH = 2 * 10**9  # nanoseconds; a file as young as this may be written again without a change of its times
+READERS = 8  # threads; hashing releases the GIL
+SHA256 = re.compile(r"[0-9a-f]{64}")
+State = tuple[int, ...]  # size, mtime_ns, ctime_ns, inode
+logger = logging.getLogger(__name__)
+
+
+def fingerprint(folder: str | Path) -> str:
+    """16 hexadecimal digits that change with a model: path, size and content of its weights and of its other files.
+
+    A copy has the same. A hub id that is not on disk stands for itself. Raises `ModelError` for a file that cannot be
+    read.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        return str(folder)
+    try:
+        return _fingerprint(folder)
+    except OSError as error:
+        raise ModelError(f"{error.filename or folder}: cannot be read: {error.strerror or error}.") from error
+
+
+def _fingerprint(folder: Path) -> str:
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS | OTHERS and path.is_file())
+    sha = hashlib.sha256()
+    for path, digest in zip(paths, _digests(paths), strict=True):
+        sha.update(json.dumps([path.relative_to(folder).as_posix(), path.stat().st_size, digest]).encode() + b"\n")
+    return sha.hexdigest()[:16]
+
+
+def _digests(paths: Iterable[Path]) -> list[str]:
+    """SHA-256 of each file; those of large ones are kept in the user's cache folder."""
+    known = _read_cache()
+    fresh: dict[str, tuple[State, str]] = {}
+
+    def digest(path: Path) -> str:
+        if (named := _blob_digest(path)) is not None:
+            return named
+        place, state = str(path.resolve()), _state(path)
+        if place in known and known[place][0] == state:
+            return known[place][1]
+        before = _now()
+        content = _read_digest(path)
+        settled = max(state[1:3]) < before - FRESH and _state(path) == state
+        if settled and state[0] >= WORTH_REMEMBERING:
+            fresh[place] = (state, content)
+        return content
+
+    with ThreadPoolExecutor(READERS) as readers:
+        found = list(readers.map(digest, paths))
+    if fresh:
+        _write_cache(fresh)
+    return found
+
+
+def _blob_digest(path: Path) -> str | None:
+    """The digest by which the hub's cache names a large file; None where it does not."""
+    if not path.is_symlink():
+        return None
+    blob = path.readlink()
+    return blob.name if blob.parent.name == "blobs" and SHA256.fullmatch(blob.name) else None
+
+
+def _read_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _state(path: Path) -> State:
+    """What changes when a file is written; a program can set mtime, but not ctime."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+
+
+def _now() -> int:
+    return time.time_ns()
+
+
+def _cache_path() -> Path:
+    """Raises RuntimeError where the user has no home."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (
+        (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "rag_evaluator" / "fingerprints.json"
+    )
+
+
+def _read_cache() -> dict[str, tuple[State, str]]:
+    """Path -> state and digest; what is not as it was written is left out."""
+    try:
+        content = json.loads(_cache_path().read_bytes())
+        return {path: entry for path, value in content.items() if (entry := _entry(value)) is not None}
+    except (OSError, RuntimeError, ValueError, AttributeError) as error:
+        logger.debug("no fingerprints are remembered: %s", error)
+        return {}
+
+
+def _entry(value: object) -> tuple[State, str] | None:
+    match value:
+        case [[int(), int(), int(), int()] as state, str(digest)] if SHA256.fullmatch(digest):
+            return tuple(state), digest
+    return None
+
+
+def _write_cache(fresh: Mapping[str, tuple[State, str]]) -> None:
+    """Add digests to what is in the cache by now, without those of files that are gone.
+
+    Of two processes that write at the same moment one may win; the other's files are read once more some day.
+    """
+    try:
+        path = _cache_path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        entries = {place: entry for place, entry in {**_read_cache(), **fresh}.items() if Path(place).exists()}
+        with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as own:  # no other process writes there
+            temporary = Path(own) / path.name
+            temporary.write_text(json.dumps(entries), encoding="utf-8")
+            temporary.replace(path)
+    except (OSError, RuntimeError) as error:
+        logger.debug("fingerprints are not remembered: %s", error)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import DEMO, Config, load_config, make_config
+from rag_evaluator.dataset import as_text, is_blank, plain
 from rag_evaluator.documents import write_json, write_whole
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -164,7 +165,7 @@ def evaluate(
         settings, embeddings = settings.model_copy(update={"embeddings": changed}), None
     given = _given_judge(judge, settings)
     settings = settings.model_copy(update={"judge": given.config})
-    references = list(ground_truth_list or [None] * len(questions))
+    references = [None if is_blank(plain(text)) else text for text in ground_truth_list or [None] * len(questions)]
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
         for question, texts, reference, answer in zip(
@@ -206,25 +207,31 @@ def check_lists(
             count = len(question_list)
             raise DatasetError(f"{name} has {len(values)} items, question_list has {count}: expected one each.")
         if name != "contexts_list":
-            _check_texts(name, values, optional=name != "question_list")
+            _texts(name, values, optional=name != "question_list")
     if not len(question_list):
         raise DatasetError("question_list is empty: expected at least one question.")
-    return list(question_list), [_contexts(position, texts) for position, texts in enumerate(contexts_list)]
+    return _texts("question_list", question_list), [
+        _contexts(position, texts) for position, texts in enumerate(contexts_list)
+    ]
 
 
-def _check_texts(name: str, values: Sequence[Any], optional: bool = False) -> None:
-    for position, value in enumerate(values):
-        if not isinstance(value, str) and not (optional and value is None):
+def _texts(name: str, values: Sequence[Any], optional: bool = False) -> list[str]:
+    """The values, numbers as text; where they are `optional`, None is left out."""
+    texts = []
+    for position, value in enumerate(map(plain, values)):
+        text = as_text(value)
+        if text is not None:
+            texts.append(text)
+        elif not (optional and value is None):
             raise DatasetError(f"{name}[{position}]: expected a text, received {value!r:.60}.")
+    return texts
 
 
 def _contexts(position: int, texts: Any) -> list[str]:
     name = f"contexts_list[{position}]"
     if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
         raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
-    plain = [getattr(text, "page_content", text) for text in texts]
-    _check_texts(name, plain)
-    return plain
+    return _texts(name, [getattr(text, "page_content", text) for text in texts])
 
 
 def _settings(config: Settings, language: str | None) -> Config:

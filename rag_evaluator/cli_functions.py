@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluator import manifest
 from rag_evaluator.config import Config, load_config
-from rag_evaluator.dataset import Sample, check_columns, load_dataset
+from rag_evaluator.dataset import Sample, check_columns, check_readable, is_blank, open_dataset
 from rag_evaluator.documents import write_json, write_lines
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.ground_truth import Reference
@@ -42,7 +42,7 @@ def sort(options: argparse.Namespace, watch: Watch) -> int:
 def generate(options: argparse.Namespace, watch: Watch) -> int:
     """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
     config, samples = _read(options, "generate")
-    chosen = [sample for sample in samples if config.generate.replace or "reference" not in sample.columns]
+    chosen = [sample for sample in samples if config.generate.replace or not sample.has("reference")]
     run, folder = Run("generate", config), config.results_dir
     questions, contexts = _lists(chosen)
     references = watch(
@@ -65,8 +65,10 @@ def _read(options: argparse.Namespace, owner: str) -> tuple[Config, list[Sample]
         disable_network()
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
-    samples = load_dataset(config.dataset, columns=config.columns)
+    samples = list(open_dataset(config.dataset, config.columns))
     check_columns(samples, {owner: NEEDED}, config.dataset.name)
+    if owner == "generate" and not config.generate.replace:
+        check_readable(samples, ["reference"])  # which rows have one decides what is written
     return config, samples
 
 
@@ -82,7 +84,7 @@ def _relevance(sample: Sample) -> list[int] | None:
         try:
             given = json.loads(given)
         except ValueError:
-            given = None if not given.strip() else given
+            given = None if is_blank(given) else given
     if given in (None, []):
         return None
     contexts = sample.columns.get("retrieved_contexts", [])

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import DEMO, Config, load_config, make_config, with_arguments
-from rag_evaluator.dataset.plain import plain
+from rag_evaluator.dataset import as_text, is_blank, plain
+from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.documents import write_json, write_whole
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -151,7 +152,8 @@ def evaluate(
     """
     questions, contexts = check_lists(question_list, contexts_list)
     answers = _optional("answer_list", answer_list, len(questions))
-    references = _optional("ground_truth_list", ground_truth_list, len(questions))
+    given_references = _optional("ground_truth_list", ground_truth_list, len(questions))
+    references = [None if is_blank(reference) else reference for reference in given_references]
     if k < 1:
         raise DatasetError(f"k is {k}: expected 1 or more.")
     settings, folder = _settings(config, language), Path(output_dir) / "result"
@@ -222,18 +224,18 @@ def _optional(name: str, values: Any, count: int) -> list[str | None]:
 
 
 def _text(name: str, value: Any) -> str:
-    text = _plain(name, value)
-    if not isinstance(text, str):
+    text = as_text(_plain(name, value))
+    if text is None:
         raise DatasetError(f"{name}: expected a text, received {value!r:.60}.")
     return text
 
 
 def _plain(name: str, value: Any) -> Any:
     """The value as JSON has it, None for the missing values of pandas and numpy. Any: it is checked by the caller."""
-    try:
-        return plain(value)
-    except ValueError as error:
-        raise DatasetError(f"{name}: {error}.") from None
+    found = plain(value)
+    if isinstance(found, Unwritable):
+        raise DatasetError(f"{name}: {found.reason}.")
+    return found
 
 
 def _contexts(position: int, texts: Any) -> list[str]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.metrics import Metric
 from rag_evaluator.recorder import Recorder
 from rag_evaluator.scores import Score
@@ -49,17 +49,17 @@ class Scorer:
     async def score(self, job: Job) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window."""
         needed = self.specs[job.metric].columns
-        missing = [column for column in needed if column not in job.sample.columns]
+        missing = job.sample.missing(needed)
         if missing:
-            return Score(math.nan, f"no {' and no '.join(missing)} in this row", lasting=True)
+            return Score(math.nan, missing, lasting=True)
         columns = {column: job.sample.columns[column] for column in needed}
         while True:
             recorder = Recorder(self.judge, columns)
             score = await self._ask_ragas(job.metric, columns, recorder)
-            contexts = columns.get("retrieved_contexts", ())
-            if not recorder.too_long or len(contexts) <= 1:
+            shorter = columns.get("retrieved_contexts", [])[:-1]
+            if not recorder.too_long or is_blank(shorter):
                 return score
-            columns["retrieved_contexts"] = contexts[:-1]
+            columns["retrieved_contexts"] = shorter
 
     async def _ask_ragas(self, name: str, columns: Mapping[str, Any], recorder: Recorder) -> Score:
         """The number as ragas computes it, with the judge's answers on record."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.formulas import harmless
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.scores import Score
 
 FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "prompts.json", "manifest.json")
-FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
 XLSX_ROWS = 1_048_575  # without the heading
@@ -292,8 +292,7 @@ def _as_text(value: Any) -> Any:
 
 
 def _harmless(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with a quote before it, as OWASP advises for CSV."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+    return harmless(value) if isinstance(value, str) else value
 
 
 def _fitting(value: Any) -> Any:

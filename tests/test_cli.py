@@ -245,7 +245,7 @@ def test_bad_input_is_told_on_standard_error_before_a_model_is_loaded(
     [
         ('{"user_input": "a"}\n{"user_input": \n', "rows.jsonl, line 2"),
         ("", "rows.jsonl"),
-        ('{"user_input": "a", "response": 5}\n', "rows.jsonl, line 1: column 'response': expected a string"),
+        ('{"user_input": "a", "response": ["b"]}\n', "rows.jsonl, line 1: column 'response': expected a string"),
         ('{"user_input": "a", "response": "b"}\n', "rows.jsonl: expected the column 'retrieved_contexts'"),
     ],
 )

@@ -537,17 +537,13 @@ def test_a_retrieval_log_is_sorted_by_score_where_every_document_has_one(score: 
     }
 
 
-def test_a_reference_list_is_a_retrieval_log_without_scores_too() -> None:
-    assert columns_of_row({"question": "q", "reference": ["b", "a"]})["retrieved_contexts"] == ["b", "a"]
-
-
 def test_a_retrieval_log_with_one_row_per_document_gives_one_context_per_row() -> None:
     rows = [{"question": "q", "document_score": score, "reference": text} for score, text in [(0.1, "a"), (0.9, "b")]]
     assert [row["retrieved_contexts"] for row in columns_of(load_dataset(rows))] == [["a"], ["b"]]
 
 
 def test_a_retrieval_log_may_carry_the_reference_answer_under_another_name() -> None:
-    row = {"question": "q", "reference": ["c"], "correct_answer": "r"}
+    row = {"question": "q", "reference": ["c"], "correct_answer": "r", "document_score": [0.5]}
     assert columns_of_row(row) == {"user_input": "q", "retrieved_contexts": ["c"], "reference": "r"}
 
 
@@ -616,9 +612,9 @@ def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
     ("row", "expected"),
     [
         (
-            {"response": 7},
+            {"response": ["a"]},
             (
-                "row 0: column 'response': expected a string, received a number, 7. Write it as text, or rename "
+                "row 0: column 'response': expected a string, received a list, ['a']. Write it as text, or rename "
                 "the column if it is no response."
             ),
         ),
@@ -654,14 +650,15 @@ def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
             {"contexts": ["a", None]},
             (
                 "row 0: column 'contexts' (read as retrieved_contexts), item 2: expected a string or a document with "
-                'the text in `page_content`, received null, None. Write its text, or "" to keep its rank.'
+                'the text in `page_content`, `text` or `content`, received null, None. Write its text, or "" to keep '
+                "its rank."
             ),
         ),
         (
             {"retrieved_contexts": [["a"]]},
             (
                 "row 0: column 'retrieved_contexts', item 1: expected a string or a document with the text in "
-                "`page_content`, received a list, ['a']. Write its text, or \"\" to keep its rank."
+                "`page_content`, `text` or `content`, received a list, ['a']. Write its text, or \"\" to keep its rank."
             ),
         ),
         (
@@ -681,25 +678,17 @@ def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
         (
             {"question": "a\ud800"},
             (
-                "row 0: column 'question' holds half of a surrogate pair (\\ud800) at character 2. Correct it, convert "
-                "it to text, or drop the column."
+                "row 0: column 'question' (read as user_input) holds half of a surrogate pair (\\ud800) at character "
+                "2. Correct it, or convert it to text."
             ),
         ),
         (
-            {"extra": {"deep": ["\udc00"]}},
+            {"response": b"\x00"},
             (
-                "row 0: column 'extra' holds half of a surrogate pair (\\udc00) at character 1. Correct it, convert it "
-                "to text, or drop the column."
+                "row 0: column 'response' holds a value of type bytes, which JSON cannot hold. Correct it, or convert "
+                "it to text."
             ),
         ),
-        (
-            {"image": b"\x00"},
-            (
-                "row 0: column 'image' holds a value of type bytes, which JSON cannot hold. Correct it, convert it "
-                "to text, or drop the column."
-            ),
-        ),
-        ({1: "x"}, "row 0: expected text as column name, received 1. Rename that column."),
     ],
     ids=str,
 )
@@ -800,7 +789,8 @@ def test_a_jsonl_line_that_is_no_object_is_an_error(tmp_path: Path) -> None:
 def test_a_key_that_appears_twice_is_an_error(tmp_path: Path) -> None:
     path = write_text(tmp_path / "data.jsonl", '{"answer": "a", "answer": "b"}')
     assert message_of(path) == (
-        "data.jsonl, line 1: unusable JSON (the key 'answer' appears 2 times in one object). Correct it there."
+        "data.jsonl, line 1: column 'answer' (read as response): expected every column once, received it 2 times: 'a', "
+        "'b'. Rename or delete one of them."
     )
 
 
@@ -868,8 +858,8 @@ def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
 
 def test_a_column_that_appears_twice_in_a_csv_header_is_an_error(tmp_path: Path) -> None:
     assert message_of(write_text(tmp_path / "data.csv", "answer,question,answer\na,b,c\n")) == (
-        "data.csv, row 1: expected every column once, received 'answer' in columns 1 and 3. Rename or delete one "
-        "of them."
+        "data.csv, row 2: column 'answer' (read as response): expected every column once, received it 2 times: 'a', "
+        "'c'. Rename or delete one of them."
     )
 
 
@@ -905,16 +895,19 @@ def test_a_file_its_library_cannot_read_is_an_error_that_keeps_the_cause(tmp_pat
 
 def test_a_column_that_appears_twice_in_parquet_or_a_frame_is_an_error(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table([["a"], ["b"]], names=["answer", "answer"]), tmp_path / "data.parquet")
-    twice = "expected every column once, received 'answer' 2 times. Rename one."
-    assert message_of(tmp_path / "data.parquet") == f"data.parquet: {twice}"
-    assert message_of(pandas.DataFrame([["a", "b"]], columns=["answer", "answer"])) == f"DataFrame: {twice}"
-
-
-def test_a_frame_without_column_names_is_an_error() -> None:
-    assert message_of(pandas.DataFrame([["a", "b"]])) == (
-        "DataFrame: expected text as column name, received 0. Rename the columns (pandas: frame.columns = "
-        "frame.columns.astype(str))."
+    twice = (
+        "row 0: column 'answer' (read as response): expected every column once, received it 2 times: 'a', 'b'. Rename "
+        "or delete one of them."
     )
+    assert message_of(tmp_path / "data.parquet") == f"data.parquet, {twice}"
+    assert message_of(pandas.DataFrame([["a", "b"]], columns=["answer", "answer"])) == twice
+
+
+def test_a_frame_without_column_names_has_their_numbers_as_names() -> None:
+    frame = pandas.DataFrame([["a", "b"]])
+    with pytest.raises(DatasetError, match="received the columns '0', '1'"):
+        check_columns(load_dataset(frame), {"exact_match": ["response"]}, "DataFrame")
+    assert columns_of(load_dataset(frame, {"1": "response"})) == [{"response": "b"}]
 
 
 def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) -> None:
@@ -947,9 +940,9 @@ def test_a_damaged_datasets_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_object_of_another_type_is_an_error() -> None:
-    assert message_of({"question": ["a"]}) == (
-        "dataset: expected a path, a list of dicts, a pandas DataFrame or a datasets.Dataset, received dict. Convert "
-        "it first; a ragas EvaluationDataset has `.to_list()`."
+    assert message_of({"a"}) == (
+        "dataset: expected a path, a list of dicts, a dict of lists, a pandas DataFrame, a datasets.Dataset or a ragas "
+        "EvaluationDataset, received set. Convert it first."
     )
 
 
@@ -985,7 +978,10 @@ def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_col
     ("row", "hint"),
     [
         ({"ground_truth": ""}, "'ground_truth' is empty in every row."),
-        ({"reference": ["c"]}, "'reference' was read as another column: by your `columns`, or as a retrieval log."),
+        (
+            {"reference": ["c"], "document_score": 1},
+            "'reference' was read as another column: by your `columns`, or as a retrieval log.",
+        ),
     ],
 )
 def test_a_column_that_is_there_but_does_not_count_is_explained(row: Row, hint: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import load_dataset
-from rag_evaluator.dataset import Spool, check_columns, open_dataset, row_names
+from rag_evaluator.dataset import ALIASES, Spool, check_columns, check_readable, open_dataset, row_names
 from rag_evaluator.errors import DatasetError
 
 ROOT = Path(__file__).parent.parent
@@ -57,7 +57,7 @@ def test_the_user_s_names_of_columns_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
-        ('{"question": "a"}\n{"question": 5}\n', {}),
+        ('{"question": "a"}\n{"question": [5]}\n', {}),
         ('{"question": "a"}\n{"question": \n', {}),
         ('{"question": "a"}\n\xff\n', {}),
         ('{"question": "a", "reference": ["a", "b"]}\n{"question": "b", "reference": "c"}\n', {}),
@@ -73,7 +73,7 @@ def test_bad_rows_are_told_in_the_same_words(text: str, columns: dict[str, str],
     with pytest.raises(DatasetError) as expected:
         load_dataset(path, columns)
     with pytest.raises(DatasetError) as caught:
-        open_dataset(path, columns)
+        check_readable(open_dataset(path, columns), ALIASES)
     assert str(caught.value) == str(expected.value)
 
 

@@ -1,15 +1,16 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
 Where the parts live: `readers` (a table of file formats), `columns` (aliases), `fields` (types), `plain` (JSON values),
-`spool` (samples kept on disk).
+`blank` (what counts as no text), `spool` (samples kept on disk).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.columns import (
     ALIASES,
     accepted_names,
@@ -18,7 +19,7 @@ from rag_evaluator.dataset.columns import (
     column_names,
     is_retrieval_log,
 )
-from rag_evaluator.dataset.fields import EMPTY
+from rag_evaluator.dataset.plain import EMPTY, as_text, plain
 from rag_evaluator.dataset.readers import READERS, read_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.spool import Spool
@@ -28,11 +29,24 @@ if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped,unused-ignore]
     import pandas
 
-__all__ = ["ALIASES", "READERS", "Sample", "Spool", "check_columns", "load_dataset", "open_dataset", "row_names"]
+__all__ = [
+    "ALIASES",
+    "READERS",
+    "Sample",
+    "Spool",
+    "as_text",
+    "check_columns",
+    "check_readable",
+    "is_blank",
+    "load_dataset",
+    "open_dataset",
+    "plain",
+    "row_names",
+]
 
 
 def load_dataset(
-    source: str | Path | Sequence[Mapping[str, Any]] | pandas.DataFrame | datasets.Dataset,
+    source: str | Path | Mapping[str, Sequence[Any]] | Sequence[Any] | pandas.DataFrame | datasets.Dataset,
     columns: Mapping[str, str] | None = None,
 ) -> list[Sample]:
     """Samples in the order of the input, at least one.
@@ -40,21 +54,31 @@ def load_dataset(
     `columns` maps the user's column names to canonical ones and wins over canonical names and aliases. Raises
     DatasetError, with the place and the way out, for everything that cannot be read without guessing.
     """
-    name, records = read_records(source)
-    mapping = dict(columns or {})
-    check_mapping(mapping, records, name)
-    is_log = is_retrieval_log(records, mapping)
-    return [
-        Sample(index, record.row, canonical_columns(record, mapping, is_log), record.where)
-        for index, record in enumerate(records)
-    ]
+    samples = _load(source, columns or {})
+    check_readable(samples, ALIASES)
+    return samples
 
 
 def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sequence[Sample]:
-    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are asked for."""
+    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are asked for.
+
+    A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
+    """
     if isinstance(source, str | Path):
         return Spool(Path(source), columns or {})
-    return load_dataset(source, columns)
+    return _load(source, columns or {})
+
+
+def _load(source: Any, columns: Mapping[str, str]) -> list[Sample]:
+    name, records = read_records(source)
+    names = column_names(record.row for record in records)
+    check_mapping(columns, names, name)
+    is_log = is_retrieval_log(names, columns)
+    samples = []
+    for index, record in enumerate(records):
+        found, wrong = canonical_columns(record, columns, is_log)
+        samples.append(Sample(index, record.row, found, record.where, wrong))
+    return samples
 
 
 def row_names(samples: Sequence[Sample]) -> list[str]:
@@ -62,15 +86,35 @@ def row_names(samples: Sequence[Sample]) -> list[str]:
     return list(samples.names) if isinstance(samples, Spool) else column_names(sample.row for sample in samples)
 
 
+def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
+    """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""
+    wrong = _wrong(samples)
+    for column in wrong:
+        if column in columns:
+            raise DatasetError(wrong[column])
+
+
+def _wrong(samples: Sequence[Sample]) -> Mapping[str, str]:
+    """Canonical column -> why it cannot be read in the first sample where it cannot, in order of these samples."""
+    if isinstance(samples, Spool):
+        return samples.wrong
+    found: dict[str, str] = {}
+    for sample in samples:
+        for column, reason in sample.wrong.items():
+            found.setdefault(column, reason)
+    return found
+
+
 def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]], source_name: str) -> None:
-    """DatasetError when a canonical column that a metric needs is in no sample at all.
+    """DatasetError when a canonical column that a metric needs cannot be read, or is missing in all samples.
 
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
+    check_readable(samples, {column for columns in needed.values() for column in columns})
     if isinstance(samples, Spool):
         there = samples.present
     else:
-        there = {column for sample in samples for column in sample.columns}
+        there = {column for sample in samples for column in sample.columns if sample.has(column)}
     missing: dict[str, list[str]] = {}
     for metric, columns in needed.items():
         for column in columns:
@@ -94,6 +138,10 @@ def _missing_column(samples: Sequence[Sample], column: str, metrics: Sequence[st
 
 def _unused(samples: Sequence[Sample], column: str) -> str:
     """Why a column with an accepted name does not count."""
+    if any(column in sample.columns for sample in samples):
+        return " It is there, but blank in every row."
+    if column == "retrieved_contexts" and "reference" in _wrong(samples):
+        return f" {_wrong(samples)['reference']}"
     for name in accepted_names(column):
         values = [sample.row[name] for sample in samples if name in sample.row]
         if any(value not in EMPTY for value in values):

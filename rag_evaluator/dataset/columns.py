@@ -1,9 +1,13 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
-from rag_evaluator.dataset.fields import EMPTY, READ, READ_LOG, Field, text_or_list
+from rag_evaluator.dataset.blank import is_blank
+from rag_evaluator.dataset.cells import text_or_list
+from rag_evaluator.dataset.fields import LOG_ADVICE, READ, READ_LOG, Field
+from rag_evaluator.dataset.plain import EMPTY
 from rag_evaluator.dataset.record import Record
 from rag_evaluator.errors import DatasetError, did_you_mean
 
@@ -12,7 +16,7 @@ from rag_evaluator.errors import DatasetError, did_you_mean
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "query", "input"),
     "response": ("answer", "result", "output"),
-    "retrieved_contexts": ("contexts", "source_documents"),
+    "retrieved_contexts": ("contexts", "context", "source_documents"),
     "reference": ("ground_truth", "ground_truths", "correct_answer"),
     "reference_contexts": ("correct_context",),
 }
@@ -28,9 +32,8 @@ def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def check_mapping(columns: Mapping[str, str], records: Sequence[Record], source_name: str) -> None:
-    """DatasetError unless each of the user's columns exists in some row and maps to its own canonical name."""
-    there = column_names(record.row for record in records)
+def check_mapping(columns: Mapping[str, str], there: Collection[str], source_name: str) -> None:
+    """DatasetError unless each of the user's columns is one of those there and maps to its own canonical name."""
     for name, canonical in columns.items():
         if canonical not in ALIASES:
             raise DatasetError(
@@ -49,48 +52,60 @@ def check_mapping(columns: Mapping[str, str], records: Sequence[Record], source_
             )
 
 
-def is_retrieval_log(records: Sequence[Record], columns: Mapping[str, str]) -> bool:
-    """Whether `reference` is what a retriever found (the log `question, document_score, reference`).
+def is_retrieval_log(names: Collection[str], columns: Mapping[str, str]) -> bool:
+    """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
 
-    It is when mapped so, or when it is not mapped, the dataset has no other column of retrieved contexts, and either
-    a `document_score` column or a list in every `reference`. The whole dataset decides, so that one row cannot be
-    read as a log and the next as reference answers.
+    It is when mapped so, or when it is not mapped and the dataset has a column `document_score` and none of retrieved
+    contexts. The columns of the whole dataset decide, so that one row cannot be read as a log and the next as answers.
     """
     if "reference" in columns or "retrieved_contexts" in columns.values():
         return columns.get("reference") == "retrieved_contexts"
-    names = set(column_names(record.row for record in records)) - set(columns)
-    if names.intersection(accepted_names("retrieved_contexts")):
-        return False
-    given = [text_or_list(record.row.get("reference"), record.is_cells) for record in records]
-    lists = [isinstance(value, list) for value in given if value not in EMPTY]
-    return bool(lists) and (all(lists) or "document_score" in names)
+    unmapped = set(names) - set(columns)
+    return "document_score" in unmapped and not unmapped.intersection(accepted_names("retrieved_contexts"))
 
 
-def canonical_columns(record: Record, columns: Mapping[str, str], is_log: bool) -> dict[str, Any]:
-    """The row's canonical columns, without those that are missing or empty.
+def canonical_columns(
+    record: Record, columns: Mapping[str, str], is_log: bool
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The row's canonical columns without those that are missing or empty; and why others cannot be read.
 
     A mapped column wins over all others, a canonical name over its aliases. Two aliases are fine while they agree.
     `is_log`: `reference` is read as retrieved contexts, see `is_retrieval_log`.
     """
     mapping = {**columns, "reference": "retrieved_contexts"} if is_log else columns
-    found = {}
+    found, wrong = {}, {}
     for canonical, read in (READ_LOG if is_log else READ).items():
-        names = _names(canonical, record.row, mapping)
-        values = {name: read(Field(record, name, canonical)) for name in names}
-        distinct = [value for value in values.values() if value not in EMPTY]
-        if any(value != distinct[0] for value in distinct):
-            raise DatasetError(
-                f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep one "
-                f"of them, or choose with columns: {{{names[0]}: {canonical}}}."
-            )
-        if distinct:
-            found[canonical] = distinct[0]
-    return found
+        names = _names(canonical, record, mapping)
+        try:
+            values = _telling({name: read(Field(record, name, canonical)) for name in names})
+            first = next(iter(values.values()), None)
+            if any(value != first for value in values.values()):
+                raise DatasetError(
+                    f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep "
+                    f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."
+                    f"{LOG_ADVICE if 'reference' in names else ''}"
+                )
+        except DatasetError as error:  # told by `check_columns` where a metric needs the column
+            wrong[canonical] = str(error)
+            continue
+        if values:
+            found[canonical] = first
+    return found, wrong
 
 
-def _names(canonical: str, row: Mapping[str, Any], mapping: Mapping[str, str]) -> list[str]:
-    """The columns of the row to read: the mapped or canonical one where it has a value, else all aliases that do."""
+def _names(canonical: str, record: Record, mapping: Mapping[str, str]) -> list[str]:
+    """The columns of the row to read: the mapped or canonical one where it has a value, else all aliases that do.
+
+    A list in `reference` does not win over an answer in another column: it may be what a retriever found.
+    """
     mapped = [name for name, target in mapping.items() if target == canonical]
     names = mapped or [name for name in accepted_names(canonical) if name not in mapping]
-    filled = [name for name in names if row.get(name) not in EMPTY]
-    return filled[:1] if canonical in filled else filled
+    filled = list(_telling({name: record.row.get(name) for name in names}))
+    may_be_log = "reference" in filled and isinstance(text_or_list(record.row["reference"], record.is_cells), list)
+    return filled[:1] if canonical in filled and not may_be_log else filled
+
+
+def _telling(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not blank; else the first that is not empty; else none."""
+    there = {name: value for name, value in values.items() if value not in EMPTY}
+    return {name: value for name, value in there.items() if not is_blank(value)} or dict(islice(there.items(), 1))

@@ -1,12 +1,13 @@
 """JSONL and JSON files."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.record import Record, as_row, library_errors, numbered, read_text
+from rag_evaluator.dataset.marks import Repeated, Unwritable
+from rag_evaluator.dataset.plain import TOO_MANY_DIGITS
+from rag_evaluator.dataset.record import Record, as_row, joined, library_errors, numbered, read_text
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: a JSON document.
@@ -40,35 +41,33 @@ def _lines(path: Path) -> Iterator[str]:
 def read_json(path: Path) -> Iterator[Record]:
     """A list of objects, an object with that list under one of `_ROW_LISTS`, or an object of equally long lists."""
     document = _parse(read_text(path), path.name, None, "If it has one object per line, rename it to .jsonl.")
-    return numbered(_rows(document, path.name), f"{path.name}, ")
+    return numbered(rows_of(document, path.name), f"{path.name}, ")
 
 
 def _parse(text: str, name: str, line: int | None, advice: str) -> Any:
     """`line`: the line of the file that the text is, None when the text is the whole file."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys)
+        return json.loads(text, object_pairs_hook=joined, parse_int=_integer)
     except json.JSONDecodeError as error:
         where = f"{name}, line {(line or 1) + error.lineno - 1}, column {error.colno}"
         near = text[max(0, error.pos - 20) : error.pos + 20]
         raise DatasetError(f"{where}: broken JSON ({error.msg}) near {near!r}. Correct it there. {advice}") from error
-    except (ValueError, RecursionError) as error:  # a key twice, an endless number, lists nested too deeply
+    except (ValueError, RecursionError) as error:  # lists nested too deeply
         where = name if line is None else f"{name}, line {line}"
         raise DatasetError(f"{where}: unusable JSON ({error}). Correct it there.") from error
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = Counter(key for key, _ in pairs)
-    twice = [key for key, count in keys.items() if count > 1]
-    if twice:
-        raise ValueError(f"the key '{twice[0]}' appears {keys[twice[0]]} times in one object")
-    return dict(pairs)
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= 4300 else Unwritable(digits, TOO_MANY_DIGITS)
 
 
-def _rows(document: Any, name: str) -> list[Any]:
+def rows_of(document: Any, name: str) -> list[Any]:
+    """The rows of a JSON document, see `read_json`."""
     if isinstance(document, list):
         return document
     received = type(document).__name__
     if isinstance(document, dict):
+        _refuse_repeated(document, name)
         received = f"one object with the keys {', '.join(map(repr, document)) or '(none)'}"
         lists = [document[key] for key in _ROW_LISTS if _is_row_list(document.get(key))]
         if len(lists) == 1:
@@ -79,6 +78,14 @@ def _rows(document: Any, name: str) -> list[Any]:
         f"{name}: expected a list of objects, one object with that list under one of {', '.join(_ROW_LISTS)}, or an "
         f"object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records')."
     )
+
+
+def _refuse_repeated(document: dict[str, Any], name: str) -> None:
+    for key, value in document.items():
+        if isinstance(value, Repeated):
+            raise DatasetError(
+                f"{name}: expected every key once, received '{key}' {len(value)} times. Keep one of them."
+            )
 
 
 def _is_row_list(value: Any) -> bool:

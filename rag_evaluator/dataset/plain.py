@@ -10,7 +10,16 @@ from functools import singledispatch
 from pathlib import PurePath
 from typing import Any
 
+from rag_evaluator.dataset.marks import Repeated, Unwritable
+
+TOO_MANY_DIGITS = "an integer of more than 4300 digits"  # Python writes no longer ones
+_LARGEST = 10**4300
+
 # Any below: values of rows are whatever the user's columns hold; JSON has no narrower Python type.
+
+
+EMPTY: tuple[Any, ...] = (None, "", [])
+"""A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
 
 
 @singledispatch
@@ -18,15 +27,28 @@ def plain(value: Any) -> Any:
     """None, bool, int, finite float, str, list and dict of these.
 
     NaN, NaT, NA and infinities become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow
-    values their Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. Raises ValueError
-    with the reason for a value JSON cannot hold, lone surrogates included.
+    values their Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what
+    JSON cannot hold stands an `Unwritable` text with the reason; half a surrogate pair is such a value, too.
     """
     if type(value).__name__ == "NAType":
         return None
     for attribute, convert in _FOREIGN.items():
         if hasattr(value, attribute):
             return plain(convert(value))
-    raise ValueError(f"a value of type {type(value).__name__}, which JSON cannot hold")
+    kind = type(value).__name__
+    return Unwritable(f"<{kind}>", f"a value of type {kind}, which JSON cannot hold")
+
+
+def as_text(value: Any) -> str | None:
+    """A text, or a number as text; None for any other JSON value.
+
+    42.0 is '42': a column of integers becomes floats beside a missing value, in pandas for one.
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if type(value) in (int, float):
+        return str(value)
+    return value if isinstance(value, str) else None
 
 
 @plain.register(type(None))
@@ -42,13 +64,19 @@ def _text(value: str) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         bad = ord(text[error.start])
-        raise ValueError(f"half of a surrogate pair (\\u{bad:04x}) at character {error.start + 1}") from error
+        reason = f"half of a surrogate pair (\\u{bad:04x}) at character {error.start + 1}"
+        return Unwritable(text.encode("utf-8", "backslashreplace").decode("utf-8"), reason)
     return text
 
 
 @plain.register
-def _integer(value: int) -> int:
-    return int(value)
+def _unwritable(value: Unwritable) -> Unwritable:
+    return value
+
+
+@plain.register
+def _integer(value: int) -> int | str:
+    return int(value) if abs(value) < _LARGEST else Unwritable("<int>", TOO_MANY_DIGITS)
 
 
 @plain.register
@@ -65,6 +93,14 @@ def _mapping(value: Mapping) -> dict[str, Any]:  # type: ignore[type-arg]  # sin
 @plain.register(tuple)
 def _list(value: list[Any] | tuple[Any, ...]) -> list[Any]:
     return [plain(item) for item in value]
+
+
+@plain.register
+def _repeated(value: Repeated) -> Any:
+    """The one value where the column has the same each time, or is empty but once."""
+    values = [plain(item) for item in value]
+    there = [item for item in values if item not in EMPTY] or values[:1]
+    return there[0] if all(item == there[0] for item in there) else Repeated(values)
 
 
 @plain.register(datetime.date)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_files import read_json, read_jsonl
+from rag_evaluator.dataset.json_files import read_json, read_jsonl, rows_of
+from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.dataset.plain import plain
-from rag_evaluator.dataset.record import Record, numbered
+from rag_evaluator.dataset.record import Record, joined, numbered
 from rag_evaluator.dataset.spreadsheets import read_csv, read_tsv, read_xlsx
 from rag_evaluator.dataset.tables import dataset_rows, frame_rows, read_folder, read_parquet, refuse_splits
 from rag_evaluator.errors import DatasetError
@@ -26,10 +27,19 @@ READERS: Mapping[str, Callable[[Path], Iterable[Record]]] = {
 _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
     "builtins.list": list,
     "builtins.tuple": list,
+    "builtins.dict": lambda columns: rows_of(dict(zip(columns, map(_as_list, columns.values()), strict=True)), "dict"),
     "pandas.DataFrame": frame_rows,
     "datasets.Dataset": dataset_rows,
+    "datasets.IterableDataset": list,
     "datasets.DatasetDict": refuse_splits,
+    "datasets.IterableDatasetDict": refuse_splits,
+    "ragas.EvaluationDataset": list,
 }
+
+
+def _as_list(column: Any) -> Any:
+    """A column of numpy, pandas or pyarrow as a list; anything else as it is."""
+    return list(column) if hasattr(column, "__array__") or isinstance(column, tuple) else column
 
 
 def read_records(source: Any) -> tuple[str, list[Record]]:
@@ -57,15 +67,19 @@ def _plain_records(name: str, records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _plain_row(record: Record) -> dict[str, Any]:
-    row = {}
-    for name, value in record.row.items():
-        try:
-            row[plain(name)] = plain(value)
-        except ValueError as error:
-            raise DatasetError(
-                f"{record.where}: column {name!r} holds {error}. Correct it, convert it to text, or drop the column."
-            ) from error
-    return row
+    row = joined((str(plain(str(name))), value) for name, value in record.row.items())
+    return {name: _plain_value(value) for name, value in row.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    """A value that cannot be read costs the run only where a metric needs it."""
+    kind = type(value).__name__
+    try:
+        return plain(value)
+    except RecursionError:
+        return Unwritable(f"<{kind}>", "lists or objects that are nested too deeply")
+    except Exception as error:  # an object of any library, whose attributes may be broken
+        return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
 
 
 def _read_path(given: Path) -> tuple[str, Iterable[Record]]:
@@ -98,6 +112,6 @@ def _read_object(source: Any) -> tuple[str, Iterable[Record]]:
         if rows_of:
             return kind.__name__, numbered(rows_of(source), "")
     raise DatasetError(
-        "dataset: expected a path, a list of dicts, a pandas DataFrame or a datasets.Dataset, received "
-        f"{type(source).__name__}. Convert it first; a ragas EvaluationDataset has `.to_list()`."
+        "dataset: expected a path, a list of dicts, a dict of lists, a pandas DataFrame, a datasets.Dataset or a ragas "
+        f"EvaluationDataset, received {type(source).__name__}. Convert it first."
     )

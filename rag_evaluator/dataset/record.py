@@ -1,11 +1,12 @@
 """What every reader gives and shares: a `Record`, text decoded as UTF-8, and libraries' errors in our words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.marks import Repeated
 from rag_evaluator.errors import DatasetError
 
 
@@ -19,16 +20,23 @@ class Record:
 
 
 def as_row(row: Any, where: str, advice: str) -> Mapping[str, Any]:
-    """The row itself; DatasetError unless it is a dict with text as keys."""
+    """The row itself, or the fields of a pydantic object as ragas' samples are; DatasetError if it is neither."""
+    if hasattr(row, "model_dump"):
+        row = row.model_dump(exclude_none=True)
     if not isinstance(row, Mapping):
         raise DatasetError(f"{where}: expected an object (dict), received {type(row).__name__}. {advice}")
-    strange = [name for name in row if not isinstance(name, str)]
-    if strange:
-        raise DatasetError(f"{where}: expected text as column name, received {strange[0]!r}. Rename that column.")
     return row
 
 
-def numbered(rows: Sequence[Any], prefix: str) -> Iterator[Record]:
+def joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Names and values as a dict; a name that is there several times keeps all its values, as `Repeated`."""
+    found: dict[Any, list[Any]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else Repeated(values) for name, values in found.items()}
+
+
+def numbered(rows: Iterable[Any], prefix: str) -> Iterator[Record]:
     """Rows without a line of their own are called by their position, 0-based as `rows[2]` and `frame.iloc[2]`."""
     for index, row in enumerate(rows):
         where = f"{prefix}row {index}"

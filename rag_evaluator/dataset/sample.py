@@ -3,9 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from rag_evaluator.dataset.blank import is_blank
 
 
 @dataclass(frozen=True)
@@ -15,15 +17,32 @@ class Sample:
     index: position in the input, 0-based; blank lines do not count.
     row: the input row with its own column names, its values as plain JSON values.
     columns: what the row has of `user_input`, `response`, `reference` (str), `retrieved_contexts` and
-        `reference_contexts` (list of str, in rank order); a missing or empty value is absent.
+        `reference_contexts` (list of str, in rank order); a missing or empty value is absent, a blank one is not.
     where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
         'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
+    wrong: canonical columns that could not be read -> why; an error only where a metric needs the column.
     """
 
     index: int
     row: Mapping[str, Any]  # Any: the users' own columns
     columns: Mapping[str, Any]  # Any: str | list[str], known by the name
     where: str
+    wrong: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, column: str) -> bool:
+        """Whether the row has something to be read there; blank text is missing."""
+        return not is_blank(self.columns.get(column))
+
+    def missing(self, columns: Sequence[str]) -> str | None:
+        """Which of the columns are missing, as the reason of a missing score; None if all are there."""
+        reasons = [
+            f"{column} {'are' if column.endswith('contexts') else 'is'} blank"
+            if column in self.columns
+            else f"no {column}"
+            for column in columns
+            if not self.has(column)
+        ]
+        return f"{' and '.join(reasons)} in this row" if reasons else None
 
     @cached_property
     def digest(self) -> str:

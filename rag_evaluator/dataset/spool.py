@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import overload
 
 from rag_evaluator.dataset.columns import canonical_columns, check_mapping, is_retrieval_log
-from rag_evaluator.dataset.fields import EMPTY, text_or_list
 from rag_evaluator.dataset.readers import iterate_records
-from rag_evaluator.dataset.record import Record
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
 
@@ -27,14 +25,16 @@ class Spool(Sequence[Sample]):
 
     Attributes:
         names: every column of any row, in order of first appearance.
-        present: canonical columns that some row has.
+        present: canonical columns that some row has something in.
+        wrong: canonical columns that some row has in a way that cannot be read -> the first reason.
 
-    Raises `DatasetError` as `load_dataset` does, or if the folder for temporary files (`TMPDIR`) is full.
+    Raises `DatasetError` if the file cannot be read at all, or the folder for temporary files (`TMPDIR`) is full.
     """
 
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
         self.names: dict[str, None] = {}
         self.present: set[str] = set()
+        self.wrong: dict[str, str] = {}
         self._path, self._columns = path, dict(columns)
         try:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the samples
@@ -78,41 +78,35 @@ class Spool(Sequence[Sample]):
         """Write all samples, read as a retrieval log or not; returns whether the rows are one."""
         self._file.seek(0)
         self._file.truncate()
-        self._places, self.names, self.present = array("Q", [0]), {}, set()
-        examples: dict[bool, Record] = {}  # one row whose reference is a list, one whose reference is none
-        wrong: DatasetError | None = None
+        self._places, self.names, self.present, self.wrong = array("Q", [0]), {}, set(), {}
         name, records = iterate_records(self._path)
         for index, record in enumerate(records):
             self.names |= dict.fromkeys(record.row)
-            reference = text_or_list(record.row.get("reference"), record.is_cells)
-            if reference not in EMPTY:
-                examples.setdefault(isinstance(reference, list), record)
-            try:
-                found = canonical_columns(record, self._columns, is_log)
-            except DatasetError as error:  # told below, unless the rows have to be read in another way
-                wrong, found = wrong or error, {}
-            self.present |= found.keys()
-            line = _line(Sample(index, record.row, found, record.where))
+            found, wrong = canonical_columns(record, self._columns, is_log)
+            sample = Sample(index, record.row, found, record.where, wrong)
+            self.present.update(column for column in sample.columns if sample.has(column))
+            for column, reason in wrong.items():
+                self.wrong.setdefault(column, reason)
+            line = _line(sample)
             self._file.write(line)
             self._places.append(self._places[-1] + len(line))
-        every = [*examples.values(), Record("", dict.fromkeys(self.names))]
-        check_mapping(self._columns, every, name)
-        rows_are_log = is_retrieval_log(every, self._columns)
-        if wrong is not None and rows_are_log == is_log:
-            raise wrong
-        return rows_are_log
+        check_mapping(self._columns, self.names, name)
+        return is_retrieval_log(self.names, self._columns)
 
 
 def _line(sample: Sample) -> bytes:
     """A sample as JSON; canonical columns that the row has just so are told by their names only."""
     same = [name for name, value in sample.columns.items() if sample.row.get(name) == value]
     others = {name: None if name in same else value for name, value in sample.columns.items()}
-    return json.dumps([sample.row, others, sample.where, sample.digest], ensure_ascii=False).encode("utf-8") + b"\n"
+    return (
+        json.dumps([sample.row, others, sample.where, sample.wrong, sample.digest], ensure_ascii=False).encode("utf-8")
+        + b"\n"
+    )
 
 
 def _sample(index: int, line: bytes) -> Sample:
-    row, columns, where, digest = json.loads(line)
+    row, columns, where, wrong, digest = json.loads(line)
     found = {name: row[name] if value is None else value for name, value in columns.items()}
-    sample = Sample(index, row, found, where)
+    sample = Sample(index, row, found, where, wrong)
     sample.__dict__["digest"] = digest  # known already
     return sample

@@ -4,13 +4,14 @@ import csv
 import datetime
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.formulas import is_harmless, original
 from rag_evaluator.dataset.plain import plain
-from rag_evaluator.dataset.record import Record, library_errors, read_text
+from rag_evaluator.dataset.record import Record, joined, library_errors, read_text
+from rag_evaluator.dataset.workbooks import check_workbook
 from rag_evaluator.errors import DatasetError
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
@@ -20,17 +21,24 @@ _EMPTY = ("", None)
 
 
 def read_csv(path: Path) -> Iterator[Record]:
-    """Cells are text: '007' and 'NA' stay what they are."""
-    return _read_separated(path, ",")
+    """Cells are text: '007' and 'NA' stay what they are.
+
+    In a file that our own writer can have written the quote is taken away that it puts before formulas.
+    """
+    rows = _separated_rows(path, ",")
+    if all(is_harmless(cell) for _, cells in rows for cell in cells):
+        rows = [(number, [original(cell) for cell in cells]) for number, cells in rows]
+    return _records(path.name, rows)
 
 
 def read_tsv(path: Path) -> Iterator[Record]:
-    return _read_separated(path, "\t")
+    return _records(path.name, _separated_rows(path, "\t"))
 
 
 def read_xlsx(path: Path) -> Iterator[Record]:
     """The first sheet. A formula counts as its calculated value, an error value such as #N/A as an empty cell."""
     with library_errors(path.name, "an Excel workbook", "Save it again as .xlsx without a password, or as .csv."):
+        check_workbook(path)
         rows = [
             (number, [_cell_value(*cell, *calculated) for cell, calculated in zip(row, values, strict=True)])
             for number, (row, values) in enumerate(zip(*_sheets(path), strict=True), start=1)
@@ -38,12 +46,12 @@ def read_xlsx(path: Path) -> Iterator[Record]:
     return _records(path.name, rows)
 
 
-def _read_separated(path: Path, delimiter: str) -> Iterator[Record]:
+def _separated_rows(path: Path, delimiter: str) -> Sequence[_Row]:
     rows = list(_csv_rows(path, delimiter))
     filled = [(number, cells) for number, cells in rows if cells]
     if filled:
         _check_separated(path.name, filled, delimiter)
-    return _records(path.name, filled)
+    return filled
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[_Row]:
@@ -115,26 +123,19 @@ def _records(name: str, rows: Sequence[_Row]) -> Iterator[Record]:
     filled = [(number, cells) for number, cells in rows if any(cell not in _EMPTY for cell in cells)]
     if not filled:
         return
-    (number, header), *body = filled
-    names = _column_names(f"{name}, row {number}", header, [cells for _, cells in body])
+    (_, header), *body = filled
+    names = _column_names(header, [cells for _, cells in body])
     for number, cells in body:
         padded = [*cells, *[None] * (max(names) + 1 - len(cells))]
-        row = {column: padded[position] for position, column in names.items()}
+        row = joined((column, padded[position]) for position, column in names.items())
         yield Record(f"{name}, row {number}", row, is_cells=True)
 
 
-def _column_names(where: str, header: Sequence[Any], body: Sequence[Sequence[Any]]) -> dict[int, str]:
+def _column_names(header: Sequence[Any], body: Sequence[Sequence[Any]]) -> dict[int, str]:
     """Position -> name. A column without a name is dropped when empty, else named as pandas does, 'Unnamed: 0'."""
     width = max(map(len, [header, *body]))
     names = {position: str(plain(cell)) for position, cell in enumerate(header) if cell not in _EMPTY}
     for position in set(range(width)) - set(names):
         if any(cell not in _EMPTY for cells in body for cell in cells[position : position + 1]):
             names[position] = f"Unnamed: {position}"
-    twice = [name for name, count in Counter(names.values()).items() if count > 1]
-    if twice:
-        positions = [str(position + 1) for position, name in sorted(names.items()) if name == twice[0]]
-        raise DatasetError(
-            f"{where}: expected every column once, received '{twice[0]}' in columns {' and '.join(positions)}. "
-            "Rename or delete one of them."
-        )
     return dict(sorted(names.items()))

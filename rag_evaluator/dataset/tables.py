@@ -1,12 +1,12 @@
 """Parquet files, `datasets` folders and objects, pandas frames: tables whose columns have types."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.record import Record, library_errors, numbered, read_text
+from rag_evaluator.dataset.marks import Unwritable
+from rag_evaluator.dataset.record import Record, joined, library_errors, numbered, read_text
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
@@ -18,7 +18,7 @@ def read_parquet(path: Path) -> Iterator[Record]:
 
     advice = "Write it again, or convert it to .jsonl."
     with library_errors(path.name, "a Parquet file", advice), pyarrow.parquet.ParquetFile(path) as file:
-        rows = _arrow_rows(file.read(), path.name)
+        rows = _arrow_rows(file.read())
     return numbered(rows, f"{path.name}, ")
 
 
@@ -36,19 +36,17 @@ def read_folder(path: Path) -> Iterator[Record]:
     import datasets  # type: ignore[import-untyped,unused-ignore]
 
     with library_errors(path.name, "a `datasets` folder", "Save it again with `Dataset.save_to_disk`."):
-        rows = dataset_rows(datasets.load_from_disk(str(path)), path.name)
+        rows = dataset_rows(datasets.load_from_disk(str(path)))
     return numbered(rows, f"{path.name}, ")
 
 
-def dataset_rows(dataset: Any, name: str = "Dataset") -> list[dict[str, Any]]:
+def dataset_rows(dataset: Any) -> list[dict[Any, Any]]:
     """As Arrow: whatever format was set; images and audio are not decoded; a selection or shuffle is respected."""
-    return _arrow_rows(dataset.with_format("arrow")[:], name)
+    return _arrow_rows(dataset.with_format("arrow")[:])
 
 
-def frame_rows(frame: Any) -> list[dict[str, Any]]:
-    _check_names(frame.columns, "DataFrame")
-    rows: list[dict[str, Any]] = frame.to_dict("records")
-    return rows
+def frame_rows(frame: Any) -> list[dict[Any, Any]]:
+    return _rows(frame.columns, [frame.iloc[:, place].tolist() for place in range(len(frame.columns))])
 
 
 def refuse_splits(splits: Iterable[str], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
@@ -59,19 +57,18 @@ def refuse_splits(splits: Iterable[str], name: str = "DatasetDict", example: str
     )
 
 
-def _arrow_rows(table: Any, name: str) -> list[dict[str, Any]]:
-    _check_names(table.column_names, name)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+def _arrow_rows(table: Any) -> list[dict[Any, Any]]:
+    return _rows(table.column_names, [_arrow_values(column) for column in table.columns])
 
 
-def _check_names(names: Iterable[Any], source: str) -> None:
-    """Names are text and each is there once; else a row, being a dict, would lose values."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise DatasetError(f"{source}: expected every column once, received {name!r} {count} times. Rename one.")
-        if not isinstance(name, str):
-            raise DatasetError(
-                f"{source}: expected text as column name, received {name!r}. Rename the columns "
-                "(pandas: frame.columns = frame.columns.astype(str))."
-            )
+def _arrow_values(column: Any) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except Exception as error:  # a date after the year 9999, for instance: it matters only where a metric needs it
+        reason = f"values of type {column.type} that cannot be read ({error})"
+        values = [Unwritable(f"<{column.type}>", reason)] * len(column)
+    return values
+
+
+def _rows(names: Sequence[Any], columns: Sequence[Sequence[Any]]) -> list[dict[Any, Any]]:
+    return [joined(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.asking import Asker, side_by_side
 from rag_evaluator.config import GenerateConfig
+from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.ground_truth.groups import Piece, balanced_groups, fitting_groups, shuffled
 from rag_evaluator.judge.budget import MAX_STRING
@@ -99,7 +100,7 @@ class _Run:
         self.parts = self.unjoined = 0
 
     async def make(self) -> Reference:
-        if not self.question.strip():
+        if is_blank(self.question):
             return self._reference("", NO_QUESTION, [], 0)
         try:
             groups = self._groups()
@@ -123,7 +124,7 @@ class _Run:
         pieces = [
             Piece(index, part)
             for index, text in enumerate(self.contexts)
-            if text.strip()
+            if not is_blank(text)
             for part in self.window.pieces(text, room - ITEM_TOKENS)
         ]
         if not self.options.fast:
@@ -217,4 +218,4 @@ class _Run:
 
 
 def _answer_of(said: ReferenceOutput) -> str | None:
-    return (said.answer.strip() or None) if said.answerable else None
+    return said.answer.strip() if said.answerable and not is_blank(said.answer) else None

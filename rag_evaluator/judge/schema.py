@@ -4,7 +4,7 @@ The schema is plain JSON Schema, with two keywords of our own: `x-optional` on a
 be left out, the order stays) and `x-partition` on an object (its first two arrays share out the same statements).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -43,6 +43,24 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
         schema = _empty_where_zero(schema, *EMPTY_WHERE_ZERO[response_model.__name__])
     rule = RULES.get(response_model.__name__)
     return rule(schema, data.model_dump()) if rule and data is not None else schema
+
+
+def off_scale(answer: BaseModel) -> Iterator[str]:
+    """What no judge under the schema can say, in words: `statements[0].verdict is 7: expected one of 0, 1`.
+
+    It does not look at the input: statements may be others than were asked about.
+    """
+    kind = type(answer).__name__
+    for name, value in answer:
+        scale = SCALES.get((kind, name))
+        if scale and value not in scale:
+            yield f"{name} is {value!r}: expected one of {', '.join(map(str, scale))}"
+        for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(item, BaseModel):
+                yield from (f"{name}{'' if place is None else f'[{place}]'}.{wrong}" for wrong in off_scale(item))
+    flag, text = EMPTY_WHERE_ZERO.get(kind, ("", ""))
+    if flag and not getattr(answer, flag) and getattr(answer, text):
+        yield f"{text} is {getattr(answer, text)!r:.40}: expected '' where {flag} is 0"
 
 
 def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.schema import off_scale
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Line = BaseModel | Mapping[str, Any] | str
@@ -28,7 +29,8 @@ class ScriptedJudge(InstructorBaseRagasLLM):
     Attributes:
         prompts: every prompt that was sent, in order.
 
-    Raises `JudgementError` when the script has no answer, or one that does not fit the response model.
+    Raises `JudgementError` when the script has no answer, or one that does not fit the response model or the scale that
+    real judges are held to.
     """
 
     greedy = True
@@ -46,11 +48,14 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         if isinstance(line, BaseModel):
             line = line.model_dump()
         try:
-            return response_model.model_validate(json.loads(line) if isinstance(line, str) else dict(line))
+            answer = response_model.model_validate(json.loads(line) if isinstance(line, str) else dict(line))
         except (ValidationError, ValueError) as error:
             raise JudgementError(
                 f"the script's answer {line!r:.80} is no {response_model.__name__}: {error}"
             ) from error
+        for wrong in off_scale(answer):
+            raise JudgementError(f"the script's {response_model.__name__} is none that a judge can give: {wrong}")
+        return answer
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
         return self.choose(prompt, options)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.asking import Asker, side_by_side
 from rag_evaluator.config import SortConfig
+from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.own_prompts import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts import CarryingPrompt, Key
@@ -88,7 +89,7 @@ class _Run:
     def __init__(self, sorter: Sorter, question: str, contexts: list[str]) -> None:
         self.sorter, self.options = sorter, sorter.options
         self.question, self.contexts = question, contexts
-        self.filled = [index for index, text in enumerate(contexts) if text.strip()]
+        self.filled = [index for index, text in enumerate(contexts) if not is_blank(text)]
         self.pieces: dict[int, list[str]] = {}  # of each context; more than one where it is too long
         self.shown: dict[int, int] = {}  # which piece the comparisons show
         self.verdicts: list[float] | None = None
@@ -98,7 +99,7 @@ class _Run:
         self.reasons: dict[str, str] = {}
 
     async def judge(self) -> None:
-        if not self.question.strip():
+        if is_blank(self.question):
             raise JudgementError(NO_QUESTION)
         self._split()
         items = self.filled

@@ -1,0 +1,33 @@
+"""Text that a spreadsheet would take for a formula: `harmless` makes a CSV cell of it, `original` the text again."""
+
+import re
+
+_START = "[=+\\-@\t\r\n＝＋－＠]"
+_ESCAPED = re.compile(f"'+{_START}")
+_TO_ESCAPE = re.compile(f"'*{_START}")
+
+
+def harmless(text: str) -> str:
+    """With a quote before it if it begins as a formula does, as OWASP advises for CSV.
+
+    Text that has such a quote already gets one more, so that `original` is the inverse for all texts.
+    """
+    return f"'{text}" if _TO_ESCAPE.match(text) else text
+
+
+def original(cell: str) -> str:
+    """What `harmless` made the cell from."""
+    return cell[1:] if _ESCAPED.match(cell) else cell
+
+
+def is_harmless(cell: str) -> bool:
+    """Whether `harmless` can have written it. Numbers are written as they are."""
+    return not re.match(_START, cell) or _is_number(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

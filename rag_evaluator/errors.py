@@ -9,11 +9,13 @@ RagEvaluatorError
 │   └── MissingChunksError   workers have not finished; exit code 75
 └── JudgementError       one judgement could not be made: the score is NaN with this reason
     ├── PromptTooLongError
-    └── BudgetError
+    ├── BudgetError
+    └── UndefinedScoreError
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 
 class RagEvaluatorError(Exception):
@@ -54,6 +56,23 @@ class PromptTooLongError(JudgementError):
 
 class BudgetError(JudgementError):
     """The answer reached `max_new_tokens` before it was complete, and its part is not meaningful."""
+
+
+class UndefinedScoreError(JudgementError):
+    """The metric is not defined for these texts; trying again would not change it."""
+
+
+@contextmanager
+def renaming(words: Mapping[str, str]) -> Iterator[None]:
+    """Errors raised in the block name what their reader can give: an argument of Python for an option of a command."""
+    try:
+        yield
+    except RagEvaluatorError as error:
+        (message,) = error.args
+        for word, other in words.items():
+            message = message.replace(word, other)
+        error.args = (message,)
+        raise
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

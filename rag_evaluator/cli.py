@@ -41,7 +41,7 @@ EXAMPLES = """examples:
   rag-evaluator prompts check
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal or not all there: run again to
-continue, 130 and 143 stopped at once by a second signal
+continue, 130, 143 and 138 stopped at once by a second signal
 'python main.py' does the same as 'rag-evaluator'."""
 
 

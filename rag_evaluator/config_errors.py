@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 from rag_evaluator.origin import Key, Origin, dotted
 
 NEAR = 0.6  # difflib's own limit
+KEY = "[key]"  # how pydantic says that the key is wrong, and not its value
 
 
 def explain(details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key, bool]) -> Iterator[str]:
@@ -25,7 +26,7 @@ def explain(details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key,
 
 def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
     """The key of an error, without what pydantic adds: the kind that it tried, or that a key is meant."""
-    location = tuple(part for part in detail["loc"] if part != "[key]")
+    location = tuple(part for part in detail["loc"] if part != KEY)
     own = next((location[:size] for size in (2, 1) if location[:size] in known), location)
     return location if detail["type"] == "extra_forbidden" or known.get(own) else own
 
@@ -38,7 +39,9 @@ def _explain(key: Key, details: Sequence[ErrorDetails], origin: Origin, known: M
         return "is missing. Add it; the project's config.yaml shows every key."
     mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
     quotes = f" {origin.as_text(key)}" if mistaken else ""  # YAML reads no, 2024 and 1e3 as other things than text
-    return f"is {detail['input']!r:.80}: {' or '.join(map(_expected, details))}.{quotes}"
+    if mistaken and detail["loc"][-1] == KEY:
+        return f'is {detail["input"]!r:.80}: a name should be a text. Put it in quotes: "{detail["input"]}".'
+    return f"is {detail['input']!r:.80}: {' or '.join(dict.fromkeys(map(_expected, details)))}.{quotes}"
 
 
 def _expected(detail: ErrorDetails) -> str:

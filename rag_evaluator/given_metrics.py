@@ -1,6 +1,6 @@
 """Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects; and the models that objects hold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragas.metrics.collections.base import BaseMetric
@@ -29,7 +29,7 @@ def read_metrics(metrics: Any, judge: Any = None, embeddings: Any = None) -> Giv
 
     Raises `ConfigError` for an object with settings of its own: the scores would not be made with them.
     """
-    listed = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
+    listed = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str | Mapping) else [metrics]
     names = [_name(metric, f"metrics[{position}]") for position, metric in enumerate(listed)]
     objects = [metric for metric in listed if isinstance(metric, BaseMetric)]
     return Given(names, _one_model(objects, "llm", judge), _one_model(objects, "embeddings", embeddings))

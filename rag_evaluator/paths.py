@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rag_evaluator.errors import ConfigError
 
-VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
 def expand(text: str | Path) -> Path:

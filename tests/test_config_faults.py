@@ -59,6 +59,9 @@ def message(load: Load, text: str, *overrides: str) -> str:
         ("zzz: 1", "line 2: 'zzz' is not a known key. Known: name, dataset, columns, "),
         ("judge:\n  # a remark\n  batch_size: 0", "line 4: 'judge.batch_size' is 0: input should be greater than"),
         ("judge:\n  demo", "line 2: 'judge' is 'demo': input should be a valid dictionary"),
+        ("columns:\n  1: user_input", "line 3: 'columns[1]' is 1: a name should be a text. Put it in quotes: \"1\"."),
+        ("judge: {device_map: 3}", "line 2: 'judge.device_map' is 3: input should be a valid string or input should"),
+        ("5: x", "line 2: '[5]' is 5: keys should be strings."),
         ("columns:\n  mine: [a]", "line 3: 'columns.mine' is ['a']: input should be a valid string"),
         (
             "chunk_size: many",
@@ -268,14 +271,20 @@ sys.exit(f"imported {slow}" if slow else code)
 """
 
 
-@pytest.mark.parametrize("command", [["evaluate"], ["submit", "--workers", "2", "--dry-run"]])
-def test_a_misspelt_metric_is_found_before_slow_imports(load: Load, tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("evaluate {} --set metrics=[faithfullness]", "--set metrics"),
+        ("submit {} --workers 2 --dry-run --set metrics=[faithfullness]", "--set metrics"),
+        ("prompts check --metrics sort faithfullness", "--metrics"),
+    ],
+)
+def test_a_misspelt_metric_is_found_before_slow_imports(load: Load, tmp_path: Path, command: str, place: str) -> None:
     load(HEAD)
-    first, *others = command
-    arguments = [first, str(tmp_path / "config.yaml"), *others, "--set", "metrics=[faithfullness]"]
+    arguments = command.format(tmp_path / "config.yaml").split(" ")
     found = subprocess.run([sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True, check=False)
     assert found.stderr == (
-        "error: --set metrics: metrics[0] is 'faithfullness', which is not a metric. Did you mean 'faithfulness'?\n"
+        f"error: {place}: metrics[0] is 'faithfullness', which is not a metric. Did you mean 'faithfulness'?\n"
     )
     assert found.returncode == 2
 

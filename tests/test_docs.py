@@ -10,7 +10,7 @@ import yaml
 from rag_evaluator import METRICS
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.metrics import canonical_name
+from rag_evaluator.dataset.readers import READERS
 
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -32,10 +32,16 @@ def test_the_docs_list_the_names_of_columns_that_are_read() -> None:
     assert {quoted(name)[0]: quoted(others) for name, others, _ in rows} == dict(ALIASES)
 
 
+def test_the_docs_list_the_kinds_of_files_that_are_read() -> None:
+    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    listed = text.split("Readable are", 1)[1].split("a folder", 1)[0]
+    assert set(quoted(listed)) == set(READERS)
+
+
 def test_the_docs_list_every_metric_with_what_it_needs() -> None:
     listed: dict[str, list[str]] = {}
     for names, others, needs, asks in table(ROOT / "docs" / "metrics.md", "name"):
-        assert {canonical_name(other) for other in quoted(others)} <= set(quoted(names))
+        assert set(quoted(others)) == {alias for name in quoted(names) for alias in METRICS[name].aliases}
         listed |= {name: [needs, asks] for name in quoted(names)}
     assert list(listed) == list(METRICS)
     for name, (needs, asks) in listed.items():

@@ -68,7 +68,7 @@ def renaming(words: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except RagEvaluatorError as error:
-        (message,) = error.args
+        message = str(error)
         for word, other in words.items():
             message = message.replace(word, other)
         error.args = (message,)

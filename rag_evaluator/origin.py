@@ -24,7 +24,7 @@ class Origin:
     """
 
     name: str = "config"
-    root: yaml.Node | None = None
+    root: yaml.Node | None = field(default=None, compare=False, repr=False)
     overrides: Mapping[Key, str] = field(default_factory=dict)
 
     def place(self, *key: str | int) -> str:

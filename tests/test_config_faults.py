@@ -80,6 +80,10 @@ def test_what_is_wrong_in_the_file_is_told_with_its_line(load: Load, lines: str,
     assert message(load, f"{HEAD}{lines}\n").startswith(f"config.yaml, {told}")
 
 
+def test_a_file_that_is_read_twice_gives_equal_configurations(load: Load) -> None:
+    assert load(HEAD) == load(HEAD)
+
+
 def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
     assert message(load, "metrics:\n  - bleu\n  - 5\n").startswith("config.yaml, line 3: 'metrics[1]' is 5: ")
 

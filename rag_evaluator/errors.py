@@ -14,8 +14,7 @@ RagEvaluatorError
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 
 class RagEvaluatorError(Exception):
@@ -60,19 +59,6 @@ class BudgetError(JudgementError):
 
 class UndefinedScoreError(JudgementError):
     """The metric is not defined for these texts; trying again would not change it."""
-
-
-@contextmanager
-def renaming(words: Mapping[str, str]) -> Iterator[None]:
-    """Errors raised in the block name what their reader can give: an argument of Python for an option of a command."""
-    try:
-        yield
-    except RagEvaluatorError as error:
-        message = str(error)
-        for word, other in words.items():
-            message = message.replace(word, other)
-        error.args = (message,)
-        raise
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from rag_evaluator.chunks import Work
 from rag_evaluator.config import Config, load_config, make_config, model_path
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
-from rag_evaluator.errors import ConfigError, ModelError, renaming
+from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.given_metrics import read_metrics
 from rag_evaluator.journal import Journal, Start, WorkerJournal, now
 from rag_evaluator.judge import run
@@ -35,7 +35,6 @@ from rag_evaluator.workers import ALONE, Worker, process_name, run_id
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
 
-ARGUMENTS = {"--fresh": 'start="fresh"', "--update": 'start="update"'}  # of `evaluate`, for the command's options
 IN_FLIGHT = 2  # scores of each metric in the making, per row of a batch: enough that batches stay full
 
 
@@ -110,8 +109,7 @@ class RAGEvaluator:
         reason and does not stop the others. Works inside a running event loop, too.
         """
         if folder is not None:
-            with renaming(ARGUMENTS):
-                return read_results(*self.run(Path(folder), data, progress=progress, start=start))
+            return read_results(*self.run(Path(folder), data, progress=progress, start=start))
         samples, signatures = self.check(data), self.signatures()
         jobs = [Job(sample, name, line) for sample in samples for name, line in signatures.items()]
         made: dict[tuple[int, str], Score] = {}

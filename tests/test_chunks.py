@@ -360,7 +360,7 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
         if done == 2:
             second.evaluate(rows[:4], folder=tmp_path, start="fresh")
 
-    with pytest.raises(ResultsError, match=r"another run with .* took this folder over"):
+    with pytest.raises(ResultsError, match="another run with --fresh or --update took this folder over"):
         first.evaluate(rows, take_over, tmp_path)
     assert len((tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 4
     second.evaluate(rows[:4], folder=tmp_path)

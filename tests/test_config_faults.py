@@ -15,7 +15,7 @@ import ragas.metrics.collections as ragas_metrics
 from pydantic import BaseModel
 from ragas.embeddings.base import BaseRagasEmbedding
 
-from rag_evaluator import METRICS, Config, RAGEvaluator, RagEvaluatorError, ScriptedJudge, load_config
+from rag_evaluator import METRICS, Config, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli import main
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig
 from rag_evaluator.errors import ConfigError, PromptError
@@ -361,12 +361,3 @@ def test_a_metric_that_would_be_scored_otherwise_is_refused(metrics: list[Any], 
 def test_a_judge_beside_metric_objects_with_another_is_refused() -> None:
     with pytest.raises(ConfigError, match="another than was given"):
         RAGEvaluator({"metrics": [USUAL["faithfulness"]]}, judge=OTHER)
-
-
-def test_errors_of_the_python_api_name_arguments(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows, folder=tmp_path)
-    with pytest.raises(RagEvaluatorError) as caught:
-        RAGEvaluator({"metrics": ["chrf_score"]}).evaluate(rows, folder=tmp_path)
-    assert 'start="update"' in str(caught.value)
-    assert 'start="fresh"' in str(caught.value)
-    assert "--" not in str(caught.value)

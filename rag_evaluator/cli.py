@@ -5,12 +5,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rag_evaluator import __version__
 from rag_evaluator.cli_prompts import add_prompt_commands, prompts
 from rag_evaluator.config import Config, load_config
-from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError
+from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError, did_you_mean
+from rag_evaluator.metrics import select_metrics
 from rag_evaluator.offline import disable_network, prepare_command
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.worker_journal import Start, now
@@ -41,7 +42,7 @@ EXAMPLES = """examples:
   rag-evaluator prompts check
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal or not all there: run again to
-continue, 130 and 143 stopped at once by a second signal
+continue, 130, 143 and 138 stopped at once by a second signal
 'python main.py' does the same as 'rag-evaluator'."""
 
 
@@ -49,6 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        if not _is_path(arguments[0]):
+            print(
+                f"error: '{arguments[0]}' is neither a command nor a file.{did_you_mean(arguments[0], COMMANDS)}",
+                file=sys.stderr,
+            )
+            return BAD_INPUT
         arguments.insert(0, "evaluate")
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options = _parser().parse_args(arguments[:cut])
@@ -68,6 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     finally:
         SHELL.reset(reset)
+
+
+def _is_path(word: str) -> bool:
+    """Whether the first word of a command is its configuration file, there or not, and no misspelt command."""
+    return Path(word).exists() or bool(Path(word).suffix) or os.sep in word
 
 
 def evaluate(options: argparse.Namespace) -> int:
@@ -112,7 +124,7 @@ def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
     from rag_evaluator import submit as slurm
 
-    config = load_config(options.config, options.set)
+    config = _read_config(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     submission = slurm.prepare(
@@ -156,7 +168,7 @@ FUNCTIONS = {
 
 
 def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
-    config = load_config(options.config, options.set)
+    config = _read_config(options)
     if config.offline:
         disable_network()
     worker = parse_worker(options.worker) if options.worker else find_worker()
@@ -176,6 +188,13 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     summary = read_summary(config.results_dir)
     print_summary(summary, journal.plan.units, config, wrote, [] if wrote else changed_files(journal))
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+
+
+def _read_config(options: argparse.Namespace) -> Config:
+    """The configuration, its metrics checked before ragas and torch are imported, which takes seconds."""
+    config = load_config(options.config, options.set)
+    select_metrics(config.metrics, config.place)
+    return config
 
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
@@ -201,8 +220,16 @@ def _start(options: argparse.Namespace, worker: Worker) -> Start:
     return "continue" if is_restart() else start
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells about a shell's quotes where words are left over: `--set columns={a: b}` is two words."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = "A value with blanks needs quotes in a shell: --set columns='{a: b}'"
+        super().error(f"{message}. {hint}" if message.startswith("unrecognized arguments") else message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="rag-evaluator",
         description="Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline.",
         epilog=EXAMPLES,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rag_evaluator.config import default_config, load_config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.metrics import METRICS
+from rag_evaluator.metrics import METRICS, select_metrics
 from rag_evaluator.offline import disable_network
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OK, BAD_PACKS = 0, 2
 PROMPTS_DIR = Path("prompts")
+FUNCTIONS = ("sort", "generate")  # they have prompts, too
 
 
 def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,7 +55,8 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
 
 
 def prompts(options: argparse.Namespace) -> int:
-    """Run an action of `rag-evaluator prompts`; returns the exit code."""
+    """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
+    select_metrics([name for name in getattr(options, "metrics", ()) if name not in FUNCTIONS], "--metrics")
     return ACTIONS[options.action](options)
 
 

@@ -1,18 +1,43 @@
-"""The configuration: what `config.yaml` may say, and how it is read and checked."""
+"""The configuration: what `config.yaml` may say, and how it is checked."""
 
-import re
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
-from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.config_errors import explain, fault
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.languages import find_language
+from rag_evaluator.origin import Key, Origin, apply_overrides, read_yaml
+from rag_evaluator.paths import expand
 
 DEMO = "demo"
-FolderName = Annotated[str, StringConstraints(pattern=r"^[\w][\w.\- ]*$", max_length=100)]
+
+
+def _ends_visibly(name: str) -> str:
+    """Some systems drop a blank or dot at the end of a folder's name, so that a run would not find its results."""
+    if name.endswith((" ", ".")):
+        raise ValueError("the name of a run becomes a folder and must not end in a blank or a dot")
+    return name
+
+
+FolderName = Annotated[
+    str, StringConstraints(pattern=r"^[\w][\w.\- ]*$", max_length=100), AfterValidator(_ends_visibly)
+]
+Names = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 
 
 AnySection = TypeVar("AnySection", bound="Section")
@@ -22,6 +47,24 @@ class Section(BaseModel):
     """A part of the configuration: unknown keys are errors, values are not changed after reading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_sections(cls, given: Any) -> Any:  # Any: whatever the user wrote
+        """A section of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
+        if not isinstance(given, Mapping):
+            return given
+        empty = {name for name in cls.model_fields if name in given and given[name] is None and cls._holds_keys(name)}
+        return {name: value for name, value in given.items() if name not in empty}
+
+    @classmethod
+    def _holds_keys(cls, name: str) -> bool:
+        annotation = cls.model_fields[name].annotation
+        return get_origin(annotation) is dict or _section(annotation) is not None
+
+
+def _section(annotation: Any) -> type[Section] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
 class JudgeConfig(Section):
@@ -98,7 +141,7 @@ class Config(Section):
     columns: dict[str, str] = Field(default_factory=dict)
     output_dir: Path = Path("results")
     language: str = Field(default="english", min_length=1)
-    metrics: list[str] = Field(min_length=1)
+    metrics: Names = Field(min_length=1)
     prompts_dir: Path = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
@@ -108,31 +151,20 @@ class Config(Section):
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     keep_prompts: bool = False
-    _source: str = PrivateAttr("config")
+    _origin: Origin = PrivateAttr(Origin())
 
     @property
     def source(self) -> str:
         """What errors call the configuration: the name of its file."""
-        return self._source
+        return self._origin.name
+
+    def place(self, *key: str | int) -> str:
+        """Where a key was written, for errors: `config.yaml, line 3`."""
+        return self._origin.place(*key)
 
     @property
     def results_dir(self) -> Path:
         return self.output_dir / self.name
-
-
-class UniqueKeyLoader(yaml.SafeLoader):
-    """YAML in which a key that stands twice is an error: PyYAML would silently keep the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        own = [
-            key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"
-        ]  # what is merged in may be replaced
-        keys = [self.construct_object(key, deep=True) for key in own]
-        for position, key in enumerate(keys):
-            if key in keys[:position]:
-                line = own[position].start_mark.line + 1
-                raise ConfigError(f"{self.name}, line {line}: key '{key}' stands twice. Remove one of them.")
-        return super().construct_mapping(node, deep)
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -143,66 +175,41 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     path = Path(path)
     if not path.is_file():
         raise ConfigError(f"{path}: no such configuration file. Copy config.yaml of the project and edit it.")
-    data = _read_yaml(path)
-    for override in overrides:
-        _apply_override(data, override)
-    return make_config(data, path.name, path.resolve().parent)
+    data, origin = read_yaml(path)
+    origin = replace(origin, overrides=apply_overrides(data, overrides))
+    return make_config(data, origin, path.resolve().parent)
 
 
 def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
     """A configuration without a file: the defaults, `data` and `key.sub=value` overrides. Raises `ConfigError`."""
-    for override in overrides:
-        _apply_override(data, override)
-    return make_config(data, "--set")
+    return make_config(data, Origin("--set", overrides=apply_overrides(data, overrides)))
 
 
-def make_config(data: Mapping[str, Any], source: str = "config", base: Path | None = None) -> Config:
+def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
+    origin = origin or Origin()
     try:
         config = Config.model_validate(dict(data))
     except ValidationError as error:
-        raise ConfigError("\n".join(_explain(source, detail) for detail in error.errors())) from None
-    config._source = source
+        raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys()))) from None
+    config._origin = origin
     try:
-        return _resolve_paths(config, (base or Path.cwd()).resolve())
-    except RuntimeError as error:  # pathlib's, for a '~user' that is none
-        raise ConfigError(f"{source}: a path begins with '~': {error} Write it from '/'.") from None
+        find_language(config.language)
+    except ConfigError as error:
+        raise ConfigError(f"{origin.place('language')}: {error}") from None
+    return _resolve_paths(config, (base or Path.cwd()).resolve())
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            loader = UniqueKeyLoader(file)
-            loader.name = str(path.name)
-            data = loader.get_single_data()
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(
-            f"{path.name}{line}: not valid YAML: {error.problem}. Check colons and indentation."
-        ) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path.name}: cannot be read as UTF-8 YAML: {error}. Save it as UTF-8 text.") from None
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path.name}: expected keys and values such as 'dataset: data.jsonl', got {data!r:.60}.")
-    return data
+def model_path(model: str, base: Path) -> str:
+    """A folder (existing, or written like one) becomes absolute; 'demo' and hub ids stay as they are.
 
-
-def _apply_override(data: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"--set {override!r}: expected key=value, for example --set judge.batch_size=8.")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {key}: the value {text!r} is not valid YAML ({error.__class__.__name__}).") from None
-    *parents, last = key.strip().split(".")
-    for parent in parents:
-        if data.get(parent) is None:  # a section without keys is None in YAML
-            data[parent] = {}
-        data = data[parent]
-        if not isinstance(data, dict):
-            raise ConfigError(f"--set {key}: '{parent}' is a value, not a section.")
-    data[last] = value
+    Raises `ConfigError` for an unknown home folder or environment variable.
+    """
+    path = expand(model)
+    looks_local = model.startswith((".", "~")) or path.is_absolute()
+    if model != DEMO and (looks_local or (base / path).is_dir()):
+        return str(base / path)
+    return str(path) if "$" in model else model
 
 
 def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
@@ -214,64 +221,49 @@ def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
     try:
         return type(section).model_validate({**section.model_dump(), **given})
     except ValidationError as error:
-        raise ConfigError("\n".join(f"{detail['loc'][0]} is {_fault(detail)}" for detail in error.errors())) from None
-
-
-def _explain(source: str, detail: ErrorDetails) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
-    if detail["type"] == "extra_forbidden":
-        *parents, last = detail["loc"]
-        return f"{source}: '{path}' is not a known key.{did_you_mean(str(last), _fields_at(parents))}"
-    if detail["type"] == "missing":
-        return f"{source}: '{path}' is missing. Add it; the project's config.yaml shows every key."
-    return f"{source}: '{path}' is {_fault(detail)}"
-
-
-def _fault(detail: ErrorDetails) -> str:
-    """A value and what is wrong with it."""
-    hint = ""
-    if detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None):
-        hint = " Put it in quotes."  # YAML reads no, 2024 and 1e3 as other things than text
-    elif detail["type"] == "literal_error":
-        known = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
-        hint = did_you_mean(str(detail["input"]), known).partition(" Known: ")[0]  # the message has them all
-    return f"{detail['input']!r:.80}: {detail['msg'][0].lower()}{detail['msg'][1:]}.{hint}"
-
-
-def _fields_at(parents: Sequence[int | str]) -> list[str]:
-    model: type[BaseModel] = Config
-    for parent in parents:
-        annotation = model.model_fields[str(parent)].annotation
-        assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
-        model = annotation
-    return list(model.model_fields)
+        raise ConfigError("\n".join(f"{detail['loc'][0]} is {fault([detail])}" for detail in error.errors())) from None
 
 
 def _resolve_paths(config: Config, base: Path) -> Config:
-    judge = config.judge.model_copy(
-        update={
-            "model": _model_path(config.judge.model, base),
-            "chat_template": _template_path(config.judge.chat_template, base),
-        }
-    )
-    embeddings = config.embeddings.model_copy(update={"model": _model_path(config.embeddings.model, base)})
+    def resolve(path: Path) -> Path:
+        return base / expand(path)
+
+    paths = ("dataset", "output_dir", "prompts_dir")
+    found = {name: _try(config, name, resolve) for name in paths if getattr(config, name) is not None}
+    judge = {
+        "model": _try(config, "judge.model", lambda model: model_path(model, base)),
+        "chat_template": _try(config, "judge.chat_template", lambda template: _template_path(template, base)),
+    }
+    embeddings = {"model": _try(config, "embeddings.model", lambda model: model_path(model, base))}
     return config.model_copy(
         update={
-            "dataset": None if config.dataset is None else base / config.dataset.expanduser(),
-            "output_dir": base / config.output_dir.expanduser(),
-            "prompts_dir": base / config.prompts_dir.expanduser(),
-            "judge": judge,
-            "embeddings": embeddings,
+            **found,
+            "judge": config.judge.model_copy(update=judge),
+            "embeddings": config.embeddings.model_copy(update=embeddings),
         }
     )
-
-
-def _model_path(model: str, base: Path) -> str:
-    """A folder (existing, or written like one) becomes absolute; 'demo' and hub ids stay as they are."""
-    path = base / Path(model).expanduser()
-    looks_local = model.startswith((".", "/", "~"))
-    return str(path) if model != DEMO and (looks_local or path.is_dir()) else model
 
 
 def _template_path(template: str, base: Path) -> str:
-    return template if template in ("auto", "none") else str(base / Path(template).expanduser())
+    return template if template in ("auto", "none") else str(base / expand(template))
+
+
+def _try(config: Config, name: str, read: Callable[[Any], Any]) -> Any:
+    """What a value of the configuration is read as; an error of reading it gets its place."""
+    *parents, last = key = tuple(name.split("."))
+    section = functools.reduce(getattr, parents, config)
+    try:
+        return read(getattr(section, last))
+    except ConfigError as error:
+        raise ConfigError(f"{config.place(*key)}: '{name}' is {error}") from None
+
+
+def _known_keys() -> dict[Key, bool]:
+    """Every key of the configuration, and whether what is below it is the user's own: names, items of a list."""
+    known: dict[Key, bool] = {}
+    for name, field in Config.model_fields.items():
+        known[(name,)] = get_origin(field.annotation) in (dict, list)
+        section = _section(field.annotation)
+        for sub, below in (section.model_fields if section else {}).items():
+            known[name, sub] = get_origin(below.annotation) in (dict, list)
+    return known

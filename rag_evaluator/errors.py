@@ -9,7 +9,8 @@ RagEvaluatorError
 │   └── MissingChunksError   workers have not finished; exit code 75
 └── JudgementError       one judgement could not be made: the score is NaN with this reason
     ├── PromptTooLongError
-    └── BudgetError
+    ├── BudgetError
+    └── UndefinedScoreError
 """
 
 import difflib
@@ -68,6 +69,10 @@ class PromptTooLongError(JudgementError):
 
 class BudgetError(JudgementError):
     """The answer reached `max_new_tokens` before it was complete, and its part is not meaningful."""
+
+
+class UndefinedScoreError(JudgementError):
+    """The metric is not defined for these texts; trying again would not change it."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -8,11 +8,12 @@ from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import manifest
-from rag_evaluator.config import Config, load_config, make_config
+from rag_evaluator.config import Config, load_config, make_config, model_path
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.fingerprints import fingerprint
+from rag_evaluator.given_metrics import read_metrics
 from rag_evaluator.judge import run
 from rag_evaluator.judges import GivenJudge, identity_of_embeddings
 from rag_evaluator.languages import find_language
@@ -45,7 +46,8 @@ class RAGEvaluator:
     """Judges a RAG dataset with ragas metrics and local models.
 
     Args:
-        config: a `Config`, or a mapping with its keys.
+        config: a YAML file, a `Config`, or a mapping with its keys. In a mapping `metrics` may also hold rows of
+            `METRICS` and metrics of `ragas.metrics.collections`, whose models are used where no other is given.
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
             already loaded, or any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`.
         embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
@@ -59,11 +61,16 @@ class RAGEvaluator:
     Models are loaded when they are first needed, after everything else has been checked.
     """
 
-    def __init__(self, config: Config | Mapping[str, Any], judge: Any = None, embeddings: Any = None) -> None:
-        config = config if isinstance(config, Config) else make_config(config)
+    def __init__(
+        self, config: Config | Mapping[str, Any] | str | Path, judge: Any = None, embeddings: Any = None
+    ) -> None:
+        if isinstance(config, Mapping) and config.get("metrics"):
+            names, judge, embeddings = read_metrics(config["metrics"], judge, embeddings)
+            config = {**config, "metrics": names}
+        config = _as_config(config)
         self.config = _with_named(config, judge=judge, embeddings=embeddings)
         judge, embeddings = (None if isinstance(model, str | Path) else model for model in (judge, embeddings))
-        self.metrics = select_metrics(self.config.metrics, self.config.source)
+        self.metrics = select_metrics(self.config.metrics, self.config.place)
         self.prompts: dict[Key, CarryingPrompt] = {}
         self._needs_judge = any(metric.judge for metric in self.metrics.values())
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
@@ -236,13 +243,24 @@ def _tell_nobody(done: int, total: int) -> None:
     """Progress where nobody asked for it."""
 
 
+def _as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
+    if isinstance(config, str | Path):
+        return load_config(config)
+    if isinstance(config, Mapping):
+        return make_config(config)
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"config: expected a YAML file, a Config or a mapping with its keys, received {type(config).__name__}."
+        )
+    return config
+
+
 def _with_named(config: Config, **models: Any) -> Config:
-    """The configuration with the models that were given by name or folder."""
-    named = {
-        part: getattr(config, part).model_copy(update={"model": str(model)})
-        for part, model in models.items()
-        if isinstance(model, str | Path)
-    }
+    """The configuration with the models that were given by name or folder. Raises `ConfigError`."""
+    named = {}
+    for part, model in models.items():
+        if isinstance(model, str | Path):
+            named[part] = getattr(config, part).model_copy(update={"model": model_path(str(model), Path.cwd())})
     return config.model_copy(update=named)
 
 

@@ -12,6 +12,7 @@ from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.documents import write_json, write_whole
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.given_metrics import read_metrics
 from rag_evaluator.judges import GivenJudge
 from rag_evaluator.metrics import METRICS, Metric, select_metrics
 from rag_evaluator.results import Results
@@ -123,7 +124,7 @@ def evaluate(
     answer_list: Sequence[str | None] | None = None,
     ground_truth_list: Sequence[str | None] | None = None,
     *,
-    metrics: Sequence[str] | str | None = None,
+    metrics: Any = None,
     k: int = 10,
     judge: Any = None,
     embeddings: Any = None,
@@ -141,8 +142,8 @@ def evaluate(
             are scored, and the others are named.
         ground_truth_list: reference answers; where one is None or NaN, or all are, they are written first, by
             `generate` with the section `generate` of `config`, and saved in `gt/`. Those given are never replaced.
-        metrics: any names of `METRICS` or their aliases, or one; None takes those of `config`, and without any
-            `FOUR_METRICS`.
+        metrics: names of `METRICS` or their aliases, ragas' metrics, or one of these; None takes those of `config`,
+            and without any `FOUR_METRICS`.
         k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window. No
             key of `config`: `sort.k` is how much of two orders is compared.
         embeddings: a model folder or a langchain embedding; None takes the configured one.
@@ -158,7 +159,9 @@ def evaluate(
         raise DatasetError(f"k is {k}: expected 1 or more.")
     settings, folder = _settings(config, language), Path(output_dir) / "result"
     source = settings.source if metrics is None else "evaluate"
-    names = settings.metrics if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
+    names = settings.metrics
+    if metrics is not None:
+        names, judge, embeddings = read_metrics(metrics, judge, embeddings)
     chosen, skipped = _possible(select_metrics(names, source), answers)
     settings = settings.model_copy(update={"metrics": list(chosen)})
     if isinstance(embeddings, str | Path):

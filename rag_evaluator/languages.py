@@ -1,5 +1,6 @@
 """The languages known by name: how users may write them, how packs are named, how their text is told and divided."""
 
+import difflib
 import itertools
 import re
 import unicodedata
@@ -20,6 +21,7 @@ class Language:
         words: its commonest short words, lower case; only where the script is shared by many languages.
         spaced: whether blanks stand between sentences.
         density: characters of a text, as a share of the characters of its English source; about.
+        aliases: other names that are understood, lower case.
     """
 
     name: str
@@ -29,19 +31,36 @@ class Language:
     words: frozenset[str] = frozenset()
     spaced: bool = True
     density: float = 1.0
+    aliases: tuple[str, ...] = ()
 
 
-def _latin(name: str, codes: tuple[str, ...], native: str, words: str) -> Language:
-    return Language(name, codes, native, ("LATIN",), frozenset(words.split()), density=1.1)
+def _latin(name: str, codes: tuple[str, ...], native: str, words: str, aliases: tuple[str, ...] = ()) -> Language:
+    return Language(name, codes, native, ("LATIN",), frozenset(words.split()), density=1.1, aliases=aliases)
 
 
 LANGUAGES = {
     language.name: language
     for language in (
-        Language("arabic", ("ar", "ara"), "العربية", ("ARABIC",), density=0.85),
-        Language("bengali", ("bn", "ben"), "বাংলা", ("BENGALI",)),
+        Language("arabic", ("ar", "ara"), "العربية", ("ARABIC",), density=0.85, aliases=("عربي", "عربية")),
+        Language("bengali", ("bn", "ben"), "বাংলা", ("BENGALI",), aliases=("bangla",)),
         _latin("catalan", ("ca", "cat"), "català", "el els les del dels i un una per amb és es va que en la de no al"),
-        Language("chinese", ("zh", "zho", "chi", "cmn"), "中文", ("CJK",), spaced=False, density=0.33),
+        Language(
+            "chinese",
+            ("zh", "zho", "chi", "cmn"),
+            "中文",
+            ("CJK",),
+            spaced=False,
+            density=0.33,
+            aliases=(
+                "mandarin",
+                "simplified chinese",
+                "汉语",
+                "漢語",
+                "普通话",
+                "简体中文",
+                "繁體中文",
+            ),
+        ),
         _latin(
             "czech",
             ("cs", "ces", "cze"),
@@ -56,6 +75,7 @@ LANGUAGES = {
             ("nl", "nld", "dut"),
             "nederlands",
             "de het en een van is in dat te op niet met voor zijn die door werd als of aan",
+            ("flemish", "vlaams"),
         ),
         _latin(
             "english",
@@ -81,8 +101,8 @@ LANGUAGES = {
             "deutsch",
             "der die das und ist in den von zu mit ein eine nicht wurde des dem im auf er wenn",
         ),
-        Language("greek", ("el", "ell", "gre"), "ελληνικά", ("GREEK",), density=1.1),
-        Language("hebrew", ("he", "heb"), "עברית", ("HEBREW",), density=0.8),
+        Language("greek", ("el", "ell", "gre"), "ελληνικά", ("GREEK",), density=1.1, aliases=("modern greek",)),
+        Language("hebrew", ("he", "heb", "iw"), "עברית", ("HEBREW",), density=0.8),
         Language("hindi", ("hi", "hin"), "हिन्दी", ("DEVANAGARI",)),
         _latin(
             "hungarian",
@@ -95,6 +115,7 @@ LANGUAGES = {
             ("id", "ind"),
             "bahasa indonesia",
             "yang dan di dari adalah pada untuk dengan tidak ini dalam itu oleh jika atau sebagai ke",
+            ("bahasa",),
         ),
         _latin(
             "italian", ("it", "ita"), "italiano", "il lo gli del della e un una per con è si che in la di non le nel da"
@@ -106,13 +127,18 @@ LANGUAGES = {
             ("no", "nor", "nb", "nob"),
             "norsk",
             "og er i på at det den en et av til med for som ikke var har ble de om",
+            ("bokmål", "norsk bokmål"),
         ),
-        Language("persian", ("fa", "fas", "per"), "فارسی", ("ARABIC",), density=0.9),
+        Language("persian", ("fa", "fas", "per"), "فارسی", ("ARABIC",), density=0.9, aliases=("farsi",)),
         _latin(
             "polish", ("pl", "pol"), "polski", "i w z na że do nie jest się o to od przez był jak dla oraz lub po jeśli"
         ),
         _latin(
-            "portuguese", ("pt", "por"), "português", "o os as do da e um uma por com é se foi que em a de não no na"
+            "portuguese",
+            ("pt", "por"),
+            "português",
+            "o os as do da e um uma por com é se foi que em a de não no na",
+            ("brazilian portuguese", "português brasileiro", "português do brasil"),
         ),
         _latin(
             "romanian",
@@ -122,7 +148,11 @@ LANGUAGES = {
         ),
         Language("russian", ("ru", "rus"), "русский", ("CYRILLIC",), density=1.1),
         _latin(
-            "spanish", ("es", "spa"), "español", "el los las del y un una por con es se fue que en la de no si su al"
+            "spanish",
+            ("es", "spa"),
+            "español",
+            "el los las del y un una por con es se fue que en la de no si su al",
+            ("castellano", "castilian"),
         ),
         _latin(
             "swedish",
@@ -146,23 +176,59 @@ LANGUAGES = {
         ),
     )
 }
-_BY_ALIAS = {
-    alias: language for language in LANGUAGES.values() for alias in (language.name, language.native, *language.codes)
+SCRIPTS = frozenset("arab beng cyrl deva grek hang hani hans hant hebr jpan kore latn thai".split())  # ISO 15924
+
+
+def _folded(name: str) -> str:
+    """Without accents, as a keyboard that lacks them writes it: `espanol`."""
+    letters = unicodedata.normalize("NFD", name)
+    return unicodedata.normalize("NFC", "".join(letter for letter in letters if unicodedata.category(letter) != "Mn"))
+
+
+_NAMES = {
+    alias: language for language in LANGUAGES.values() for alias in (language.name, language.native, *language.aliases)
 }
+_CODES = {code: language for language in LANGUAGES.values() for code in language.codes}
+_BY_ALIAS = {_folded(name): language for name, language in _NAMES.items()} | _NAMES | _CODES
 
 
 def find_language(name: str) -> Language:
-    """The language meant by a name, a code (`es`, `spa`) or a native name (`español`).
+    """The language meant by a name, a native name (`español`), or a code with or without region (`es`, `spa`, `es-MX`).
 
     An unknown name is taken as it is, so that packs of any language can be used. Raises `ConfigError` for one that
     could lead out of the prompts folder.
     """
-    key = unicodedata.normalize("NFC", name.strip().lower())
+    key = _key(name)
     if not key or any(unicodedata.category(letter)[0] not in "LMN" for letter in key if letter not in " _-"):
         raise ConfigError(
             f"language is {name!r}: expected a name of letters, digits, blanks, '_' and '-', such as 'spanish' or 'es'."
         )
-    return _BY_ALIAS.get(key) or Language(key.replace(" ", "_"), (), key)
+    known = _BY_ALIAS.get(key) or _BY_ALIAS.get(key.replace("_", " ")) or _by_tag(key)
+    return known or Language(file_name(name), (), key)
+
+
+def file_name(name: str) -> str:
+    """How a name as it was written would stand in the names of packs."""
+    return _key(name).replace(" ", "_")
+
+
+def nearest_language(name: str) -> str | None:
+    """The known language that an unknown name may be a misspelling of; None for a known name, or where none is near."""
+    if find_language(name).name in LANGUAGES:
+        return None
+    near = difflib.get_close_matches(_folded(_key(name)), [*map(_folded, _NAMES)], n=1, cutoff=0.8)
+    return _BY_ALIAS[near[0]].name if near else None
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name.strip().lower())
+
+
+def _by_tag(key: str) -> Language | None:
+    """The language of a tag of BCP 47 with script or region: `pt-br`, `es_419`, `zh-hans-cn`."""
+    code, *others = key.replace("_", "-").split("-")
+    is_tag = bool(others) and all(re.fullmatch(r"[a-z]{2}|[0-9]{3}", part) or part in SCRIPTS for part in others)
+    return _CODES.get(code) if is_tag else None
 
 
 SENTENCE_END = re.compile(

@@ -1,6 +1,6 @@
 """The metrics: one row each, naming the ragas class that computes it and what it needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -144,16 +144,26 @@ _NAMES = {
 }
 
 
-def select_metrics(names: Sequence[str], source: str = "config") -> dict[str, Metric]:
+def canonical_name(name: str) -> str | None:
+    """The name in `METRICS` of a metric by any of its names."""
+    return _NAMES.get(_plain(name))
+
+
+def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "config") -> dict[str, Metric]:
     """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
+
+    Args:
+        place: where the names were written, or `Config.place`, which tells it for each.
 
     Raises `ConfigError` for an unknown name, with the nearest known one.
     """
     chosen: dict[str, Metric] = {}
     for position, name in enumerate(names):
-        canonical = _NAMES.get(_plain(name))
+        canonical = canonical_name(name)
         if canonical is None:
-            hint = did_you_mean(name, METRICS)
-            raise ConfigError(f"{source}: metrics[{position}] is '{name}', which is not a metric.{hint}")
+            where = place if isinstance(place, str) else place("metrics", position)
+            raise ConfigError(
+                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, METRICS)}"
+            )
         chosen[canonical] = METRICS[canonical]
     return chosen

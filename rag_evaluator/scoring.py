@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_evaluator.dataset import Sample, is_blank
+from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.metrics import Metric
 from rag_evaluator.recorder import Recorder
 from rag_evaluator.scores import Score
@@ -67,16 +68,17 @@ class Scorer:
         if hasattr(metric, "llm"):
             metric.llm = recorder
         contexts = columns.get("retrieved_contexts")
-        reason = None
+        reason, undefined = None, False
         try:
             if self.embeddings is not None and self.specs[name].embedded:
                 await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
             value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
         except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
             value, reason = math.nan, str(error) or type(error).__name__
+            undefined = isinstance(error, UndefinedScoreError)
         if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
             value, reason = math.nan, next(iter(recorder.failed.values()))
         if math.isnan(value):
             reason = reason or "ragas gave no value"
         judged = None if contexts is None else tuple(range(len(contexts)))
-        return Score(value, reason, judged, recorder.judgements, lasting=recorder.too_long)
+        return Score(value, reason, judged, recorder.judgements, lasting=recorder.too_long or undefined)

@@ -23,7 +23,7 @@ def seal_of(config: Config) -> str | None:
 
     None where it cannot be told so quickly: a model that is no folder, rows that are no file.
     """
-    metrics = select_metrics(config.metrics, config.source).values()
+    metrics = select_metrics(config.metrics, config.place).values()
     folders = []
     if any(metric.judge for metric in metrics):
         folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))

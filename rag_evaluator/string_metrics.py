@@ -1,4 +1,4 @@
-"""BLEU and ROUGE for scripts that they do not know: ragas' own formulas, on the words that the language has."""
+"""BLEU and ROUGE: ragas' own formulas, on the words that the language has, and only where they are defined."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -7,10 +7,31 @@ from ragas.metrics.collections import BleuScore, RougeScore
 from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
+from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.languages import Language
 
 UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # scripts in which each letter is a word of its own here
 BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
+
+
+class DefinedBleu(BleuScore):
+    """BLEU, refused where it would be 0 whatever the response says.
+
+    BLEU is the mean of how many runs of one to four words two texts have in common. Where neither has four words,
+    sacrebleu divides nothing by nothing and gives 0, also for equal texts.
+    """
+
+    async def ascore(self, reference: str, response: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+        from sacrebleu.metrics.bleu import BLEU
+
+        bleu = BLEU(tokenize=self.kwargs.get("tokenize"))
+        compared = (response.split(". ")[0], *reference.split(". "))  # as ragas divides them
+        if all(len(bleu.tokenizer(text).split()) < bleu.max_ngram_order for text in compared):
+            raise UndefinedScoreError(
+                f"BLEU compares runs of {bleu.max_ngram_order} words; neither the response nor the reference has one"
+            )
+        result: MetricResult = await super().ascore(reference=reference, response=response)
+        return result
 
 
 class WordRouge(RougeScore):
@@ -52,9 +73,10 @@ def words(text: str) -> list[str]:
 
 
 def localized(ragas_class: str, language: Language) -> BaseMetric | None:
-    """A string metric for a language in which ragas' own does not see the words; None where it does."""
-    if ragas_class == "BleuScore" and language.name in BLEU_TOKENIZERS:
-        return BleuScore(kwargs={"tokenize": BLEU_TOKENIZERS[language.name]})
+    """BLEU, and ROUGE for a language in which ragas' own does not see the words; None where ragas' own is right."""
+    if ragas_class == "BleuScore":
+        tokenizer = BLEU_TOKENIZERS.get(language.name)
+        return DefinedBleu(kwargs={"tokenize": tokenizer} if tokenizer else {})
     if ragas_class == "RougeScore" and language.scripts and "LATIN" not in language.scripts:
         return WordRouge()
     return None

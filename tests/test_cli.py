@@ -217,8 +217,8 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("judge.modle=demo", "config.yaml: 'judge.modle' is not a known key. Did you mean 'model'?"),
-        ("metrics=[bleu, faithfullness]", "config.yaml: metrics[1] is 'faithfullness', which is not a metric."),
+        ("judge.modle=demo", "--set judge.modle: 'judge.modle' is not a known key. Did you mean 'judge.model'?"),
+        ("metrics=[bleu, faithfullness]", "--set metrics: metrics[1] is 'faithfullness', which is not a metric."),
         ("dataset=none.jsonl", "none.jsonl"),
         ("dataset=null", "config.yaml: 'dataset' is missing."),
         ("judge.model=none/", "judge.model: 'none/' is no folder here"),

@@ -59,6 +59,36 @@ def test_equal_texts_score_one_and_unlike_texts_nothing(name: str, language: str
 
 
 @pytest.mark.parametrize(
+    ("language", "reference", "response", "defined"),
+    [
+        ("english", "7", "7", False),
+        ("english", "A", "B", False),
+        ("english", "one two three", "one two three", False),
+        ("english", "No. He was.", "No. That is a longer answer.", False),  # 'No' is what ragas compares
+        ("english", "one two three four", "one two three four", True),
+        ("english", "7", "The answer is 7 metres.", True),
+        ("english", "He was born in Tesk.", "Tesk", True),
+        ("chinese", "北京", "北京", False),
+        ("chinese", "北京大学", "北京大学", True),
+    ],
+)
+def test_bleu_of_texts_without_four_words_is_missing_and_not_zero(
+    language: str, reference: str, response: str, defined: bool
+) -> None:
+    row = {"reference": reference, "response": response}
+    [score] = RAGEvaluator({"metrics": ["bleu_score"], "language": language}).evaluate([row]).scores["bleu_score"]
+    own = BleuScore(kwargs={"tokenize": "zh"} if language == "chinese" else None)
+    of_ragas = asyncio.run(own.ascore(**row)).value
+    if defined:
+        assert score.value == of_ragas
+    else:
+        assert of_ragas == 0.0
+        assert score.missing
+        assert score.lasting
+        assert score.reason == "BLEU compares runs of 4 words; neither the response nor the reference has one"
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("Él nació en 1900.", ["él", "nació", "en", "1900"]),

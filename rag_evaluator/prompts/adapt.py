@@ -16,7 +16,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge import run
-from rag_evaluator.languages import Language, find_language
+from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.prompts.check import Fault, check_pack
 from rag_evaluator.prompts.loading import CarryingPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
@@ -95,6 +95,8 @@ def adapt(
     name = find_language(language)
     if name.name == ENGLISH:
         raise PromptError("language 'english': the prompts are English already, there is nothing to adapt.")
+    if near := nearest_language(language):
+        logger.warning("language '%s' is not known, packs are made for it as it is. Did you mean '%s'?", language, near)
     workshop = folder / WORKSHOP
     try:
         workshop.mkdir(parents=True, exist_ok=True)

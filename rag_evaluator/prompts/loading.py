@@ -1,5 +1,6 @@
 """Hands the prompts of a language to the metrics: the English ones, or packs found in a folder."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.judge import PromptText
-from rag_evaluator.languages import find_language
+from rag_evaluator.languages import file_name, find_language, nearest_language
 from rag_evaluator.metrics import select_metrics
 from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.older import bring_up_to_date, is_older, older_path
@@ -19,6 +20,8 @@ from rag_evaluator.prompts.sources import all_prompts, english_pack
 from rag_evaluator.questions import Frame, put_together
 
 SHIPPED = Path(__file__).resolve().parents[2] / "prompts"  # beside the package, where it runs from its repository
+
+logger = logging.getLogger(__name__)
 
 
 class PackPrompt(BasePrompt[BaseModel, BaseModel]):
@@ -96,14 +99,30 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
     originals = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
     if name == ENGLISH:
         return {key: CarryingPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
+    _refuse_two_readings(language, name, folder, originals)
     paths, missing = find_packs(owners, name, folder)
+    near = nearest_language(language)
+    if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
+        logger.warning("language '%s' is not known. Did you mean '%s'?", language, near)
     if missing:
+        hint = f"did you mean '{near}'? If not: " if near else ""
         raise PromptError(
-            f"language '{language}': {len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
+            f"language '{language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
             f"{', '.join(path.name for path in missing.values())}. {_way_out(name, missing.values())}"
         )
     packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
     return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+
+
+def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[Key]) -> None:
+    """`pt-BR` is Portuguese; packs that bear the tag itself must not be passed over without a word."""
+    written = file_name(language)
+    paths = [folder / f"{metric}_{attribute}_{written}.json" for metric, attribute in keys]
+    if written != name and any(path.is_file() for path in paths):
+        raise PromptError(
+            f"language '{language}' is read as '{name}', and {folder} has packs that end in '_{written}.json'. Give "
+            f"them a name that is no language tag, for instance '{name}_2', and say language: {name}_2."
+        )
 
 
 def _way_out(language: str, missing: Iterable[Path]) -> str:

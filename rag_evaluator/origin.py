@@ -1,0 +1,139 @@
+"""Where each value of a configuration was written: a line of the YAML file, `--set`, or Python."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rag_evaluator.errors import ConfigError
+
+Key = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Names the place of a key in messages.
+
+    Attributes:
+        name: the file, or what stands in its place.
+        root: the file's YAML, which knows the lines; None where there is no file.
+        overrides: key -> its text in `--set key=text`.
+    """
+
+    name: str = "config"
+    root: yaml.Node | None = field(default=None, compare=False, repr=False)
+    overrides: Mapping[Key, str] = field(default_factory=dict)
+
+    def place(self, *key: str | int) -> str:
+        """`config.yaml, line 3`; `--set judge.seed` for a key that was set there; the name alone without a line."""
+        if override := self._override(key):
+            return f"--set {dotted(override)}"
+        line = _line(self.root, key)
+        return self.name if line is None else f"{self.name}, line {line}"
+
+    def as_text(self, key: Key) -> str:
+        """How to write a value as text where YAML reads it as something else, as it is typed there."""
+        if self._override(key) == key:
+            return "Put it in quotes: --set " + shlex.quote(f'{dotted(key)}="{self.overrides[key]}"')
+        return "Write it as a str." if self.root is None else f'Put it in quotes: "{_text(self.root, key)}".'
+
+    def _override(self, key: Key) -> Key | None:
+        """The override that the key belongs to; the last one wins."""
+        return next((done for done in reversed(list(self.overrides)) if key[: len(done)] == done), None)
+
+
+class UniqueKeyLoader(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error: PyYAML would silently keep the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        own = [
+            key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"
+        ]  # what is merged in may be replaced
+        keys = [self.construct_object(key, deep=True) for key in own]
+        for position, key in enumerate(keys):
+            if key in keys[:position]:
+                line = own[position].start_mark.line + 1
+                raise ConfigError(f"{self.name}, line {line}: key '{key}' stands twice. Remove one of them.")
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> tuple[dict[str, Any], Origin]:
+    """The mapping of a YAML file, and where its values stand. Raises `ConfigError`."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            loader = UniqueKeyLoader(file)
+            loader.name = str(path.name)
+            root = loader.get_single_node()
+            data = None if root is None else loader.construct_document(root)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(
+            f"{path.name}{line}: not valid YAML: {error.problem}. Check colons and indentation."
+        ) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path.name}: cannot be read as UTF-8 YAML: {error}. Save it as UTF-8 text.") from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path.name}: expected keys and values such as 'dataset: data.jsonl', got {data!r:.60}.")
+    return data, Origin(path.name, root)
+
+
+def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> dict[Key, str]:
+    """Set `key.sub=value` in the mapping; returns what was set. Raises `ConfigError`."""
+    return dict(_apply(data, override) for override in overrides)
+
+
+def _apply(data: dict[str, Any], override: str) -> tuple[Key, str]:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set {override!r}: expected key=value, for example --set judge.batch_size=8.")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(
+            f"--set {key}: the value {text!r} is not valid YAML ({error.__class__.__name__}). A value with blanks or "
+            f"brackets needs quotes in a shell: --set metrics='[bleu, rouge]', --set columns='{{a: b}}'."
+        ) from None
+    *parents, last = parts = key.strip().split(".")
+    for parent in parents:
+        if data.get(parent) is None:  # a section without keys is None in YAML
+            data[parent] = {}
+        data = data[parent]
+        if not isinstance(data, dict):
+            raise ConfigError(f"--set {key}: '{parent}' is a value, not a section.")
+    data[last] = value
+    return tuple(parts), text
+
+
+def dotted(key: Key) -> str:
+    """`judge.model`, `metrics[2]`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).lstrip(".")
+
+
+def _line(root: yaml.Node | None, key: Key) -> int | None:
+    """The line of a key or list item, from 1; of the section if it is not there; None if that is not there either."""
+    line = None
+    for part in key:
+        at, root = _child(root, part)
+        if at is None:
+            break
+        line = at.start_mark.line + 1
+    return line
+
+
+def _text(root: yaml.Node | None, key: Key) -> str:
+    """A value as it stands in the file."""
+    for part in key:
+        root = _child(root, part)[1]
+    return str(root.value) if isinstance(root, yaml.ScalarNode) else ""
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
+    """Where a part of a section or list begins, and its value."""
+    if isinstance(node, yaml.MappingNode):  # from the last: what is merged in stands first and may be replaced
+        return next(((key, value) for key, value in reversed(node.value) if key.value == str(part)), (None, None))
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part], node.value[part]
+    return None, None

@@ -1,0 +1,363 @@
+"""Configurations, languages and metrics as users write them, right and wrong: each case is a row."""
+
+import dataclasses
+import logging
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ragas.metrics
+import ragas.metrics.collections as ragas_metrics
+from pydantic import BaseModel
+from ragas.embeddings.base import BaseRagasEmbedding
+
+from rag_evaluator import METRICS, Config, RAGEvaluator, ScriptedJudge, load_config
+from rag_evaluator.cli import main
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig
+from rag_evaluator.errors import ConfigError, PromptError
+from rag_evaluator.languages import find_language
+from rag_evaluator.prompts import load_prompts
+
+ROOT = Path(__file__).parent.parent
+HEAD = "metrics: [bleu]\n"  # line 1
+Load = Callable[..., Config]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
+
+    def write_and_load(text: str, *overrides: str) -> Config:
+        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        return load_config(tmp_path / "config.yaml", overrides)
+
+    return write_and_load
+
+
+def message(load: Load, text: str, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(text, *overrides)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("batch_size: 8", "line 2: 'batch_size' is not a known key. Did you mean 'judge.batch_size' or 'embeddings.b"),
+        ("strategy: merge", "line 2: 'strategy' is not a known key. Did you mean 'sort.strategy'?"),
+        ("judge_model: x", "line 2: 'judge_model' is not a known key. Did you mean 'judge.model'?"),
+        (
+            "offline: true\njudge:\n  batchsize: 3",
+            "line 4: 'judge.batchsize' is not a known key. Did you mean 'judge.",
+        ),
+        ("embeddings:\n  dtype: x", "line 3: 'embeddings.dtype' is not a known key. Did you mean 'judge.dtype'?"),
+        ("judge: {outputdir: x}", "line 2: 'judge.outputdir' is not a known key. Did you mean 'output_dir'?"),
+        ("zzz: 1", "line 2: 'zzz' is not a known key. Known: name, dataset, columns, "),
+        ("judge:\n  # a remark\n  batch_size: 0", "line 4: 'judge.batch_size' is 0: input should be greater than"),
+        ("judge:\n  demo", "line 2: 'judge' is 'demo': input should be a valid dictionary"),
+        ("columns:\n  1: user_input", "line 3: 'columns[1]' is 1: a name should be a text. Put it in quotes: \"1\"."),
+        ("judge: {device_map: 3}", "line 2: 'judge.device_map' is 3: input should be a valid string or input should"),
+        ("5: x", "line 2: '[5]' is 5: keys should be strings."),
+        ("columns:\n  mine: [a]", "line 3: 'columns.mine' is ['a']: input should be a valid string"),
+        (
+            "chunk_size: many",
+            "line 2: 'chunk_size' is 'many': input should be 'auto' or input should be a valid integer",
+        ),
+        ("name: 'demo '", "line 2: 'name' is 'demo ': the name of a run becomes a folder and must not end in a blank"),
+        ("name: demo.", "line 2: 'name' is 'demo.': the name of a run becomes a folder and must not end in a blank"),
+        ("language: no", "line 2: 'language' is False: input should be a valid string. Put it in quotes: \"no\"."),
+        ("language: a/b", "line 2: language is 'a/b': expected a name of letters"),
+        ("dataset: $NOT_SET/x", "line 2: 'dataset' is '$NOT_SET/x', and NOT_SET is not set in the environment."),
+        ("judge:\n  model: ${NOT_SET}/x", "line 3: 'judge.model' is '${NOT_SET}/x', and NOT_SET is not set"),
+        ("output_dir: ~no-such-user/x", "line 2: 'output_dir' is '~no-such-user/x': "),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told_with_its_line(load: Load, lines: str, told: str) -> None:
+    assert message(load, f"{HEAD}{lines}\n").startswith(f"config.yaml, {told}")
+
+
+def test_a_file_that_is_read_twice_gives_equal_configurations(load: Load) -> None:
+    assert load(HEAD) == load(HEAD)
+
+
+def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
+    assert message(load, "metrics:\n  - bleu\n  - 5\n").startswith("config.yaml, line 3: 'metrics[1]' is 5: ")
+
+
+def test_a_value_that_was_merged_in_is_told_with_the_line_it_was_written_in(load: Load) -> None:
+    text = HEAD + "embeddings: &base\n  batch_size: 0\njudge:\n  <<: *base\n"
+    assert message(load, text).splitlines() == [
+        f"config.yaml, line 3: '{section}.batch_size' is 0: input should be greater than or equal to 1."
+        for section in ("judge", "embeddings")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("judge.modle=x", "--set judge.modle: 'judge.modle' is not a known key. Did you mean 'judge.model'?"),
+        ("judge.batch_size=0", "--set judge.batch_size: 'judge.batch_size' is 0: input should be greater"),
+        ("language=no", "Put it in quotes: --set 'language=\"no\"'"),
+        ("columns={a:", "quotes in a shell: --set metrics='[bleu, rouge]', --set columns='{a: b}'."),
+    ],
+)
+def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, override: str, told: str) -> None:
+    assert told in message(load, HEAD, override)
+
+
+def test_a_value_with_blanks_that_the_shell_divided_is_answered_with_quotes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["config.yaml", "--set", "columns={a:", "b}"])
+    assert (
+        "unrecognized arguments: b}. A value with blanks needs quotes in a shell: --set columns='{a: b}'"
+        in capsys.readouterr().err
+    )
+
+
+def test_from_python_a_text_that_is_none_is_not_answered_with_yaml() -> None:
+    with pytest.raises(ConfigError, match=r"^config: 'language' is False: .* Write it as a str\.$"):
+        RAGEvaluator({"metrics": ["bleu"], "language": False})
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "expected"),
+    [
+        ("metrics: faithfulness", "metrics", ["faithfulness"]),
+        ("metrics: [bleu]\njudge:", "judge", JudgeConfig()),
+        ("metrics: [bleu]\nembeddings:\n", "embeddings", EmbeddingsConfig()),
+        ("metrics: [bleu]\nprompts:\njudge: {}", "prompts", PromptsConfig()),
+        ("metrics: [bleu]\ncolumns:\n", "columns", {}),
+        ("metrics: [bleu]\njudge:\n  model_kwargs:\n", "judge", JudgeConfig()),
+        ("metrics: [bleu]\nname: v1.2 b", "name", "v1.2 b"),
+    ],
+)
+def test_a_short_way_of_writing_is_understood(load: Load, lines: str, key: str, expected: Any) -> None:
+    assert getattr(load(lines), key) == expected
+
+
+def test_an_empty_value_that_is_no_section_is_not_taken_for_the_default(load: Load) -> None:
+    assert message(load, HEAD + "language:\n").startswith("config.yaml, line 2: 'language' is None: ")
+    assert message(load, "metrics:\n").startswith("config.yaml, line 1: 'metrics' is None: ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("dataset: $DATA/rows.jsonl", lambda config: config.dataset),
+        ("output_dir: ${DATA}/rows.jsonl", lambda config: config.output_dir),
+        ("prompts_dir: $DATA/rows.jsonl", lambda config: config.prompts_dir),
+        ("judge: {model: $DATA/rows.jsonl}", lambda config: Path(config.judge.model)),
+        ("judge: {model: '~/rows.jsonl'}", lambda config: Path(config.judge.model)),
+        ("judge: {chat_template: '${DATA}/rows.jsonl'}", lambda config: Path(config.judge.chat_template)),
+        ("judge: {chat_template: ~/rows.jsonl}", lambda config: Path(config.judge.chat_template)),
+        ("embeddings: {model: '${DATA}/rows.jsonl'}", lambda config: Path(config.embeddings.model)),
+    ],
+)
+def test_home_and_environment_are_filled_into_every_path(
+    load: Load, monkeypatch: pytest.MonkeyPatch, lines: str, read: Callable[[Config], Path]
+) -> None:
+    monkeypatch.setenv("DATA", "/data")
+    monkeypatch.setenv("HOME", "/data")
+    assert read(load(f"{HEAD}{lines}\n")) == Path("/data/rows.jsonl")
+
+
+def test_a_model_named_in_python_may_begin_with_the_home_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    evaluator = RAGEvaluator({"metrics": ["bleu"]}, embeddings="~/model")
+    assert evaluator.config.embeddings.model == str(tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_an_evaluator_takes_the_path_of_a_configuration(load: Load, tmp_path: Path, kind: type) -> None:
+    load(HEAD + "name: mine\n")
+    assert RAGEvaluator(kind(tmp_path / "config.yaml")).config.name == "mine"
+
+
+def test_what_is_no_configuration_is_told(rows: list[dict[str, Any]]) -> None:
+    with pytest.raises(ConfigError, match=r"^config: expected a YAML file, a Config or a mapping .* received list"):
+        RAGEvaluator(rows)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        *[(name, "spanish") for name in ("es", "es-ES", "es_MX", "es-419", "castellano", "espanol", "Español", "SPA")],
+        *[(name, "portuguese") for name in ("pt-BR", "pt_PT", "portugues", "Brazilian Portuguese")],
+        *[(name, "chinese") for name in ("zh-CN", "zh-Hans", "zh_Hant_TW", "简体中文", "Mandarin", "普通话")],
+        *[(name, "german") for name in ("de-AT", "Deutsch")],
+        *[(name, "persian") for name in ("farsi", "fa-IR")],
+        *[(name, "english") for name in ("en-GB", "en_US")],
+        ("nb-NO", "norwegian"),
+        ("sr-Latn", "sr-latn"),  # a language that is not known keeps its tag
+        ("catalan_valencian", "catalan_valencian"),
+        ("es_test", "es_test"),  # a name of one's own that begins like a code
+        ("klingon", "klingon"),
+    ],
+)
+def test_a_language_is_understood_by_code_region_script_and_native_name(name: str, language: str) -> None:
+    assert find_language(name).name == language
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("spansh", "spanish"), ("Espanyol", "spanish"), ("portugese", "portuguese"), ("chinse", "chinese")],
+)
+def test_a_misspelt_language_is_answered_with_the_nearest(tmp_path: Path, name: str, near: str) -> None:
+    with pytest.raises(PromptError, match=f"^language '{name}': did you mean '{near}'\\? If not: 1 of 1 prompt packs"):
+        load_prompts(["context_recall"], name, tmp_path)
+
+
+def copy_pack(language: str, folder: Path, name: str) -> None:
+    shutil.copy(
+        ROOT / "prompts" / f"context_recall_prompt_{language}.json", folder / f"context_recall_prompt_{name}.json"
+    )
+
+
+def test_a_language_near_to_none_is_told_without_a_guess(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=r"^language 'klingon': 1 of 1 prompt packs are missing"):
+        load_prompts(["context_recall"], "klingon", tmp_path)
+
+
+def test_a_language_near_to_another_is_used_where_it_has_packs(tmp_path: Path) -> None:
+    shutil.copy(
+        ROOT / "prompts" / "context_recall_prompt_japanese.json", tmp_path / "context_recall_prompt_javanese.json"
+    )
+    assert load_prompts(["context_recall"], "javanese", tmp_path)
+
+
+def test_a_misspelt_language_is_told_where_no_packs_are_needed(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert load_prompts(["bleu_score"], "chinse", tmp_path) == {}
+    assert "language 'chinse' is not known. Did you mean 'chinese'?" in caplog.text
+
+
+def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(tmp_path: Path) -> None:
+    shutil.copy(
+        ROOT / "prompts" / "context_recall_prompt_portuguese.json", tmp_path / "context_recall_prompt_pt-br.json"
+    )
+    with pytest.raises(PromptError, match=r"language 'pt-BR' is read as 'portuguese', and .* end in '_pt-br\.json'"):
+        load_prompts(["context_recall"], "pt-BR", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("evalaute", "'evalaute' is neither a command nor a file. Did you mean 'evaluate'?"),
+        ("mrege", "'mrege' is neither a command nor a file. Did you mean 'merge'?"),
+        ("xyz", "'xyz' is neither a command nor a file. Known: evaluate, merge, status"),
+    ],
+)
+def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str], word: str, told: str) -> None:
+    assert main([word, "cfg.yaml"]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {told}")
+
+
+def test_a_configuration_without_an_ending_is_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "evaluat").write_text("metrics: [xyzzy]\n", encoding="utf-8")
+    assert main([str(tmp_path / "evaluat")]) == 2
+    assert "evaluat, line 1: metrics[0] is 'xyzzy'" in capsys.readouterr().err
+
+
+IMPORTS = """
+import sys
+from rag_evaluator.cli import main
+code = main(sys.argv[1:])
+slow = [name for name in ("torch", "ragas", "transformers", "pandas") if name in sys.modules]
+sys.exit(f"imported {slow}" if slow else code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("evaluate {} --set metrics=[faithfullness]", "--set metrics"),
+        ("submit {} --workers 2 --dry-run --set metrics=[faithfullness]", "--set metrics"),
+        ("prompts check --metrics sort faithfullness", "--metrics"),
+    ],
+)
+def test_a_misspelt_metric_is_found_before_slow_imports(load: Load, tmp_path: Path, command: str, place: str) -> None:
+    load(HEAD)
+    arguments = command.format(tmp_path / "config.yaml").split(" ")
+    found = subprocess.run([sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True, check=False)
+    assert found.stderr == (
+        f"error: {place}: metrics[0] is 'faithfullness', which is not a metric. Did you mean 'faithfulness'?\n"
+    )
+    assert found.returncode == 2
+
+
+class Embeddings(BaseRagasEmbedding):
+    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
+        return [1.0, float(len(text))]
+
+    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
+        return self.embed_text(text)
+
+
+def verdict(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    return {"reason": "", "verdict": 1}
+
+
+JUDGE, OTHER, EMBEDDINGS = ScriptedJudge(verdict), ScriptedJudge(verdict), Embeddings()
+USUAL = {
+    name: getattr(ragas_metrics, row.ragas_class)(
+        **({"llm": JUDGE} if row.judge else {}), **({"embeddings": EMBEDDINGS} if row.embeddings else {})
+    )
+    for name, row in METRICS.items()
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_is_understood_as_row_as_class_and_as_object_of_ragas(name: str) -> None:
+    for given in (METRICS[name], getattr(ragas_metrics, METRICS[name].ragas_class), USUAL[name]):
+        assert list(RAGEvaluator({"metrics": [given]}).metrics) == [name]
+        assert list(RAGEvaluator({"metrics": given}).metrics) == [name]
+
+
+def test_a_metric_object_is_scored_with_its_own_judge(rows: list[dict[str, Any]]) -> None:
+    judge = ScriptedJudge(verdict)
+    metric = ragas_metrics.ContextPrecisionWithoutReference(llm=judge)
+    results = RAGEvaluator({"metrics": [metric, "exact_match"]}).evaluate(rows)
+    assert results.summary()["context_precision_without_reference"]["mean"] == pytest.approx(1.0)
+    assert len(judge.prompts) == 4
+
+
+def with_other_prompt() -> Any:
+    metric = ragas_metrics.ContextRecall(llm=JUDGE)
+    metric.prompt.instruction = "Say yes."
+    return metric
+
+
+@pytest.mark.parametrize(
+    ("metrics", "told"),
+    [
+        ([ragas_metrics.AnswerRelevancy(llm=JUDGE, embeddings=EMBEDDINGS, strictness=5)], "has its own strictness"),
+        ([ragas_metrics.RougeScore(rouge_type="rouge1")], "has its own rouge_type"),
+        ([ragas_metrics.FactualCorrectness(llm=JUDGE, mode="recall")], "this FactualCorrectness has its own mode"),
+        (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
+        ([ragas_metrics.SummaryScore], "metrics[0] is SummaryScore, which is not a metric here. Known: faithfulness"),
+        ([ragas.metrics.Faithfulness()], "is Faithfulness of ragas' older metrics. Give its name, 'faithfulness'"),
+        (
+            [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],
+            "is a Metric that METRICS does not have",
+        ),
+        ([USUAL["faithfulness"], ragas_metrics.ContextRecall(llm=OTHER)], "the objects hold several models as llm"),
+        ([object()], "'metrics[0]' is <object object at"),
+    ],
+)
+def test_a_metric_that_would_be_scored_otherwise_is_refused(metrics: list[Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        RAGEvaluator({"metrics": metrics})
+    assert told in str(caught.value)
+
+
+def test_a_judge_beside_metric_objects_with_another_is_refused() -> None:
+    with pytest.raises(ConfigError, match="another than was given"):
+        RAGEvaluator({"metrics": [USUAL["faithfulness"]]}, judge=OTHER)

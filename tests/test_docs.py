@@ -1,0 +1,67 @@
+"""What README, docs and config.yaml list is what the program has."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rag_evaluator import METRICS
+from rag_evaluator.config import Config, make_config
+from rag_evaluator.dataset.columns import ALIASES
+from rag_evaluator.dataset.readers import READERS
+
+ROOT = Path(__file__).parent.parent
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FREE = {"name", "dataset", "metrics"}  # what each run has of its own
+
+
+def table(path: Path, heading: str) -> list[list[str]]:
+    """The cells of the table that begins with this heading."""
+    lines = path.read_text(encoding="utf-8").split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def quoted(cell: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+def test_the_docs_list_the_names_of_columns_that_are_read() -> None:
+    rows = table(ROOT / "docs" / "data.md", "column")
+    assert {quoted(name)[0]: quoted(others) for name, others, _ in rows} == dict(ALIASES)
+
+
+def test_the_docs_list_the_kinds_of_files_that_are_read() -> None:
+    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    listed = text.split("Readable are", 1)[1].split("a folder", 1)[0]
+    assert set(quoted(listed)) == set(READERS)
+
+
+def test_the_docs_list_every_metric_with_what_it_needs() -> None:
+    listed: dict[str, list[str]] = {}
+    for names, others, needs, asks in table(ROOT / "docs" / "metrics.md", "name"):
+        assert set(quoted(others)) == {alias for name in quoted(names) for alias in METRICS[name].aliases}
+        listed |= {name: [needs, asks] for name in quoted(names)}
+    assert list(listed) == list(METRICS)
+    for name, (needs, asks) in listed.items():
+        columns, _, embeddings = needs.partition("; ")
+        assert set(columns.split(", ")) == set(METRICS[name].columns)
+        assert (embeddings == "embeddings") == METRICS[name].embeddings
+        assert (asks != "0") == METRICS[name].judge
+
+
+def test_the_project_s_configuration_shows_every_key_with_its_default() -> None:
+    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
+    shown: dict[str, Any] = yaml.safe_load(re.sub(r"^# columns: .*", "columns: {}", text, flags=re.MULTILINE))
+    defaults = make_config({"metrics": ["bleu"]}, base=Path("/")).model_dump(mode="json")
+    paths = {name: f"/{shown[name]}" for name in ("output_dir", "prompts_dir")}
+    assert {**shown, **paths} == {**defaults, **{name: shown[name] for name in FREE}}
+    assert list(shown) != []
+    assert set(shown) == set(Config.model_fields)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_links_lead_to_files_that_exist(path: Path) -> None:
+    targets = re.findall(r"\]\((?!http)([^)#]*)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    assert [target for target in targets if target and not (path.parent / target).exists()] == []

@@ -69,10 +69,10 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 pipeline_kwargs={"return_full_text": False},
                 batch_size=config.batch_size,
             )
-    except MemoryError as error:
-        raise ModelError(_too_little_memory(config)) from error
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
-        if "out of memory" in str(error).lower() or "can't allocate memory" in str(error).lower():
+        from rag_evaluator.judge.memory import out_of_memory
+
+        if out_of_memory(error):
             raise ModelError(_too_little_memory(config)) from error
         raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
     if missing := [found[1] for line in report if (found := NOT_LOADED.match(line))]:

@@ -232,4 +232,7 @@ def _model_path(model: str, base: Path) -> str:
 
 
 def _template_path(template: str, base: Path) -> str:
-    return template if template in ("auto", "none") else str(base / Path(template).expanduser())
+    """A file (existing, or written like one) becomes absolute; 'auto', 'none' and names of templates stay."""
+    path = base / Path(template).expanduser()
+    looks_local = "/" in template or "." in template or template.startswith("~")
+    return str(path) if looks_local or path.is_file() else template

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
 
 
+ENCODERS = frozenset(  # model types that read in both directions unless their configuration says is_decoder
+    "albert bert big_bird camembert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert "
+    "megatron-bert modernbert mpnet nomic_bert rembert roberta roberta-prelayernorm roc_bert roformer xlm-roberta "
+    "xlm-roberta-xl xmod".split()
+)
+ADAPTERS = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
 NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
 
 
@@ -44,9 +50,10 @@ def find_model(model: str, offline: bool, key: str = "judge.model", marks: Seque
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> str:
     """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
+    _check_adapter(Path(config.model))
     source = find_model(config.model, offline)
     _check_folder(Path(source), bool(_model_kwargs(config, offline)["use_safetensors"]))
-    check_template(config.chat_template)
+    check_template(config.chat_template, Path(source))
     return source
 
 
@@ -124,6 +131,7 @@ def check_model(model: Any, tokenizer: Any) -> None:
 
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(_ENCODER_DECODER.format(model=model.config.model_type))
+    _check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         kind = type(tokenizer).__name__
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
@@ -138,10 +146,34 @@ def window_of(model: Any, tokenizer: Any) -> int:
     return min(known) if known else 10**9
 
 
-_ENCODER_DECODER = (
-    "judge.model: this is an encoder-decoder model ({model}); the judge needs a decoder-only (causal) language model "
-    "such as Llama, Qwen or Mistral."
-)
+_CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
+_ENCODER_DECODER = "judge.model: this is an encoder-decoder model ({model}); " + _CAUSAL
+
+
+def _check_direction(name: str, config: Mapping[str, Any]) -> None:
+    """Refuse encoders: transformers loads some of them as decoders, which they were never trained to be."""
+    architectures = config.get("architectures") or []
+    masked = any(str(architecture).endswith("ForMaskedLM") for architecture in architectures)
+    if masked or (config.get("model_type") in ENCODERS and not config.get("is_decoder")):
+        kind = ", ".join([str(config.get("model_type")), *map(str, architectures)])
+        raise ModelError(f"judge.model: {name} is an encoder ({kind}), which cannot write answers; {_CAUSAL}")
+
+
+def _check_adapter(folder: Path) -> None:
+    """Refuse an adapter: with peft installed transformers would load it with its model, without peft it would not."""
+    found = next((name for name in ADAPTERS if (folder / name).is_file()), None)
+    if found is None:
+        return
+    merge = "with peft's merge_and_unload() and save_pretrained()"
+    if (folder / "config.json").is_file():
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter ({found}) beside a model, and it is not clear whether it counts. "
+            f"Merge it into the model {merge}, or move the adapter's files away."
+        )
+    raise ModelError(
+        f"judge.model: {folder} holds an adapter ({found}) without its model. Merge it into its base model {merge}, "
+        "and give the folder of the result."
+    )
 
 
 def _check_folder(folder: Path, safetensors: bool) -> None:
@@ -156,6 +188,8 @@ def _check_folder(folder: Path, safetensors: bool) -> None:
         raise ModelError(f"judge.model: {folder}/config.json is no JSON object.")
     if config.get("is_encoder_decoder"):
         raise ModelError(_ENCODER_DECODER.format(model=config.get("model_type", "unknown")))
+    _check_direction(str(folder), config)
+    _check_adapter(folder)  # of a model in the cache
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
         raise ModelError(
             f"judge.model: {folder} has no tokenizer (tokenizer.json). Copy the model's tokenizer files there."

@@ -151,7 +151,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     config = load_config(options.config, options.set)
     worker = parse_worker(options.worker) if options.worker else find_worker()
     start = _start(options, worker)
-    devices = share_devices()
+    devices = share_devices(worker=worker if options.worker else ALONE)
     if devices is not None:
         os.environ[DEVICES] = devices
     from rag_evaluator.merge import read_summary

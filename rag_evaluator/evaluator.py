@@ -15,7 +15,7 @@ from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.journal import Journal, Start, WorkerJournal, now
-from rag_evaluator.judge import run
+from rag_evaluator.judge import Judge, run
 from rag_evaluator.judges import GivenJudge, identity_of, kind_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.merge import is_finished, merge_once, read_results
@@ -144,11 +144,11 @@ class RAGEvaluator:
         journal = WorkerJournal(folder, plan, self._about(len(samples)), process_name(worker), start)
         if is_finished(journal) and not journal.try_again(run_id()):
             return journal, samples
-        note = {"worker": str(worker), "began": now(), "run": run_id()}
+        note: dict[str, Any] = {"worker": str(worker), "began": now(), "run": run_id()}
         journal.note_worker(note)
         work = Work(journal, samples, worker, progress or _tell_nobody)
         try:
-            self._work(work, stop)
+            self._work(work, stop, note)
         except StopSignal as signal:
             journal.note_worker({**note, "ended": f"stopped by {signal}", "at": now()})
             raise
@@ -185,13 +185,16 @@ class RAGEvaluator:
             self.set_prompts()
         return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
 
-    def _work(self, work: Work, stop: Stop) -> None:
-        """Load models if there is a job at all, and do the jobs."""
+    def _work(self, work: Work, stop: Stop, note: dict[str, Any]) -> None:
+        """Load models if there is a job at all, and do the jobs. The worker's note gets how the judge is run."""
         jobs = work.jobs()
         first = next(jobs, None)
         if first is None:
             return
         scorer = self._scorer()
+        if isinstance(scorer.judge, Judge):
+            note["judge"] = scorer.judge.about
+            work.journal.note_worker(note)
         with stop.patiently():
             run(scorer.score_all(itertools.chain([first], jobs), work.done, stop, work.tick))
         if stop.asked and work.journal.missing():

@@ -25,6 +25,7 @@ class WorkerStatus:
         began: when it began, seconds since the epoch.
         seen: when it last wrote something.
         ended: how it ended, None if it has not said so.
+        judge: how it runs the judge, see `Judge.about`; empty if it has not said so.
     """
 
     worker: str
@@ -34,6 +35,7 @@ class WorkerStatus:
     ended: str | None = None
     chunks: int = 0
     made: int = 0
+    judge: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -112,7 +114,7 @@ def _score_files(journal: Journal) -> Iterator[tuple[Path, int, str]]:
 def _begun(path: Path) -> WorkerStatus:
     note: Mapping[str, Any] = json.loads(path.read_bytes())
     seen = note.get("at", note["began"])
-    return WorkerStatus(note["worker"], path.stem, note["began"], seen, note.get("ended"))
+    return WorkerStatus(note["worker"], path.stem, note["began"], seen, note.get("ended"), judge=note.get("judge", {}))
 
 
 def _unknown(footer: Mapping[str, Any]) -> WorkerStatus:

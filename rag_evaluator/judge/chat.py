@@ -173,12 +173,12 @@ def _read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> 
         if not Path(chat_template).is_file():
             raise _no_template(chat_template, sorted(named))
         return Path(chat_template).read_text(encoding="utf-8")
-    if not own or isinstance(own, str):
-        return own or None
-    if "default" not in own and len(own) > 1:
-        names = sorted(own)
+    if not named:
+        return own if isinstance(own, str) else None
+    if "default" not in named and len(named) > 1:
+        names = sorted(named)
         raise ModelError(
             f"judge.model: its tokenizer has the chat templates {', '.join(names)} and no default. Choose one, for "
             f"instance judge.chat_template: {names[0]}."
         )
-    return own.get("default", next(iter(own.values())))
+    return named.get("default", next(iter(named.values())))

@@ -23,6 +23,7 @@ ENCODERS = frozenset(  # model types that read in both directions unless their c
     "xlm-roberta-xl xmod".split()
 )
 ADAPTERS = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
+FILL = 0.8  # of a GPU's free memory for the weights
 NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
 
 
@@ -71,7 +72,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
             pipeline = HuggingFacePipeline.from_model_id(
                 model_id=source,
                 task="text-generation",
-                device_map=config.device_map if _accelerator() else None,  # type: ignore[arg-type]  # dicts work too
+                device_map=_device_map(config, Path(source)),  # dicts work, too
                 model_kwargs=_model_kwargs(config, offline),
                 pipeline_kwargs={"return_full_text": False},
                 batch_size=config.batch_size,
@@ -221,10 +222,36 @@ def _contents(folder: Path) -> str:
     return f"It holds: {', '.join(names)}." if names else "It is empty."
 
 
-def _accelerator() -> bool:
+def _device_map(config: JudgeConfig, folder: Path) -> Any:
+    """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
+
+    Of the free memory of a GPU the weights may fill `FILL`; the rest is for keys and values.
+    """
     import torch
 
-    return torch.accelerator.is_available()
+    if not torch.accelerator.is_available():
+        return None
+    if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+        return config.device_map
+    free = [torch.cuda.mem_get_info(device)[0] for device in range(torch.cuda.device_count())]
+    needed = _weight_bytes(folder, config.dtype)
+    return {"": free.index(max(free))} if 0 < needed <= FILL * max(free) else "auto"
+
+
+def _weight_bytes(folder: Path, dtype: str) -> int:
+    """Bytes of a folder's weights once they are loaded, from the headers of its safetensors; 0 if there are none."""
+    sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+    loaded = {"float32": 4, "bfloat16": 2, "float16": 2}.get(dtype)
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                start, end = tensor["data_offsets"]
+                saved = sizes.get(tensor["dtype"])  # quantised weights stay as they are
+                total += (end - start) * loaded // saved if loaded and saved else end - start
+    return total
 
 
 def _too_little_memory(config: JudgeConfig) -> str:

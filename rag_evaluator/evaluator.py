@@ -113,9 +113,11 @@ class RAGEvaluator:
             tell(len(made), len(jobs))
 
         tell(0, len(jobs))
-        run(self._scorer().score_all(iter(jobs), keep, Stop()))
+        scorer = self._scorer()
+        run(scorer.score_all(iter(jobs), keep, Stop()))
         scores = {name: [made[sample.index, name] for sample in samples] for name in self.metrics}
-        return Results(samples, scores, signatures, self._about(len(samples)))
+        ways = {"judge_paths": [scorer.judge.about]} if isinstance(scorer.judge, Judge) else {}
+        return Results(samples, scores, signatures, {**self._about(len(samples)), **ways})
 
     def run(
         self,
@@ -144,7 +146,7 @@ class RAGEvaluator:
         journal = WorkerJournal(folder, plan, self._about(len(samples)), process_name(worker), start)
         if is_finished(journal) and not journal.try_again(run_id()):
             return journal, samples
-        note: dict[str, Any] = {"worker": str(worker), "began": now(), "run": run_id()}
+        note: dict[str, Any] = {"worker": str(worker), "plan": journal.digest, "began": now(), "run": run_id()}
         journal.note_worker(note)
         work = Work(journal, samples, worker, progress or _tell_nobody)
         try:

@@ -89,7 +89,8 @@ def _moves(claim: Path, journal: Journal) -> bool:
 def read_results(journal: Journal, samples: Sequence[Sample]) -> Results:
     """The results of a finished run. The judgements stay on disk until they are asked for."""
     scores: dict[str, list[Score]] = {name: [] for name in journal.plan.signatures}
-    for row in Merged(journal, samples):
+    table = Merged(journal, samples)
+    for row in table:
         for name, score in row.scores.items():
             scores[name].append(score)
-    return Results(samples, scores, journal.plan.signatures, journal.about, journal)
+    return Results(samples, scores, journal.plan.signatures, table.manifest, journal)

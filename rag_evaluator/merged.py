@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from rag_evaluator.dataset import Sample, row_names
 from rag_evaluator.errors import MissingChunksError, ResultsError
@@ -38,7 +40,7 @@ class Merged:
             raise MissingChunksError(_missing(journal, missing))
         self.journal, self.samples = journal, samples
         self.metrics = list(journal.plan.signatures)
-        self.manifest = journal.about
+        self.manifest = {**journal.about, **_judge_paths(journal)}
         self.again: list[int] = []  # chunks in which another try may make a missing score, known once all are read
 
     def columns(self) -> list[str]:
@@ -83,3 +85,14 @@ def _missing(journal: Journal, missing: Sequence[int]) -> str:
         f"{journal.results}: {len(missing)} of {journal.plan.chunks} chunks are missing ({rows} rows): {names}{more}. "
         "The command that began the run makes them."
     )
+
+
+def _judge_paths(journal: Journal) -> dict[str, Any]:
+    """How workers ran the judge (`Judge.about`), each way once: the same whoever they were, and however they ended."""
+    ways = set()
+    for path in (journal.folder / "workers").glob("*.json"):
+        with suppress(OSError, ValueError, AttributeError):  # a note that is damaged says nothing
+            note = json.loads(path.read_bytes())
+            if note.get("plan") == journal.digest and "judge" in note:
+                ways.add(json.dumps(note["judge"], sort_keys=True))
+    return {"judge_paths": [json.loads(way) for way in sorted(ways)]} if ways else {}

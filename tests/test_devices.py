@@ -24,6 +24,7 @@ from rag_evaluator.judge.decode import logits_size
 from rag_evaluator.judge.local import load_pipeline
 from rag_evaluator.judge.memory import Rows
 from rag_evaluator.judge.packed import PackedModel
+from rag_evaluator.merged import Merged
 from rag_evaluator.status import read_status
 from rag_evaluator.workers import DEVICES, Worker, share_devices
 
@@ -270,6 +271,25 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
     (note,) = (tmp_path / "out" / "journal" / "workers").glob("*.json")
     assert json.loads(note.read_bytes())["judge"]["path"] == way
     assert [worker.judge.get("path") for worker in read_status(tmp_path / "out").workers] == [way]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    assert [judged["path"] for judged in manifest["judge_paths"]] == [way]
     assert main(["status", str(tmp_path / "out")]) == 0
     slow = "judge run by transformers' generate (slow): its layers see a window of 4096 tokens"
     assert (slow in capsys.readouterr().out) == (way == "plain")
+
+
+def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
+    judge = {"model": str(model_folder("mistral-metaspace-bpe")), "max_new_tokens": 32}
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge})
+    journal, _ = evaluator.run(tmp_path / "out", [ROW])
+    (note,) = (journal.folder / "workers").glob("*.json")
+    note.with_name("killed.json").write_bytes(note.read_bytes())
+    note.with_name("of-another-plan.json").write_text('{"plan": "x", "judge": {"path": "packed"}}', encoding="utf-8")
+    note.with_name("damaged.json").write_text("[]", encoding="utf-8")
+    assert Merged(journal, []).manifest["judge_paths"] == [
+        {"path": "plain", "why": "its layers see a window of 4096 tokens"}
+    ]
+    (tmp_path / "memory").mkdir()
+    evaluator.evaluate([ROW]).write(tmp_path / "memory")
+    names = [folder / "manifest.json" for folder in (tmp_path / "out", tmp_path / "memory")]
+    assert names[0].read_bytes() == names[1].read_bytes()

@@ -192,7 +192,7 @@ LONGROPE = {
     "long_factor": [16.0] * 4,
     "original_max_position_embeddings": ROPE_SWITCH,
 }
-SCALES = {"short_mscale": 1.0, "long_mscale": 1.0}  # of Phi-3.5-MoE
+SCALES = {"short_mscale": 1.0, "long_mscale": 2.0}  # of Phi-3.5-MoE
 STEEP = {"initializer_range": 0.5}  # weights so large that what a row sees changes what it answers
 
 

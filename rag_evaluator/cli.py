@@ -173,7 +173,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
         disable_network()
     worker = parse_worker(options.worker) if options.worker else find_worker()
     start = _start(options, worker)
-    devices = share_devices()
+    devices = share_devices(worker=worker if options.worker else ALONE)
     if devices is not None:
         os.environ[DEVICES] = devices
     from rag_evaluator.run.finished import changed_files, read_finished

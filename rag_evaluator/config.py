@@ -245,7 +245,10 @@ def _resolve_paths(config: Config, base: Path) -> Config:
 
 
 def _template_path(template: str, base: Path) -> str:
-    return template if template in ("auto", "none") else str(base / expand(template))
+    """A file (existing, or written like one) becomes absolute; 'auto', 'none' and names of templates stay."""
+    path = base / expand(template)
+    looks_local = any(sign in template for sign in "/.$") or template.startswith("~")
+    return str(path) if looks_local or path.is_file() else template
 
 
 def _try(config: Config, name: str, read: Callable[[Any], Any]) -> Any:

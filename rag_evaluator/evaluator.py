@@ -34,7 +34,7 @@ from rag_evaluator.scoring import Scorer
 from rag_evaluator.seal import seal_of
 from rag_evaluator.stop import Stop
 from rag_evaluator.tables import refuse_foreign
-from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_of, to_score
+from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_of, to_score, with_engines
 
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
@@ -124,15 +124,16 @@ class RAGEvaluator:
             made[cell.unit.index, cell.column] = to_score(record)
             tell(len(made), stage.plan.cells)
 
-        async def work() -> None:
+        async def work() -> Mapping[str, Any]:
             cells = (Cell(sample, name) for sample in stage.units for name in self.metrics)
             async with stage.open() as scoring:
                 await work_all(cells, scoring, keep, Stop())
+                return scoring.about
 
         tell(0, stage.plan.cells)
-        run(work())
+        engine = run(work())
         scores = {name: [made[sample.index, name] for sample in stage.units] for name in self.metrics}
-        return Results(stage.units, scores, self.signatures(), stage.about)
+        return Results(stage.units, scores, self.signatures(), with_engines(stage.about, [engine]))
 
     def run(
         self,

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -142,6 +142,16 @@ def print_status(status: Status) -> None:
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
             table.add_row(worker.note.worker, worker.process, *numbers, seen, worker.state(status.at))
         _console().print(table)
+    for line in sorted({line for worker in status.workers for line in _slow(worker.note.engine)}):
+        say(line)
+
+
+def _slow(judge: Mapping[str, str]) -> Iterator[str]:
+    """What makes a worker slower than it could be."""
+    if "why" in judge:
+        yield f"judge run by transformers' generate (slow): {judge['why']}"
+    if "alone" in judge:
+        yield f"judge asked one row at a time (slow): {judge['alone']}"
 
 
 def duration(seconds: float) -> str:

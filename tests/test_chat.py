@@ -1,12 +1,16 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
+from rag_evaluator.judge import Judge
 from rag_evaluator.judge.chat import PromptEncoder
 
+HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
 PROMPT = "Say it.\ninput: {}\nOutput: "
 
 
@@ -87,6 +91,85 @@ def test_a_template_that_strips_the_message_gets_it_stripped(model_folder: Calla
     template.write_text("[{{ messages[0].content | trim }}]")
     enc = encoder(model_folder("gpt2"), str(template))
     assert enc.tokenizer.decode(enc.encode("  hello ")) == "[hello]"
+
+
+USER = "{{ messages[0].content }}"
+
+
+@pytest.mark.parametrize(
+    "template, after",
+    [
+        ("[" + USER + "]A:{{ '<think>\n' }}", "]A:<think>\n\n</think>\n\n"),  # R1-Distill, QwQ, MiniMax-M2
+        ("[" + USER + "]<think>", "]<think>\n\n</think>\n\n"),
+        ("[" + USER + "]{{ '<think>\n\n</think>\n\n' }}", "]<think>\n\n</think>\n\n"),  # Qwen3 closes it itself
+        ("[" + USER + "]{% if enable_thinking %}<think>{% endif %}", "]"),
+        ("[" + USER + "][THINK]", "][THINK][/THINK]"),
+        ("<think>[" + USER + "]A:", "]A:"),  # told before the message: not open after it
+        ("[" + USER + "]A:", "]A:"),
+        ("<|start|>user<|message|>" + USER + "<|end|><|start|>assistant", HARMONY),  # GPT-OSS
+        (USER + "<|start|>assistant<|channel|>final<|message|>", "<|start|>assistant<|channel|>final<|message|>"),
+    ],
+)
+def test_the_answer_is_written_after_the_thought_and_in_the_final_channel(
+    model_folder: Callable[..., Path], tmp_path: Path, template: str, after: str
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.add_special_tokens(
+        {"additional_special_tokens": ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"]},
+    )
+    tokenizer.chat_template = template
+    assert PromptEncoder(tokenizer).after == after
+
+
+def test_another_model_that_ends_in_start_assistant_has_no_channels(model_folder: Callable[..., Path]) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.chat_template = USER + "<|start|>assistant"
+    assert PromptEncoder(tokenizer).after == "<|start|>assistant"
+
+
+@pytest.mark.parametrize(
+    "templates, chosen, text",
+    [
+        ({"default": USER + " D", "rag": USER + " R"}, "auto", "x D"),
+        ({"rag": USER + " R"}, "auto", "x R"),
+        ({"rag": USER + " R", "tool_use": USER + " T"}, "tool_use", "x T"),
+        ({"default": USER + " D", "rag": USER + " R"}, "rag", "x R"),
+    ],
+)
+def test_a_named_template_is_taken_by_its_name_or_because_it_is_the_only_one(
+    model_folder: Callable[..., Path], templates: dict[str, str], chosen: str, text: str
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.chat_template = templates
+    assert tokenizer.decode(PromptEncoder(tokenizer, chosen).encode("x")) == text
+
+
+def test_several_named_templates_without_a_default_are_named(model_folder: Callable[..., Path]) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.chat_template = {"rag": USER, "tool_use": USER}
+    expected = r"chat templates rag, tool_use and no default\. Choose one, for instance judge\.chat_template: rag"
+    with pytest.raises(ModelError, match=expected):
+        PromptEncoder(tokenizer)
+
+
+def test_a_name_that_is_neither_a_template_nor_a_file_is_told_with_the_names_there_are(
+    model_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.chat_template = {"rag": USER}
+    with pytest.raises(ModelError, match=r"no such file: ragg\. .* It has rag\."):
+        PromptEncoder(tokenizer, "ragg")
+
+
+def test_a_named_template_of_a_model_folder_passes_the_checks_before_loading(
+    model_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    tokenizer.chat_template = {"default": USER, "rag": "R " + USER}
+    folder = Path(shutil.copytree(model_folder("gpt2"), tmp_path / "model"))
+    tokenizer.save_pretrained(folder)
+    judge = Judge.from_config(JudgeConfig(model=str(folder), chat_template="rag"))
+    assert judge.encoder.tokenizer.decode(judge.encoder.encode("x")) == "R x"
 
 
 def test_a_template_that_names_the_day_gives_the_same_prompt_every_day(

@@ -15,6 +15,7 @@ from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.errors import ModelError
+from rag_evaluator.judge import Judge
 from rag_evaluator.judge.local import find_judge, load_pipeline
 
 KIND = "llama-bytelevel"
@@ -90,6 +91,57 @@ def test_an_encoder_decoder_model_is_refused_before_it_is_loaded(folder: Path) -
     assert judge_error(folder) == (
         "judge.model: this is an encoder-decoder model (t5); the judge needs a decoder-only (causal) language model "
         "such as Llama, Qwen or Mistral."
+    )
+
+
+@pytest.mark.parametrize("kind", ["bert", "electra"])
+def test_an_encoder_is_refused_before_it_is_loaded(model_folder: ModelFolder, kind: str) -> None:
+    folder = model_folder(kind)
+    message = judge_error(folder)
+    assert message.startswith(f"judge.model: {folder} is an encoder ({kind}, {kind.capitalize()}ForMaskedLM), which ")
+    assert "needs a decoder-only (causal) language model" in message
+
+
+@pytest.mark.parametrize("architectures", [["BertModel"], ["BertForSequenceClassification"], None])
+def test_an_encoder_without_a_language_model_is_refused(
+    model_folder: ModelFolder, tmp_path: Path, architectures: list[str] | None
+) -> None:
+    folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
+    edit_config(folder, architectures=architectures)
+    assert "is an encoder (bert" in judge_error(folder)
+
+
+def test_an_encoder_already_loaded_is_refused(model_folder: ModelFolder) -> None:
+    with pytest.raises(ModelError, match=r"is an encoder \(bert"):
+        Judge(loaded_by_transformers(model_folder("bert")))
+
+
+def test_a_bert_that_was_trained_as_a_decoder_may_judge(model_folder: ModelFolder, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
+    edit_config(folder, is_decoder=True, architectures=["BertLMHeadModel"])
+    assert find_judge(JudgeConfig(model=str(folder))) == str(folder)
+
+
+ADAPTERS = {"adapter_config.json": "{}", "adapter_model.safetensors": "", "adapter_model.bin": ""}
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_an_adapter_beside_a_model_is_refused_since_nothing_says_whether_it_counts(folder: Path, name: str) -> None:
+    (folder / name).write_text(ADAPTERS[name], encoding="utf-8")
+    assert judge_error(folder) == (
+        f"judge.model: {folder} holds an adapter ({name}) beside a model, and it is not clear whether it counts. Merge "
+        "it into the model with peft's merge_and_unload() and save_pretrained(), or move the adapter's files away."
+    )
+
+
+def test_a_folder_with_an_adapter_alone_says_what_to_do(folder: Path) -> None:
+    for path in folder.glob("*"):
+        if "tokenizer" not in path.name:
+            path.unlink()
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}', encoding="utf-8")
+    assert judge_error(folder) == (
+        f"judge.model: {folder} holds an adapter (adapter_config.json) without its model. Merge it into its base model "
+        "with peft's merge_and_unload() and save_pretrained(), and give the folder of the result."
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import (
     GemmaConfig,
@@ -166,9 +167,76 @@ KINDS = {
 }
 
 
+LATENT = {  # of DeepSeek's attention and experts
+    "num_key_value_heads": 4,
+    "q_lora_rank": 16,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 8,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "first_k_dense_replace": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "index_topk": 16,
+    "index_n_heads": 2,
+    "index_head_dim": 16,
+}
+ROPE_SWITCH = 300  # tokens: longer rows get other rope factors
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0] * 4,
+    "long_factor": [16.0] * 4,
+    "original_max_position_embeddings": ROPE_SWITCH,
+}
+SCALES = {"short_mscale": 1.0, "long_mscale": 2.0}  # of Phi-3.5-MoE
+STEEP = {"initializer_range": 0.5}  # weights so large that what a row sees changes what it answers
+
+
+def architecture(name: str, leave_out: str = "", **settings: Any) -> Kind:
+    """A model class of transformers by the name it begins with, with the tokenizer of Llama 3."""
+
+    def model(shape: dict[str, Any]) -> Any:
+        given = {key: value for key, value in shape.items() if key not in leave_out.split()}
+        config = getattr(transformers, f"{name}Config")(**{**given, "pad_token_id": 0, **settings})
+        return getattr(transformers, MODELS.get(name, f"{name}ForCausalLM"))(config)
+
+    return Kind(byte_level, ["<s>", "</s>"], model, bos_token="<s>")
+
+
+MODELS = {"Bert": "BertForMaskedLM", "Electra": "ElectraForMaskedLM", "GPT2": "GPT2LMHeadModel"}
+ARCHITECTURES = {
+    "llama": architecture("Llama", **STEEP),
+    "llama-dynamic-rope": architecture(
+        "Llama",
+        **STEEP,
+        max_position_embeddings=2 * ROPE_SWITCH + 80,
+        rope_parameters={"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0},
+    ),
+    "phi3-longrope": architecture(
+        "Phi3", "head_dim", **STEEP, original_max_position_embeddings=ROPE_SWITCH, rope_parameters=LONGROPE
+    ),
+    "phimoe-longrope": architecture(
+        "Phimoe", "head_dim", **STEEP, num_local_experts=4, sliding_window=None, rope_parameters=LONGROPE | SCALES
+    ),
+    "rwkv": architecture("Rwkv", "num_attention_heads num_key_value_heads head_dim", attention_hidden_size=32),
+    "mamba": architecture("Mamba", "num_attention_heads num_key_value_heads head_dim", state_size=8),
+    "deepseek-v32": architecture("DeepseekV32", "head_dim num_key_value_heads", **STEEP, **LATENT),
+    "glm-moe-dsa": architecture("GlmMoeDsa", "head_dim num_key_value_heads", **STEEP, **LATENT),
+    "mistral-window": architecture("Mistral", **STEEP, sliding_window=64),
+    "gemma2-window": architecture("Gemma2", **STEEP, sliding_window=64),
+    "gpt-oss": architecture("GptOss", **STEEP, num_local_experts=4, num_experts_per_tok=2, sliding_window=64),
+    "bert": architecture("Bert", "head_dim num_key_value_heads"),
+    "electra": architecture("Electra", "head_dim num_key_value_heads"),
+}
+
+
 def make(kind: str, folder: Path, seed: int = 0, **shape: Any) -> Path:
     """Save a random-weight model of a kind with its tokenizer into `folder`."""
-    spec = KINDS[kind]
+    spec = KINDS.get(kind) or ARCHITECTURES[kind]
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,

@@ -1,7 +1,9 @@
 """Prompt text to token ids: the chat template where there is one, and data that cannot pose as control tokens."""
 
+import json
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
 
 TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt on every day
 FIXED_DAY = f"{{% macro strftime_now(format) %}}{TEMPLATE_DAY}{{% endmacro %}}"
+ENDINGS = (
+    # How the prompt ends, a token that the model must know, and what the end becomes so that the answer can follow.
+    (re.compile(r"<think>\s*\Z"), "", "<think>\n\n</think>\n\n"),  # R1-Distill, QwQ, MiniMax-M2: an empty thought
+    (re.compile(r"\[THINK\]\s*\Z"), "", "[THINK][/THINK]"),  # Magistral
+    (re.compile(r"<\|start\|>assistant\Z"), "<|channel|>", "<|start|>assistant<|channel|>final<|message|>"),  # GPT-OSS
+)
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
 
 
@@ -25,7 +33,8 @@ class PromptEncoder:
 
     Args:
         tokenizer: fast tokenizer of the model.
-        chat_template: `auto` (the tokenizer's own, if any), `none`, or the path of a Jinja file.
+        chat_template: `auto` (the tokenizer's own, if any), `none`, the path of a Jinja file, or the name of one of the
+            tokenizer's own templates.
 
     Attributes:
         answer_prefix: text the answer begins with: a blank where the prompt itself must not end in one, since the
@@ -97,7 +106,14 @@ class PromptEncoder:
                 f"the chat template does not show the user's message once but {len(after)} times. "
                 "Set judge.chat_template to 'none'."
             )
-        return before, after[0]
+        return before, self._ready_to_answer(after[0])
+
+    def _ready_to_answer(self, after: str) -> str:
+        """The prompt's end with a thought that it opens closed, and the channel of the answer opened."""
+        for ending, token, ready in ENDINGS:
+            if not token or token in self.tokenizer.get_vocab():
+                after = ending.sub(ready, after)
+        return after
 
     def _plain(self, text: str) -> list[int]:
         """Ids of a text that brings its own special tokens."""
@@ -120,19 +136,49 @@ class PromptEncoder:
         return [*(start[:1] if bos is not None and start[:1] == [bos] else []), *self._without_specials(text)]
 
 
-def check_template(chat_template: str) -> None:
-    """Raises `ModelError` if the configured template is a file that is not there."""
-    if chat_template not in ("auto", "none") and not Path(chat_template).is_file():
-        raise ModelError(
-            f"judge.chat_template: no such file: {chat_template}. Give 'auto', 'none' or the path of a Jinja file."
-        )
+def check_template(chat_template: str, folder: Path) -> None:
+    """Raises `ModelError` if the configured template is no file, and no template of the model in a folder."""
+    if chat_template not in ("auto", "none") and not Path(chat_template).is_file() and folder.is_dir():
+        names = _names_in(folder)
+        if chat_template not in names:
+            raise _no_template(chat_template, names)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Names of the chat templates in a model's folder: of files, or in older folders of a list in the tokenizer's."""
+    names = {path.stem for path in (folder / "additional_chat_templates").glob("*.jinja")}
+    try:
+        listed = json.loads((folder / "tokenizer_config.json").read_bytes()).get("chat_template")
+    except (OSError, ValueError, AttributeError):
+        listed = None  # damaged files are told when the tokenizer is loaded
+    return sorted(names | ({template["name"] for template in listed} if isinstance(listed, list) else set()))
+
+
+def _no_template(chat_template: str, names: Sequence[str]) -> ModelError:
+    own = f" It has {', '.join(names)}." if names else ""
+    return ModelError(
+        f"judge.chat_template: no such file: {chat_template}. Give 'auto', 'none', the path of a Jinja file, or the "
+        f"name of one of the tokenizer's own templates.{own}"
+    )
 
 
 def _read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> str | None:
     if chat_template == "none":
         return None
-    if chat_template == "auto":
-        template = tokenizer.chat_template
-        return template if isinstance(template, str) or template is None else template.get("default")
-    check_template(chat_template)
-    return Path(chat_template).read_text(encoding="utf-8")
+    own: str | dict[str, str] | None = tokenizer.chat_template
+    named: dict[str, str] = own if isinstance(own, dict) else {}
+    if chat_template in named:
+        return named[chat_template]
+    if chat_template != "auto":
+        if not Path(chat_template).is_file():
+            raise _no_template(chat_template, sorted(named))
+        return Path(chat_template).read_text(encoding="utf-8")
+    if not named:
+        return own if isinstance(own, str) else None
+    if "default" not in named and len(named) > 1:
+        names = sorted(named)
+        raise ModelError(
+            f"judge.model: its tokenizer has the chat templates {', '.join(names)} and no default. Choose one, for "
+            f"instance judge.chat_template: {names[0]}."
+        )
+    return named.get("default", next(iter(named.values())))

@@ -3,6 +3,7 @@
 decode -> for each group of prompts with a common head: admit rows, run, choose, until all are done
 """
 
+import logging
 import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +16,9 @@ import torch
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.heads import Heads, shared
 from rag_evaluator.judge.memory import SHARE, Rows, free_bytes
+from rag_evaluator.judge.neighbours import why_alone
 from rag_evaluator.judge.options import probabilities
-from rag_evaluator.judge.packed import PackedModel, TailCache
+from rag_evaluator.judge.packed import NotPackableError, PackedModel, TailCache
 from rag_evaluator.judge.plain import PlainDecoder
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.judge.rows import Row, Vocabulary
@@ -24,6 +26,7 @@ from rag_evaluator.judge.rows import Row, Vocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+logger = logging.getLogger(__name__)
 Outcome = Reply | JudgementError
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
@@ -73,6 +76,8 @@ class Decoder:
 
     Attributes:
         packed: None where the model must be run by transformers' `generate` (see `PackedModel.of`).
+        why: why it must, None if it need not.
+        alone: why rows are not decoded side by side, None if they are.
         work: what was done so far.
     """
 
@@ -86,14 +91,24 @@ class Decoder:
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0
         self.model = model
-        self.vocabulary = Vocabulary(tokenizer, int(model.get_output_embeddings().weight.shape[0]), end)
+        self.vocabulary = Vocabulary(tokenizer, logits_size(model), end)
         self.plain = PlainDecoder(model, self.vocabulary, pad if pad is not None else end, window)
-        self.packed = PackedModel.of(model)
+        self.packed, self.why = _packed(model)
         self.heads = None if self.packed is None else Heads(self.packed)
         slot_bytes = 0 if self.packed is None else self.packed.slot_bytes
-        self.rows = Rows(batch_size, int(SHARE * free_bytes(model)), slot_bytes)
+        self.alone = why_alone(model, self.plain.logits, window) if self.packed is None and batch_size > 1 else None
+        if self.alone:
+            logger.warning(
+                "judge: each row is decoded alone (judge.batch_size: 1), because of this model: %s", self.alone
+            )
+        self.rows = Rows(1 if self.alone else batch_size, int(SHARE * free_bytes(model)), slot_bytes)
         self._tails = 0  # tokens of prompts computed, heads apart
         self._requests = self._prompt_tokens = self._generated = 0
+
+    @property
+    def path(self) -> str:
+        """`packed`, or `plain` where transformers' `generate` runs the model."""
+        return "plain" if self.packed is None else "packed"
 
     @property
     def work(self) -> Work:
@@ -204,6 +219,22 @@ class Decoder:
             one.row.push(token)
             one.feed = [token]
             one.follow()
+
+
+def logits_size(model: "PreTrainedModel") -> int:
+    """Logits that the model gives for a token; the weights of a quantised output layer have another shape."""
+    layer = model.get_output_embeddings()
+    size = getattr(layer, "out_features", None) or model.config.get_text_config().vocab_size
+    return int(size)
+
+
+def _packed(model: "PreTrainedModel") -> tuple[PackedModel | None, str | None]:
+    """The model's packed form, or why there is none."""
+    try:
+        return PackedModel.of(model), None
+    except NotPackableError as reason:
+        logger.warning("judge: the model is run by transformers' generate, which is several times slower: %s", reason)
+        return None, str(reason)
 
 
 def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:

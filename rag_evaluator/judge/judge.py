@@ -83,6 +83,13 @@ class Judge(InstructorBaseRagasLLM):
     def greedy(self) -> bool:
         return self.config.temperature == 0
 
+    @property
+    def about(self) -> dict[str, str]:
+        """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
+        decoder = self._decoder
+        known = {"path": decoder.path, "why": decoder.why, "alone": decoder.alone}
+        return {key: value for key, value in known.items() if value is not None}
+
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         """The judge's answer, always valid. Raises `JudgementError` with the reason if there can be none."""
         opinion = await self.opinion(prompt, response_model)

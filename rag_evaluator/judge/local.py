@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
 
 
+ENCODERS = frozenset(  # model types that read in both directions unless their configuration says is_decoder
+    "albert bert big_bird camembert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert "
+    "megatron-bert modernbert mpnet nomic_bert rembert roberta roberta-prelayernorm roc_bert roformer xlm-roberta "
+    "xlm-roberta-xl xmod".split()
+)
+ADAPTERS = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
+FILL = 0.8  # of a GPU's free memory for the weights
 NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
 
 
@@ -45,9 +52,10 @@ def find_model(model: str, offline: bool, key: str = "judge.model", marks: Seque
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> str:
     """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
+    _check_adapter(Path(config.model))
     source = find_model(config.model, offline)
     _check_folder(Path(source), bool(_model_kwargs(config, offline)["use_safetensors"]))
-    check_template(config.chat_template)
+    check_template(config.chat_template, Path(source))
     return source
 
 
@@ -65,15 +73,15 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
             pipeline = HuggingFacePipeline.from_model_id(
                 model_id=source,
                 task="text-generation",
-                device_map=config.device_map if _accelerator() else None,  # type: ignore[arg-type]  # dicts work too
+                device_map=_device_map(config, Path(source)),  # dicts work, too
                 model_kwargs=_model_kwargs(config, offline),
                 pipeline_kwargs={"return_full_text": False},
                 batch_size=config.batch_size,
             )
-    except MemoryError as error:
-        raise ModelError(_too_little_memory(config)) from error
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
-        if "out of memory" in str(error).lower() or "can't allocate memory" in str(error).lower():
+        from rag_evaluator.judge.memory import out_of_memory
+
+        if out_of_memory(error):
             raise ModelError(_too_little_memory(config)) from error
         raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
     if missing := [found[1] for line in report if (found := NOT_LOADED.match(line))]:
@@ -125,6 +133,7 @@ def check_model(model: Any, tokenizer: Any) -> None:
 
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(_ENCODER_DECODER.format(model=model.config.model_type))
+    _check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         kind = type(tokenizer).__name__
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
@@ -144,10 +153,34 @@ def window_of(model: Any, tokenizer: Any) -> int:
     return min(known) if known else 10**9
 
 
-_ENCODER_DECODER = (
-    "judge.model: this is an encoder-decoder model ({model}); the judge needs a decoder-only (causal) language model "
-    "such as Llama, Qwen or Mistral."
-)
+_CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
+_ENCODER_DECODER = "judge.model: this is an encoder-decoder model ({model}); " + _CAUSAL
+
+
+def _check_direction(name: str, config: Mapping[str, Any]) -> None:
+    """Refuse encoders: transformers loads some of them as decoders, which they were never trained to be."""
+    architectures = config.get("architectures") or []
+    masked = any(str(architecture).endswith("ForMaskedLM") for architecture in architectures)
+    if masked or (config.get("model_type") in ENCODERS and not config.get("is_decoder")):
+        kind = ", ".join([str(config.get("model_type")), *map(str, architectures)])
+        raise ModelError(f"judge.model: {name} is an encoder ({kind}), which cannot write answers; {_CAUSAL}")
+
+
+def _check_adapter(folder: Path) -> None:
+    """Refuse an adapter: with peft installed transformers would load it with its model, without peft it would not."""
+    found = next((name for name in ADAPTERS if (folder / name).is_file()), None)
+    if found is None:
+        return
+    merge = "with peft's merge_and_unload() and save_pretrained()"
+    if (folder / "config.json").is_file():
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter ({found}) beside a model, and it is not clear whether it counts. "
+            f"Merge it into the model {merge}, or move the adapter's files away."
+        )
+    raise ModelError(
+        f"judge.model: {folder} holds an adapter ({found}) without its model. Merge it into its base model {merge}, "
+        "and give the folder of the result."
+    )
 
 
 def _check_folder(folder: Path, safetensors: bool) -> None:
@@ -162,6 +195,8 @@ def _check_folder(folder: Path, safetensors: bool) -> None:
         raise ModelError(f"judge.model: {folder}/config.json is no JSON object.")
     if config.get("is_encoder_decoder"):
         raise ModelError(_ENCODER_DECODER.format(model=config.get("model_type", "unknown")))
+    _check_direction(str(folder), config)
+    _check_adapter(folder)  # of a model in the cache
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
         raise ModelError(
             f"judge.model: {folder} has no tokenizer (tokenizer.json). Copy the model's tokenizer files there."
@@ -193,10 +228,36 @@ def _contents(folder: Path) -> str:
     return f"It holds: {', '.join(names)}." if names else "It is empty."
 
 
-def _accelerator() -> bool:
+def _device_map(config: JudgeConfig, folder: Path) -> Any:
+    """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
+
+    Of the free memory of a GPU the weights may fill `FILL`; the rest is for keys and values.
+    """
     import torch
 
-    return torch.accelerator.is_available()
+    if not torch.accelerator.is_available():
+        return None
+    if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+        return config.device_map
+    free = [torch.cuda.mem_get_info(device)[0] for device in range(torch.cuda.device_count())]
+    needed = _weight_bytes(folder, config.dtype)
+    return {"": free.index(max(free))} if 0 < needed <= FILL * max(free) else "auto"
+
+
+def _weight_bytes(folder: Path, dtype: str) -> int:
+    """Bytes of a folder's weights once they are loaded, from the headers of its safetensors; 0 if there are none."""
+    sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+    loaded = {"float32": 4, "bfloat16": 2, "float16": 2}.get(dtype)
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                start, end = tensor["data_offsets"]
+                saved = sizes.get(tensor["dtype"])  # quantised weights stay as they are
+                total += (end - start) * loaded // saved if loaded and saved else end - start
+    return total
 
 
 def _too_little_memory(config: JudgeConfig) -> str:

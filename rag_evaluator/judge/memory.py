@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 SHARE = 0.5  # of the free memory may hold keys and values; the rest is for the passes themselves
+NO_MEMORY = (  # in lower case, as libraries say it
+    "out of memory",  # "CUDA out of memory", "CUDA error: out of memory", HIP, XPU, MPS
+    "outofmemory",  # hipErrorOutOfMemory
+    "can't allocate memory",  # the CPU
+    "status_alloc_failed",  # cuBLAS, cuDNN, hipBLAS, cuSPARSE, cuSOLVER
+    "rocblas_status_memory_error",
+    "nvml_success == r",  # the CUDA allocator's own assertion, when the device is full
+)
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -53,7 +61,7 @@ class Rows:
             try:
                 return handle(items)
             except (RuntimeError, MemoryError) as error:
-                if rows == 1 or not _out_of_memory(error):
+                if rows == 1 or not out_of_memory(error):
                     raise
                 self.most = rows // 2
                 logger.warning("out of memory with %d rows: going on with %d", rows, self.most)
@@ -61,6 +69,7 @@ class Rows:
                 torch.cuda.empty_cache()
 
 
-def _out_of_memory(error: Exception) -> bool:
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a library failed for lack of memory, on whatever device; most say it in a plain `RuntimeError`."""
     text = str(error).lower()
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in text
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in text for sign in NO_MEMORY)

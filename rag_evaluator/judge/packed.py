@@ -6,7 +6,6 @@ two parts are merged by their log-sum-exp (as in FlashAttention, Dao et al. 2022
 """
 
 import inspect
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,13 +14,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import AttentionInterface
 
+from rag_evaluator.judge.neighbours import rope_switch
+
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-logger = logging.getLogger(__name__)
+PARAMETERS = {"position_ids", "past_key_values", "logits_to_keep"}
 NAME = "rag_evaluator_packed"
 CHUNK = 512  # tokens of a row in one pass at most
 Layer = tuple[torch.Tensor, torch.Tensor]  # keys and values
+
+
+class NotPackableError(Exception):
+    """A model that must be run by transformers' `generate`, and why."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class TailCache:
 class PackedModel:
     """A causal language model that can be run on packed rows.
 
-    Use `PackedModel.of(model)`, which tells whether the model can.
+    Use `PackedModel.of(model)`, which finds out whether the model can.
 
     Attributes:
         layers: number of attention layers.
@@ -113,21 +118,25 @@ class PackedModel:
         self.slot_bytes = 0
 
     @classmethod
-    def of(cls, model: "PreTrainedModel") -> "PackedModel | None":
-        """The packed form of a model, or None where it does not give the model's own logits.
+    def of(cls, model: "PreTrainedModel") -> "PackedModel":
+        """The packed form of a model. Raises `NotPackableError` where it does not give the model's own logits.
 
         Tried out on the model itself: a model with another kind of attention or cache differs or fails.
         """
-        parameters = inspect.signature(model.forward).parameters
-        if not {"position_ids", "past_key_values", "logits_to_keep"} <= parameters.keys() or not _full_attention(model):
-            return None
+        missing = PARAMETERS - inspect.signature(model.forward).parameters.keys()
+        if missing:
+            raise NotPackableError(f"its forward pass takes no {', '.join(sorted(missing))}")
+        if reason := _other_attention(model):
+            raise NotPackableError(reason)
         packed = cls(model)
         try:
-            same = packed._agrees()
-        except Exception as error:  # a model of another make: told in the log, and run the plain way
-            logger.info("the model cannot be run packed: %s: %s", type(error).__name__, error)
-            return None
-        return packed if same else None
+            packed._check()
+        except NotPackableError:
+            raise
+        except Exception as error:  # a model of another make fails in ways of its own
+            message = " ".join(str(error).split())[:200]
+            raise NotPackableError(f"packed rows fail with {type(error).__name__}: {message}") from error
+        return packed
 
     def run(self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]) -> Any:
         """Logits `(rows, vocab)` after the last token of each row.
@@ -160,12 +169,12 @@ class PackedModel:
                 position_ids=(cache.step.slots + head)[None],
                 past_key_values=cache,
                 use_cache=True,
-                logits_to_keep=last.to(device),
+                logits_to_keep=last,  # on the CPU: the last layer may be on another device than the first
             )
         return output.logits[0]
 
-    def _agrees(self) -> bool:
-        """Whether packed logits are the model's own, on a head of 9 tokens with tails of 5 and 3, run in two steps."""
+    def _check(self) -> None:
+        """Compare packed logits with the model's own, on a head of 9 tokens with tails of 5 and 3, run in two steps."""
         size = int(self.model.config.get_text_config().vocab_size)
         tokens = [(7 * i + 3) % size for i in range(17)]
         head, tails = tokens[:9], (tokens[9:14], tokens[14:])
@@ -181,15 +190,22 @@ class PackedModel:
             own = [self.model(torch.tensor([[*head, *tail]], device=device)).logits[0, -1] for tail in tails]
         difference = (packed.float() - torch.stack(own).float()).abs().max()
         scale = torch.stack(own).float().abs().max()
-        return bool(difference <= (1e-4 if packed.dtype == torch.float32 else 5e-2) * scale)
+        limit = 1e-4 if packed.dtype == torch.float32 else 5e-2
+        if not bool(difference <= limit * scale):
+            raise NotPackableError(
+                f"its logits change when rows are packed, by {float(difference / scale):.2g} of them"
+            )
 
 
-def _full_attention(model: "PreTrainedModel") -> bool:
+def _other_attention(model: "PreTrainedModel") -> str | None:
+    """What of a model's configuration says that its layers do more than attend to all tokens before; None: nothing."""
     config = model.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    rope = getattr(config, "rope_parameters", None) or {}
-    by_length = rope.get("rope_type") in ("dynamic", "longrope")  # positions depend on the longest neighbour
-    return kinds == {"full_attention"} and getattr(config, "sliding_window", None) is None and not by_length
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
+    if kinds:
+        return f"it has layers of the kind {', '.join(sorted(kinds))}"
+    if getattr(config, "sliding_window", None) is not None:
+        return f"its layers see a window of {config.sliding_window} tokens"
+    return None if rope_switch(config) is None else "its position encoding depends on the length of the longest row"
 
 
 def _step(counts: Sequence[int], rows: Sequence[int], starts: Sequence[int], device: torch.device) -> Step:

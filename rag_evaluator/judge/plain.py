@@ -8,6 +8,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.neighbours import rope_switch
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.judge.rows import Chooser, Row, Vocabulary
 
@@ -59,16 +60,41 @@ class PlainDecoder:
     def __init__(self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int) -> None:
         self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
         self.chooser = Chooser(vocabulary)
+        self.switch = rope_switch(model.config.get_text_config())
 
     def decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
         """Replies in the order of the requests, errors in place of those that could not be made.
 
         Prompts are padded on the left: neighbours do not matter.
         """
-        parts = self._split(requests)
-        if len(parts) > 1:
-            replies = {id(request): reply for part in parts for request, reply in self._pairs(part)}
-            return [replies[id(request)] for request in requests]
+        replies: dict[int, Reply | JudgementError] = {}
+        for part in self._split([(len(request.input_ids), request.budget.max_length) for request in requests]):
+            replies |= zip(part, self._decode([requests[index] for index in part]), strict=True)
+        return [replies[index] for index in range(len(requests))]
+
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each sequence."""
+        logits: dict[int, torch.Tensor] = {}
+        for part in self._split([(len(sequence), 1) for sequence in sequences]):
+            logits |= zip(part, self.logits([sequences[index] for index in part])[:, 0], strict=True)
+        return torch.stack([logits[index] for index in range(len(sequences))])
+
+    def logits(self, sequences: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
+        """`(sequences, steps, vocab)` logits of one batch, after each sequence and after tokens 0 that follow it."""
+        input_ids, attention_mask = self._pad(sequences)
+        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
+            output = self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                max_new_tokens=steps,
+                output_logits=True,
+                return_dict_in_generate=True,
+                prefix_allowed_tokens_fn=lambda *_: [0],
+            )
+        return torch.stack(output.logits, dim=1)
+
+    def _decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
+        """Replies to one batch."""
         rows = [Row(request, self.vocabulary) for request in requests]
         input_ids, attention_mask = self._pad([request.input_ids for request in requests])
         with torch.inference_mode(), _own_generation_config(self.model, self.padding):
@@ -81,32 +107,23 @@ class PlainDecoder:
             )
         return [row.reply() for row in rows]
 
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each sequence."""
-        input_ids, attention_mask = self._pad(sequences)
-        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
-            output = self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                max_new_tokens=1,
-                output_logits=True,
-                return_dict_in_generate=True,
-            )
-        logits: torch.Tensor = output.logits[0]
-        return logits
+    def _split(self, lengths: Sequence[tuple[int, int]]) -> list[list[int]]:
+        """Rows by their index, in parts in which no row changes what another answers.
 
-    def _pairs(self, requests: Sequence[Request]) -> Iterator[tuple[Request, Reply | JudgementError]]:
-        return zip(requests, self.decode(requests), strict=True)
+        Rows go on until the longest answer of their part is complete, so none may be carried past the model's window,
+        nor past the length at which its rope changes. Rows that are past it from the start stay together; one that
+        crosses it while it is written goes alone.
 
-    def _split(self, requests: Sequence[Request]) -> list[Sequence[Request]]:
-        """The batch in parts in which no row is carried past the model's window by a neighbour's longer answer."""
-        longest = max(request.budget.max_length for request in requests)
-        tight = [request for request in requests if len(request.input_ids) + longest > self.window]
-        if not tight or len(requests) == 1:
-            return [requests]
-        if len(tight) < len(requests):
-            return [[request for request in requests if request not in tight], tight]
-        return [requests[: len(requests) // 2], requests[len(requests) // 2 :]]
+        Args:
+            lengths: tokens of prompt and answer of each row.
+        """
+        rows = list(range(len(lengths)))
+        if self.switch is None:
+            return _within(rows, lengths, self.window)
+        past = [row for row in rows if lengths[row][0] > self.switch]
+        before = [row for row in rows if lengths[row][0] <= self.switch]
+        limit = min(self.window, self.switch + 1)  # the last token is written, but not read
+        return _within(past, lengths, self.window) + _within(before, lengths, limit)
 
     def _pad(self, sequences: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
         """`(sequences, longest)` token ids, padded on the left, and attention mask."""
@@ -117,6 +134,19 @@ class PlainDecoder:
             input_ids[index, width - len(sequence) :] = torch.tensor(sequence)
             attention_mask[index, width - len(sequence) :] = 1
         return input_ids.to(self.model.device), attention_mask.to(self.model.device)
+
+
+def _within(rows: list[int], lengths: Sequence[tuple[int, int]], limit: int) -> list[list[int]]:
+    """Rows in parts in which each prompt and the longest answer of the part stay within a limit; or in single rows."""
+    if len(rows) < 2:
+        return [rows] if rows else []
+    longest = max(lengths[row][1] for row in rows)
+    tight = [row for row in rows if lengths[row][0] + longest > limit]
+    if not tight:
+        return [rows]
+    loose = [row for row in rows if row not in tight]
+    first, second = (loose, tight) if loose else (rows[: len(rows) // 2], rows[len(rows) // 2 :])
+    return _within(first, lengths, limit) + _within(second, lengths, limit)
 
 
 @contextmanager

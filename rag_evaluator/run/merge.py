@@ -8,8 +8,9 @@ from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.run.finished import Finished, describe_files, is_complete
-from rag_evaluator.run.journal import Journal, Part
+from rag_evaluator.run.journal import WORKERS, Journal, Part
 from rag_evaluator.run.lines import Line, decode
+from rag_evaluator.run.notes import WorkerNote
 from rag_evaluator.run.task import Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal, now, writing
 
@@ -40,6 +41,11 @@ class ChunkTable:
     def marks(self) -> frozenset[str]:
         footers = (self.journal.read_footer(chunk) for chunk in range(self.journal.plan.chunks))
         return frozenset(mark for footer in footers for mark in footer.get("marks", ()))
+
+    @property
+    def engines(self) -> list[Mapping[str, Any]]:
+        notes = (WorkerNote.read(path) for path in sorted((self.journal.folder / WORKERS).glob("*.json")))
+        return [note.engine for note in notes if note is not None]
 
     def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
         self.again = []

@@ -72,7 +72,11 @@ class Table(Protocol[U_co]):
     Attributes:
         plan, about: of the stage, as whoever began it had them.
         marks: what any of its records is marked with.
+        engines: `Work.about` of each process that worked.
     """
+
+    @property
+    def engines(self) -> Sequence[Mapping[str, Any]]: ...
 
     @property
     def plan(self) -> Plan: ...

@@ -3,11 +3,16 @@
 import os
 import re
 import socket
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rag_evaluator.errors import ConfigError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 DEVICES = "CUDA_VISIBLE_DEVICES"
 
@@ -81,10 +86,16 @@ def process_name(worker: Worker, environment: Mapping[str, str] = os.environ) ->
     return ".".join(parts)
 
 
-def share_devices(environment: Mapping[str, str] = os.environ) -> str | None:
+def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = ALONE) -> str | None:
     """The part of the visible GPUs that is this process's, as a value for `CUDA_VISIBLE_DEVICES`; None: leave it.
 
     Several processes on a node share its GPUs evenly. Slurm may have given each its own already.
+
+    Args:
+        worker: started by hand. It cannot know how many others are on its host, so it takes GPUs that none of them
+            holds; one GPU that was chosen for it stays.
+
+    Raises `ConfigError` when all GPUs of the host have a worker.
     """
     local, size = _number(environment, "LOCAL_RANK", 0), _number(environment, "LOCAL_WORLD_SIZE", 0)
     if not size:
@@ -94,9 +105,46 @@ def share_devices(environment: Mapping[str, str] = os.environ) -> str | None:
         devices = [device for device in environment[DEVICES].split(",") if device]
     else:
         devices = [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
+    if size < 2 and worker.count > 1 and len(devices) > (DEVICES in environment):
+        return ",".join(_claim(devices, worker))
     if size < 2 or len(devices) < size or local >= size:
         return None
     return ",".join(devices[local * len(devices) // size : (local + 1) * len(devices) // size])
+
+
+_CLAIMED: list["FileLock"] = []  # of files: a process that ends, however it ends, gives its GPUs back
+
+
+def _claim(devices: Sequence[str], worker: Worker) -> Sequence[str]:
+    """An even part of the devices that no other worker of this user on this host has; its own by number, if free."""
+    size = max(1, len(devices) // worker.count)
+    parts = [devices[start : start + size] for start in range(0, len(devices) - size + 1, size)]
+    for turn in range(len(parts)):
+        part = parts[(worker.number + turn) % len(parts)]
+        locks = [_locked(device) for device in part]
+        held = [lock for lock in locks if lock is not None]
+        if len(held) == len(part):
+            _CLAIMED.extend(held)
+            return part
+        for lock in held:
+            lock.release()
+    raise ConfigError(
+        f"--worker {worker}: each of the {len(devices)} GPUs of this host ({', '.join(devices)}) has a worker already. "
+        f"Start fewer workers here, or set {DEVICES} to the one GPU that this one shall share (to nothing for the CPU)."
+    )
+
+
+def _locked(device: str) -> "FileLock | None":
+    """The lock of a GPU, or None if another process has it."""
+    from filelock import FileLock, Timeout
+
+    name = re.sub(r"[^\w-]", "-", device)
+    lock = FileLock(Path(tempfile.gettempdir()) / f"rag-evaluator-{os.getuid()}-gpu-{name}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    return lock
 
 
 def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:

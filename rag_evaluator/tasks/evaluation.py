@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.judge import Judge
 from rag_evaluator.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.metrics import METRICS, Metric
 from rag_evaluator.results import Results, Row
@@ -89,7 +90,7 @@ class _Scoring:
     def __init__(self, scorer: "Scorer", signatures: Mapping[str, str | None]) -> None:
         self.scorer, self.signatures = scorer, signatures
         self.in_flight = scorer.in_flight
-        self.about: Mapping[str, Any] = {}
+        self.about: Mapping[str, Any] = scorer.judge.about if isinstance(scorer.judge, Judge) else {}
 
     async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
         from rag_evaluator.scoring import Job
@@ -103,7 +104,7 @@ class ScoredTable:
     def __init__(self, table: Table[Sample], stage: Evaluation) -> None:
         self.table, self.stage = table, stage
         self.metrics = list(table.plan.columns)
-        self.manifest = table.about
+        self.manifest = with_engines(table.about, table.engines)
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
@@ -151,6 +152,12 @@ def of_journal(journal: Journal) -> Evaluation:
         raise ResultsError(f"{source}: not the rows that were scored: the file has changed since.")
     metrics = {name: METRICS[name] for name in journal.plan.columns}
     return Evaluation(samples, metrics, journal.plan, journal.about)
+
+
+def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The manifest with how the judge was run, each way once: the same whoever the workers were."""
+    ways = sorted({json.dumps(engine, sort_keys=True) for engine in engines if engine})
+    return {**about, "judge_paths": [json.loads(way) for way in ways]} if ways else dict(about)
 
 
 def results_of(table: Table[Sample], stage: Evaluation) -> Results:

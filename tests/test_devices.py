@@ -36,7 +36,7 @@ FOUR = {DEVICES: "0,1,2,3"}
 @pytest.fixture(autouse=True)
 def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A temporary folder of its own for the locks of GPUs, and none held afterwards."""
-    from rag_evaluator import workers
+    from rag_evaluator.run import workers
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)

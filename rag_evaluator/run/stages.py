@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ from rag_evaluator.run.chunks import Cells, Progress
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import merge_once
-from rag_evaluator.run.notes import WorkerNote
 from rag_evaluator.run.task import Cell, Record, Stage, Work
-from rag_evaluator.run.worker_journal import Start, WorkerJournal, now
+from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, process_name, run_id
 from rag_evaluator.stop import Stop, StopSignal
 
@@ -52,15 +50,14 @@ def run_stage(
     if is_complete(journal) and stage.is_written(results, journal.plan) and not journal.try_again(run_id()):
         return journal
     journal.forget_finished()
-    note = WorkerNote(str(worker), now(), now(), run_id())
-    journal.note_worker(note)
+    journal.note_worker(worker=str(worker), run=run_id())
 
     def end(how: str) -> None:
-        journal.note_worker(replace(note, ended=how, at=now()))
+        journal.note_worker(ended=how)
 
     stop.at_once = end
     try:
-        _make(stage, journal, worker, run, progress, stop, note)
+        _make(stage, journal, worker, run, progress, stop)
         merge_once(journal, stage, run_id(), seal())
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
@@ -73,15 +70,7 @@ def run_stage(
     return journal
 
 
-def _make(
-    stage: Stage[Any],
-    journal: WorkerJournal,
-    worker: Worker,
-    run: Run,
-    progress: Progress,
-    stop: Stop,
-    note: WorkerNote,
-) -> None:
+def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, run: Run, progress: Progress, stop: Stop) -> None:
     """Open the work if there is a cell to make at all, and make the cells."""
     cells = Cells(journal, stage, worker, progress)
     left = iter(cells)
@@ -96,7 +85,7 @@ def _make(
     async def work() -> None:
         async with stage.open() as made:
             if made.about:
-                journal.note_worker(replace(note, at=now(), engine=made.about))
+                journal.note_worker(engine=made.about)
             with stop.patiently():
                 await work_all(chained(), made, cells.done, stop, cells.tick)
 

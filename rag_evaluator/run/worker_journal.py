@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,6 +61,7 @@ class WorkerJournal(Journal):
         plan = stage.plan
         self.results, self.place, self.process = results, place_of(results, plan.task, plan.stage), process
         self._appenders: dict[int, Appender] = {}
+        self._note = WorkerNote("", now(), now())
         self.pending = False  # whether the manifest does not yet name this generation
         with writing(self.place):
             old = self._read_old(start)
@@ -137,8 +139,10 @@ class WorkerJournal(Journal):
         for path in (self.folder / SCORES).glob("*.jsonl"):
             path.unlink(missing_ok=True)
 
-    def note_worker(self, note: WorkerNote) -> None:
-        self._replace(self.folder / WORKERS / f"{self.process}.json", note.to_json())
+    def note_worker(self, **changes: Any) -> None:
+        """Say of this process what has changed: fields of `WorkerNote`."""
+        self._note = replace(self._note, at=now(), **changes)
+        self._replace(self.folder / WORKERS / f"{self.process}.json", self._note.to_json())
 
     def try_again(self, run: str | None) -> bool:
         """Withdraw chunks in which another try may make a missing record; whether there are any.

@@ -24,12 +24,12 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 import torch
 
 from benchmarks.rows import make_rows
-from rag_evaluator.asking import Asker
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.dataset import load_dataset
-from rag_evaluator.judge import Judge
-from rag_evaluator.prompts import load_prompts
-from rag_evaluator.ranking import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
+from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.tasks.ranking import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
 
 FIGURES = Path("benchmarks/sorting.json")
 GRADES = [f"nDCG@{depth}" for depth in (1, 5, 10)]

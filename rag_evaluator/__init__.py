@@ -7,14 +7,15 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
+    from rag_evaluator.api.evaluator import RAGEvaluator
+    from rag_evaluator.api.functions import evaluate, generate, sort
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
-    from rag_evaluator.evaluator import RAGEvaluator
-    from rag_evaluator.functions import evaluate, generate, sort
-    from rag_evaluator.judge import Judge, ScriptedJudge
-    from rag_evaluator.kept_prompts import read_questions
-    from rag_evaluator.metrics import METRICS
-    from rag_evaluator.results import Results
+    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator.judge.scripted import ScriptedJudge
+    from rag_evaluator.metrics.table import METRICS
+    from rag_evaluator.results.results import Results
+    from rag_evaluator.run.kept_prompts import read_questions
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,18 +34,18 @@ __all__ = [
     "sort",
 ]
 _HOMES = {
-    "METRICS": "metrics",
+    "METRICS": "metrics.table",
     "Config": "config",
-    "Judge": "judge",
-    "RAGEvaluator": "evaluator",
-    "Results": "results",
-    "ScriptedJudge": "judge",
-    "evaluate": "functions",
-    "generate": "functions",
+    "Judge": "judge.judge",
+    "RAGEvaluator": "api.evaluator",
+    "Results": "results.results",
+    "ScriptedJudge": "judge.scripted",
+    "evaluate": "api.functions",
+    "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",
-    "read_questions": "kept_prompts",
-    "sort": "functions",
+    "read_questions": "run.kept_prompts",
+    "sort": "api.functions",
 }
 
 stop_ragas_telemetry()

@@ -97,7 +97,7 @@ class SortConfig(Section):
         k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
         top: compare the first k of both orders, else the last.
         fast: leave out contexts that do not hold the answer before sorting; else sort all.
-        strategy: a name of `rag_evaluator.ranking.STRATEGIES`.
+        strategy: a name of `rag_evaluator.tasks.ranking.STRATEGIES`.
         both_orders: show each pair in both orders, so that a preference for one place cancels out.
     """
 

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.config import Config, EmbeddingsConfig, JudgeConfig, load_config, make_config
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.languages import LANGUAGES, find_language
-from rag_evaluator.prompts import load_prompts
+from rag_evaluator.prompts.loading import load_prompts
 
 ROOT = Path(__file__).parent.parent
 METRICS = "metrics: [faithfulness]\n"

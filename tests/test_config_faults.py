@@ -16,11 +16,11 @@ from pydantic import BaseModel
 from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator import METRICS, Config, RAGEvaluator, ScriptedJudge, load_config
-from rag_evaluator.cli import main
+from rag_evaluator.cli.main import main
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig
 from rag_evaluator.errors import ConfigError, PromptError
 from rag_evaluator.languages import find_language
-from rag_evaluator.prompts import load_prompts
+from rag_evaluator.prompts.loading import load_prompts
 
 ROOT = Path(__file__).parent.parent
 HEAD = "metrics: [bleu]\n"  # line 1
@@ -268,7 +268,7 @@ def test_a_configuration_without_an_ending_is_no_command(tmp_path: Path, capsys:
 
 IMPORTS = """
 import sys
-from rag_evaluator.cli import main
+from rag_evaluator.cli.main import main
 code = main(sys.argv[1:])
 slow = [name for name in ("torch", "ragas", "transformers", "pandas") if name in sys.modules]
 sys.exit(f"imported {slow}" if slow else code)

@@ -10,7 +10,7 @@ import yaml
 from rag_evaluator import METRICS
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.dataset.readers import READERS
+from rag_evaluator.dataset.readers.table import READERS
 
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

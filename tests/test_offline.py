@@ -51,7 +51,7 @@ print(json.dumps({name: value for name, value in os.environ.items() if before.ge
     [
         ("rag_evaluator", {}),
         (
-            "rag_evaluator.evaluator, rag_evaluator.functions",
+            "rag_evaluator.api.evaluator, rag_evaluator.api.functions",
             {"LANGSMITH_TRACING": "true", "HF_HUB_OFFLINE": "0", "TOKENIZERS_PARALLELISM": "true"},
         ),
     ],

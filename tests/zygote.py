@@ -20,12 +20,12 @@ import sentence_transformers  # noqa: F401
 import torch
 import transformers
 
-import rag_evaluator.cli
-import rag_evaluator.evaluator
-import rag_evaluator.seal
-import rag_evaluator.terminal
-from rag_evaluator.judge.scheduler import MODELS
-from rag_evaluator.scoring import Job, Scorer
+import rag_evaluator.api.evaluator
+import rag_evaluator.cli.console
+import rag_evaluator.cli.main
+import rag_evaluator.tasks.run_digest
+from rag_evaluator.metrics.scorer import Job, Scorer
+from rag_evaluator.models.batching import MODELS
 
 torch.set_num_threads(1)
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
@@ -49,7 +49,7 @@ def start(arguments: list[str], environment: dict[str, str]) -> int:
     if child == 0:
         os.environ.update(environment)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os._exit(rag_evaluator.cli.main(arguments))
+        os._exit(rag_evaluator.cli.main.main(arguments))
     return child
 
 

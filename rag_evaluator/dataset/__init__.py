@@ -1,7 +1,7 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-Where the parts live: `readers` (a table of file formats), `columns` (aliases), `fields` (types), `plain` (JSON values),
-`blank` (what counts as no text), `spool` (samples kept on disk).
+Where the parts live: `readers` (file formats), `columns` (aliases), `values` (types), `json_values`,
+`blank` (what counts as no text), `on_disk` (samples kept on disk).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rag_evaluator.dataset.columns import (
     column_names,
     is_retrieval_log,
 )
-from rag_evaluator.dataset.plain import EMPTY, as_text, plain
-from rag_evaluator.dataset.readers import READERS, read_records
+from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
+from rag_evaluator.dataset.on_disk import Spool
+from rag_evaluator.dataset.readers.table import READERS, read_records
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.spool import Spool
 from rag_evaluator.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from rag_evaluator.dataset.plain import plain
+from rag_evaluator.dataset.json_values import plain
 
 # Any in this module: JSON values.
 

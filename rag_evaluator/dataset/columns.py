@@ -6,9 +6,9 @@ from typing import Any
 
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.cells import text_or_list
-from rag_evaluator.dataset.fields import LOG_ADVICE, READ, READ_LOG, Field
-from rag_evaluator.dataset.plain import EMPTY
-from rag_evaluator.dataset.record import Record
+from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.readers.record import Record
+from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON.

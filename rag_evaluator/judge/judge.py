@@ -13,16 +13,16 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
-from rag_evaluator.judge.budget import Budget, share_out
-from rag_evaluator.judge.chat import PromptEncoder
-from rag_evaluator.judge.decode import Decoder
-from rag_evaluator.judge.grammar import to_lark
-from rag_evaluator.judge.local import check_model, has_adapter, load_pipeline, window_of
-from rag_evaluator.judge.loops import run
+from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
+from rag_evaluator.judge.engine.transformers.decoder import Decoder
+from rag_evaluator.judge.engine.transformers.loading import check_model, has_adapter, load_pipeline, window_of
+from rag_evaluator.judge.grammar.budget import Budget, share_out
+from rag_evaluator.judge.grammar.lark import to_lark
+from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.judge.scheduler import Scheduler, Worker
-from rag_evaluator.judge.schema import CUT_LISTS, tighten
-from rag_evaluator.questions import digest
+from rag_evaluator.models.batching import Scheduler, Worker
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.results.questions import digest
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

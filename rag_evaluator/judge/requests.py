@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.judge.budget import Budget
+from rag_evaluator.judge.grammar.budget import Budget
 
 
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -109,8 +109,8 @@ class Judgement:
         prompt: name of the prompt in its metric.
         prompt_digest: digest of the whole text sent, sample included.
         source_digest: digest of instruction and examples; tells which pack was used.
-        input: what the prompt was asked about, see `rag_evaluator.questions`; the whole text of a prompt that is not
-            in `prompts.json`.
+        input: what the prompt was asked about, see `rag_evaluator.results.questions`; the whole text of a prompt that
+            is not in `prompts.json`.
         response: the validated answer as plain JSON; None if there was none.
         error: why there was none.
         confidence: probability of each verdict or rating in the answer, in order; empty where it has none.

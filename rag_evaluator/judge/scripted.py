@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.schema import off_scale
+from rag_evaluator.judge.grammar.schema import off_scale
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Line = BaseModel | Mapping[str, Any] | str

@@ -10,12 +10,12 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import Language, find_language
+from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.fields import Place, is_prose, label_words, leaves, lost, place_name
+from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
+from rag_evaluator.prompts.legacy import OLDER_NAMES, older_path
 from rag_evaluator.prompts.loading import load_pack
-from rag_evaluator.prompts.older import OLDER_NAMES, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
-from rag_evaluator.prompts.sources import all_prompts, english_pack
-from rag_evaluator.prompts.strings import Place, is_prose, label_words, leaves, lost, place_name
-from rag_evaluator.prompts.tongue import ENOUGH_WORDS, WORDS, foreign, unlike
 
 Leaves = Mapping[Place, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.prompts.pack import Pack
-from rag_evaluator.questions import Frame
+from rag_evaluator.results.questions import Frame
 
 LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples
 MARK = "input: "  # stands before the input in every prompt of ragas

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
-from rag_evaluator.judge import PromptText
+from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import file_name, find_language, nearest_language
-from rag_evaluator.metrics import select_metrics
+from rag_evaluator.metrics.table import select_metrics
+from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
-from rag_evaluator.prompts.older import bring_up_to_date, is_older, older_path
+from rag_evaluator.prompts.legacy import bring_up_to_date, is_older, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, read_pack
-from rag_evaluator.prompts.sources import all_prompts, english_pack
-from rag_evaluator.questions import Frame, put_together
+from rag_evaluator.results.questions import Frame, put_together
 
 SHIPPED = Path(__file__).resolve().parents[2] / "prompts"  # beside the package, where it runs from its repository
 

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from ragas import __version__ as ragas_version
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
-from rag_evaluator.documents import write_whole
 from rag_evaluator.errors import PromptError
-from rag_evaluator.judge import digest
+from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.languages import find_language
+from rag_evaluator.results.questions import digest
 
 Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"

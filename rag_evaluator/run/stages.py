@@ -14,7 +14,7 @@ from rag_evaluator.run.merge import merge_once
 from rag_evaluator.run.task import Cell, Record, Stage, Work
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, process_name, run_id
-from rag_evaluator.stop import Stop, StopSignal
+from rag_evaluator.signals import Stop, StopSignal
 
 TICK = 0.2  # seconds
 Run = Callable[[Any], Any]  # runs a coroutine to its end

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.judge import Judge
-from rag_evaluator.kept_prompts import are_kept, keep_prompts
-from rag_evaluator.metrics import METRICS, Metric
-from rag_evaluator.results import Results, Row
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.metrics.table import METRICS, Metric
+from rag_evaluator.results.results import Results, Row
+from rag_evaluator.results.score import Score
+from rag_evaluator.results.writers import DROPPED, FILES, Scored, read_summary, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
+from rag_evaluator.run.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.run.plan import Plan, data_digest
 from rag_evaluator.run.task import Record, Table, Work
-from rag_evaluator.scores import Score
-from rag_evaluator.tables import DROPPED, FILES, Scored, read_summary, write_table
 
 if TYPE_CHECKING:
-    from rag_evaluator.scoring import Scorer
+    from rag_evaluator.metrics.scorer import Scorer
 
 TOLERANCE = 1e-6  # 1.0000000000000002 is a cosine, too
 
@@ -93,7 +93,7 @@ class _Scoring:
         self.about: Mapping[str, Any] = scorer.judge.about if isinstance(scorer.judge, Judge) else {}
 
     async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
-        from rag_evaluator.scoring import Job
+        from rag_evaluator.metrics.scorer import Job
 
         return to_record(await self.scorer.score(Job(unit, column, self.signatures[column] or "")))
 

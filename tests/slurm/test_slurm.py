@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cluster import LOST_AFTER, Cluster, can_run, wait_until
 
+from rag_evaluator.results.writers import FILES
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.tables import FILES
 
 ROOT = Path(__file__).parent.parent.parent
 ROWS, CHUNK = 400, 10

@@ -17,9 +17,10 @@ from pydantic import BaseModel
 
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.errors import JudgementError, PromptError
-from rag_evaluator.judge import Judge, run
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.models.embeddings import LocalEmbeddings
+from rag_evaluator.models.event_loop import run
 from tools.demo_judge.languages import World
 from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, prompts, row
 

@@ -21,8 +21,9 @@ from scipy.stats import mannwhitneyu
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge import Judge, run
-from rag_evaluator.prompts import load_prompts
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.prompts.loading import load_prompts
 from tools.demo_judge.tasks import PACKS
 
 PRECISION = ("context_precision_with_reference", "prompt")

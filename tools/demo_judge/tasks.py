@@ -11,7 +11,7 @@ from random import Random
 from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts import CarryingPrompt, load_prompts
+from rag_evaluator.prompts.loading import CarryingPrompt, load_prompts
 from tools.demo_judge import drills, marks, verdicts, writing
 from tools.demo_judge.english import ENGLISH
 from tools.demo_judge.languages import Language, World

@@ -13,7 +13,7 @@ from ragas.metrics.collections.context_recall import util as recall
 from ragas.metrics.collections.context_relevance import util as relevance
 from ragas.metrics.collections.faithfulness import util as faithfulness
 
-from rag_evaluator import own_prompts as own
+from rag_evaluator.prompts import own
 from tools.demo_judge import marks
 from tools.demo_judge.facts import Fact, facts_about, reworded
 from tools.demo_judge.languages import World

@@ -10,7 +10,7 @@ os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
 from ragas.metrics.collections.answer_relevancy import util as relevancy
 from ragas.metrics.collections.faithfulness import util as faithfulness
 
-from rag_evaluator import own_prompts as own
+from rag_evaluator.prompts import own
 from tools.demo_judge.facts import facts_about
 from tools.demo_judge.languages import World
 from tools.demo_judge.texts import any_sentence, evasive, excerpt, other_subject, scene, strange_sentence, told

@@ -1,0 +1,171 @@
+"""How the command line shows progress, results and status."""
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from rag_evaluator.config import DEMO, Config
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.run.status import Status
+
+REASONS_SHOWN = 3
+CHUNKS_SHOWN = 20
+WINDOW = "did not fit the judge's window"
+
+
+class _Rate(ProgressColumn):
+    """Scores a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
+def watched(label: str, work: Callable[[Callable[[int, int], None]], Any]) -> Any:
+    """The result of work that tells its progress. Any: whatever it makes."""
+    with _progress_bar() as bar:
+        task = bar.add_task(label, total=None)
+        return work(lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _progress_bar() -> Progress:
+    """A bar with rate and time left on standard error; silent where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def print_summary(
+    summary: Mapping[str, Mapping[str, Any]], rows: int, config: Config, wrote: bool = True, changed: Sequence[str] = ()
+) -> None:
+    """Mean and coverage of each metric, and why scores are missing.
+
+    Args:
+        wrote: whether this run has written the result files.
+        changed: result files that are not as they were written.
+    """
+    print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
+    print_end(config, any(METRICS[name].judge for name in summary), wrote, changed)
+
+
+def print_means(
+    title: str, kind: str, rows: Mapping[str, Mapping[str, Any]], none: str, reasons: int | None = None
+) -> None:
+    """A table of means with coverage, and the most frequent reasons for what is missing.
+
+    Args:
+        kind: what the rows are, the heading of their names.
+        rows: name -> mean, scored, count, reasons, and `dropped` where contexts may be left out.
+        none: stands for a mean of nothing.
+        reasons: shown per row at most; None shows all.
+    """
+    table = Table(title=title)
+    for heading, side in ((kind, "left"), ("mean", "right"), ("coverage", "right")):
+        table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
+    for name, row in rows.items():
+        mean = none if row["mean"] is None else f"{row['mean']:.4f}"
+        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
+    _console().print(table)
+    for name, row in rows.items():
+        for reason, count in list(row["reasons"].items())[:reasons]:
+            say(f"  {name}: {count} missing: {reason}")
+    for name, row in rows.items():
+        if row.get("dropped"):
+            say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
+
+
+def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
+    """Where the files are; and that the demo judge is a toy, if it has judged."""
+    if judged and config.judge.model == DEMO:
+        say("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
+    if wrote:
+        say(f"written to {config.results_dir}")
+        return
+    say(f"{config.results_dir} was complete already: nothing was scored or written")
+    if changed:
+        verb = "is" if len(changed) == 1 else "are"
+        command = shlex.join(["rag-evaluator", "merge", str(config.results_dir)])
+        say(f"{', '.join(changed)} {verb} not as written, somebody has changed it. To write all files again: {command}")
+
+
+def print_status(status: Status) -> None:
+    """What is done, what is missing, how fast, how long still, and by whom."""
+    done, total = status.cells
+    share = f"{100 * done / total:.1f} %" if total else "-"
+    say(f"{status.task}: chunks {status.chunks[0]}/{status.chunks[1]}, {status.noun} {done}/{total} ({share})")
+    if status.missing:
+        names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
+        more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""
+        say(f"missing: {names}{more}")
+    left = status.seconds_left
+    if status.missing:
+        say(f"{status.rate:.1f} {status.noun}/s, {duration(left)} left" if left is not None else "nobody works")
+    say("results written" if status.merged else "results not written yet")
+    if status.unreadable:
+        say(f"{status.unreadable} notes of workers cannot be read")
+    if status.workers:
+        table = Table()
+        for heading, side in (
+            ("worker", "left"),
+            ("process", "left"),
+            ("chunks", "right"),
+            (status.noun, "right"),
+            (f"{status.noun}/s", "right"),
+            ("last seen", "right"),
+            ("state", "left"),
+        ):
+            table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
+        for worker in status.workers:
+            seen = time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
+            numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
+            table.add_row(worker.note.worker, worker.process, *numbers, seen, worker.state(status.at))
+        _console().print(table)
+    for line in sorted({line for worker in status.workers for line in _slow(worker.note.engine)}):
+        say(line)
+
+
+def _slow(judge: Mapping[str, str]) -> Iterator[str]:
+    """What makes a worker slower than it could be."""
+    if "why" in judge:
+        yield f"judge run by transformers' generate (slow): {judge['why']}"
+    if "alone" in judge:
+        yield f"judge asked one row at a time (slow): {judge['alone']}"
+
+
+def duration(seconds: float) -> str:
+    """`1 d 03:20:00`, or without the day."""
+    days, rest = divmod(int(seconds), 86_400)
+    hours, rest = divmod(rest, 3600)
+    clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
+    return f"{days} d {clock}" if days else clock
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 120)
+
+
+def say(text: str) -> None:
+    """A line as it is, however long."""
+    _console().print(text, markup=False, highlight=False, soft_wrap=True)

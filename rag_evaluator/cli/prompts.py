@@ -1,0 +1,161 @@
+"""`rag-evaluator prompts ...`: export the English prompts, check the packs of other languages, adapt new ones."""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from rag_evaluator.config import default_config, load_config
+from rag_evaluator.errors import PromptError
+from rag_evaluator.metrics.table import METRICS, select_metrics
+from rag_evaluator.offline import disable_network
+
+if TYPE_CHECKING:
+    from rag_evaluator.prompts.check import Checked
+
+OK, BAD_PACKS = 0, 2
+PROMPTS_DIR = Path("prompts")
+FUNCTIONS = ("sort", "generate")  # they have prompts, too
+
+
+def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `prompts` with its actions to the command line."""
+    packs = commands.add_parser("prompts", help="prompt packs: export, check, adapt")
+    actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
+    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
+    check = actions.add_parser(
+        "check",
+        help="check packs against their English sources",
+        description="Checks that packs are complete, fit the models of their prompts, were made from today's English "
+        "source, have its structure, labels and numbers, repeat what it repeats, and are in their language. "
+        "Exit code 2 where anything is wrong.",
+    )
+    check.add_argument("folder", type=Path, nargs="?", default=PROMPTS_DIR, help="default: prompts")
+    check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
+    _add_choice(check, "instructions may be in English")
+    adapt = actions.add_parser(
+        "adapt",
+        help="make the packs of a language with the judge",
+        description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
+        "same command; packs that exist are kept. What a reader should look at is told in review_<language>.md.",
+    )
+    adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
+    adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this YAML file")
+    adapt.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
+    adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
+    adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
+    _add_choice(adapt, "leave instructions in English, as ragas does by default")
+
+
+def prompts(options: argparse.Namespace) -> int:
+    """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
+    select_metrics([name for name in getattr(options, "metrics", ()) if name not in FUNCTIONS], "--metrics")
+    return ACTIONS[options.action](options)
+
+
+def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
+    parser.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="only these; also sort, generate")
+    parser.add_argument("--no-instruction", action="store_true", help=no_instruction)
+
+
+def export_prompts(options: argparse.Namespace) -> int:
+    """`rag-evaluator prompts export`: write ragas' English prompts."""
+    from rag_evaluator.prompts.english import export
+
+    written = export(options.folder)
+    print(
+        f"{len(written)} English prompts in {options.folder}/: those of the installed ragas, and of sort and generate"
+    )
+    return OK
+
+
+def check_prompts(options: argparse.Namespace) -> int:
+    """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
+    from rag_evaluator.prompts.check import check_language, languages_in
+    from rag_evaluator.prompts.loading import choose_owners
+
+    languages = options.language or languages_in(options.folder)
+    if not languages:
+        raise PromptError(f"{options.folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
+    owners = choose_owners(options.metrics)
+    checked = {name: check_language(options.folder, name, owners, not options.no_instruction) for name in languages}
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(_table(checked))
+    faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
+    for path, fault in faults:
+        console.print(f"{path}: {fault}", markup=False, highlight=False, soft_wrap=True)
+    if not faults:
+        print(f"every pack of {len(checked)} languages in {options.folder}/ is complete, current and in its language")
+    return BAD_PACKS if faults else OK
+
+
+def adapt_prompts(options: argparse.Namespace) -> int:
+    """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
+    config = (
+        load_config(options.config, options.set)
+        if options.config
+        else default_config(options.set, metrics=list(METRICS))
+    )
+    if config.offline:
+        disable_network()
+    from rag_evaluator.judge.source import GivenJudge
+    from rag_evaluator.prompts.adapt.adapt import adapt
+    from rag_evaluator.prompts.loading import choose_owners
+
+    folder = options.folder or config.prompts_dir
+    owners = choose_owners(options.metrics)
+    judge = GivenJudge(None, config.judge, config.offline)
+    instruction = config.prompts.adapt_instruction and not options.no_instruction
+    with _bar() as bar:
+        task = bar.add_task("texts", total=None)
+        done = adapt(
+            folder,
+            options.language,
+            owners,
+            judge.load,
+            instruction,
+            options.force,
+            judge.signature,
+            lambda texts, total: bar.update(task, completed=texts, total=total),
+        )
+    print(
+        f"{len(done.written)} packs written to {folder}/, {len(done.kept)} were there and are kept; "
+        f"{done.asked} questions put to the judge"
+    )
+    if done.review:
+        print(f"{done.marked} texts to look at: {done.review}")
+    return OK
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    return Progress(console=console, disable=not console.is_terminal)
+
+
+def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:
+    """A row per language: packs that are good, and how many have which fault."""
+    from rag_evaluator.prompts.check import KINDS
+
+    table = Table(title="prompt packs")
+    table.add_column("language")
+    for heading in ("good", *KINDS):
+        table.add_column(heading, justify="right")
+    for language, packs in checked.items():
+        good = sum(not pack.faults for pack in packs)
+        wrong = Counter(kind for pack in packs for kind in {fault.kind for fault in pack.faults})
+        table.add_row(language, f"{good}/{len(packs)}", *(str(wrong[kind] or "") for kind in KINDS))
+    return table
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "export": export_prompts,
+    "check": check_prompts,
+    "adapt": adapt_prompts,
+}

@@ -1,0 +1,112 @@
+"""`Spool`: the samples of a file kept on disk, so that memory does not grow with their number."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import overload
+
+from rag_evaluator.dataset.columns import canonical_columns, check_mapping, is_retrieval_log
+from rag_evaluator.dataset.readers.table import iterate_records
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.errors import DatasetError
+
+AT_ONCE = 256  # samples read together
+
+
+class Spool(Sequence[Sample]):
+    """Samples of a file, read once, checked, and kept in a temporary file without a name.
+
+    Args:
+        path: file or folder, as `load_dataset` takes it; `columns` as there.
+
+    Attributes:
+        names: every column of any row, in order of first appearance.
+        present: canonical columns that some row has something in.
+        wrong: canonical columns that some row has in a way that cannot be read -> the first reason.
+
+    Raises `DatasetError` if the file cannot be read at all, or the folder for temporary files (`TMPDIR`) is full.
+    """
+
+    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
+        self.names: dict[str, None] = {}
+        self.present: set[str] = set()
+        self.wrong: dict[str, str] = {}
+        self._path, self._columns = path, dict(columns)
+        try:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the samples
+            is_log = self._columns.get("reference") == "retrieved_contexts"
+            if self._write(is_log) != is_log:
+                self._write(not is_log)
+            self._file.flush()
+        except OSError as error:
+            folder = tempfile.gettempdir()
+            raise DatasetError(
+                f"{path.name}: cannot be kept in {folder}: {error}. Set TMPDIR to a roomy one."
+            ) from error
+
+    def __len__(self) -> int:
+        return len(self._places) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        positions = range(len(self))[index]
+        if isinstance(positions, int):
+            return self._read(positions, positions + 1)[0]
+        if positions.step != 1:
+            return [self[position] for position in positions]
+        return self._read(positions.start, positions.stop)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for start in range(0, len(self), AT_ONCE):
+            yield from self._read(start, min(start + AT_ONCE, len(self)))
+
+    def _read(self, start: int, stop: int) -> list[Sample]:
+        if start >= stop:
+            return []
+        self._file.seek(self._places[start])
+        lines = self._file.read(self._places[stop] - self._places[start]).split(b"\n")[:-1]
+        return [_sample(start + place, line) for place, line in enumerate(lines)]
+
+    def _write(self, is_log: bool) -> bool:
+        """Write all samples, read as a retrieval log or not; returns whether the rows are one."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._places, self.names, self.present, self.wrong = array("Q", [0]), {}, set(), {}
+        name, records = iterate_records(self._path)
+        for index, record in enumerate(records):
+            self.names |= dict.fromkeys(record.row)
+            found, wrong = canonical_columns(record, self._columns, is_log)
+            sample = Sample(index, record.row, found, record.where, wrong)
+            self.present.update(column for column in sample.columns if sample.has(column))
+            for column, reason in wrong.items():
+                self.wrong.setdefault(column, reason)
+            line = _line(sample)
+            self._file.write(line)
+            self._places.append(self._places[-1] + len(line))
+        check_mapping(self._columns, self.names, name)
+        return is_retrieval_log(self.names, self._columns)
+
+
+def _line(sample: Sample) -> bytes:
+    """A sample as JSON; canonical columns that the row has just so are told by their names only."""
+    same = [name for name, value in sample.columns.items() if sample.row.get(name) == value]
+    others = {name: None if name in same else value for name, value in sample.columns.items()}
+    return (
+        json.dumps([sample.row, others, sample.where, sample.wrong, sample.digest], ensure_ascii=False).encode("utf-8")
+        + b"\n"
+    )
+
+
+def _sample(index: int, line: bytes) -> Sample:
+    row, columns, where, wrong, digest = json.loads(line)
+    found = {name: row[name] if value is None else value for name, value in columns.items()}
+    sample = Sample(index, row, found, where, wrong)
+    sample.__dict__["digest"] = digest  # known already
+    return sample

@@ -1,0 +1,100 @@
+"""JSONL and JSON files."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset.json_values import TOO_MANY_DIGITS
+from rag_evaluator.dataset.marks import Repeated, Unwritable
+from rag_evaluator.dataset.readers.record import Record, as_row, joined, library_errors, numbered, read_text
+from rag_evaluator.errors import DatasetError
+
+# Any in this module: a JSON document.
+
+# Keys under which datasets are exported as one object, {key: [objects]}.
+_ROW_LISTS = ("samples", "data", "rows", "results")
+
+
+def read_jsonl(path: Path) -> Iterator[Record]:
+    """One object per line; blank lines are skipped and still counted."""
+    for number, line in enumerate(_lines(path), start=1):
+        if line.strip():
+            where = f"{path.name}, line {number}"
+            row = _parse(line, path.name, number, "If the file is one JSON document, rename it to .json.")
+            yield Record(where, as_row(row, where, "Write one object per line, or rename a JSON document to .json."))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Only "\\n" ends a line: a file opened as text, and str.splitlines, would also cut elsewhere."""
+    with library_errors(path.name, "a readable file", "Check its permissions."):
+        file = path.open("rb")
+    with file:
+        for number, line in enumerate(file):
+            try:
+                yield line.removesuffix(b"\n").decode("utf-8" if number else "utf-8-sig")
+            except UnicodeDecodeError:
+                read_text(path)  # tells the line
+                raise
+
+
+def read_json(path: Path) -> Iterator[Record]:
+    """A list of objects, an object with that list under one of `_ROW_LISTS`, or an object of equally long lists."""
+    document = _parse(read_text(path), path.name, None, "If it has one object per line, rename it to .jsonl.")
+    return numbered(rows_of(document, path.name), f"{path.name}, ")
+
+
+def _parse(text: str, name: str, line: int | None, advice: str) -> Any:
+    """`line`: the line of the file that the text is, None when the text is the whole file."""
+    try:
+        return json.loads(text, object_pairs_hook=joined, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        where = f"{name}, line {(line or 1) + error.lineno - 1}, column {error.colno}"
+        near = text[max(0, error.pos - 20) : error.pos + 20]
+        raise DatasetError(f"{where}: broken JSON ({error.msg}) near {near!r}. Correct it there. {advice}") from error
+    except (ValueError, RecursionError) as error:  # lists nested too deeply
+        where = name if line is None else f"{name}, line {line}"
+        raise DatasetError(f"{where}: unusable JSON ({error}). Correct it there.") from error
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= 4300 else Unwritable(digits, TOO_MANY_DIGITS)
+
+
+def rows_of(document: Any, name: str) -> list[Any]:
+    """The rows of a JSON document, see `read_json`."""
+    if isinstance(document, list):
+        return document
+    received = type(document).__name__
+    if isinstance(document, dict):
+        _refuse_repeated(document, name)
+        received = f"one object with the keys {', '.join(map(repr, document)) or '(none)'}"
+        lists = [document[key] for key in _ROW_LISTS if _is_row_list(document.get(key))]
+        if len(lists) == 1:
+            return list(lists[0])
+        if document and not lists and all(isinstance(column, list) for column in document.values()):
+            return _rows_of_columns(document, name)
+    raise DatasetError(
+        f"{name}: expected a list of objects, one object with that list under one of {', '.join(_ROW_LISTS)}, or an "
+        f"object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records')."
+    )
+
+
+def _refuse_repeated(document: dict[str, Any], name: str) -> None:
+    for key, value in document.items():
+        if isinstance(value, Repeated):
+            raise DatasetError(
+                f"{name}: expected every key once, received '{key}' {len(value)} times. Keep one of them."
+            )
+
+
+def _is_row_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _rows_of_columns(columns: dict[str, list[Any]], name: str) -> list[dict[str, Any]]:
+    lengths = {key: len(column) for key, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"'{key}': {length}" for key, length in lengths.items())
+        raise DatasetError(f"{name}: expected lists of equal length, received {listed}. Give each row a value.")
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

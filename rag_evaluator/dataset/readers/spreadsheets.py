@@ -1,0 +1,141 @@
+"""CSV, TSV and XLSX: files whose values are cells under a header row."""
+
+import csv
+import datetime
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset.formulas import is_harmless, original
+from rag_evaluator.dataset.json_values import plain
+from rag_evaluator.dataset.readers.record import Record, joined, library_errors, read_text
+from rag_evaluator.dataset.readers.workbooks import check_workbook
+from rag_evaluator.errors import DatasetError
+
+# A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
+_Row = tuple[int, Sequence[Any]]
+
+_EMPTY = ("", None)
+
+
+def read_csv(path: Path) -> Iterator[Record]:
+    """Cells are text: '007' and 'NA' stay what they are.
+
+    In a file that our own writer can have written the quote is taken away that it puts before formulas.
+    """
+    rows = _separated_rows(path, ",")
+    if all(is_harmless(cell) for _, cells in rows for cell in cells):
+        rows = [(number, [original(cell) for cell in cells]) for number, cells in rows]
+    return _records(path.name, rows)
+
+
+def read_tsv(path: Path) -> Iterator[Record]:
+    return _records(path.name, _separated_rows(path, "\t"))
+
+
+def read_xlsx(path: Path) -> Iterator[Record]:
+    """The first sheet. A formula counts as its calculated value, an error value such as #N/A as an empty cell."""
+    with library_errors(path.name, "an Excel workbook", "Save it again as .xlsx without a password, or as .csv."):
+        check_workbook(path)
+        rows = [
+            (number, [_cell_value(*cell, *calculated) for cell, calculated in zip(row, values, strict=True)])
+            for number, (row, values) in enumerate(zip(*_sheets(path), strict=True), start=1)
+        ]
+    return _records(path.name, rows)
+
+
+def _separated_rows(path: Path, delimiter: str) -> Sequence[_Row]:
+    rows = list(_csv_rows(path, delimiter))
+    filled = [(number, cells) for number, cells in rows if cells]
+    if filled:
+        _check_separated(path.name, filled, delimiter)
+    return filled
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[_Row]:
+    limit = csv.field_size_limit(2**31 - 1)  # one cell may hold many contexts; the default is 128 KiB
+    number = 0
+    try:
+        lines = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+        for number, cells in enumerate(lines, start=1):
+            yield number, cells
+    except csv.Error as error:
+        raise DatasetError(
+            f"{path.name}, row {number + 1}: broken CSV ({error}; it was noticed on line {lines.line_num}). Put cells "
+            'that hold quotes or line ends in double quotes, and double each quote inside them: "say ""yes""".'
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _check_separated(name: str, rows: Sequence[_Row], delimiter: str) -> None:
+    (number, header), *body = rows
+    other = next((mark for mark in ";\t|," if mark != delimiter and len(header) == 1 and mark in header[0]), None)
+    if other:
+        raise DatasetError(
+            f"{name}, row {number}: expected columns separated by {delimiter!r}, received {header[0][:80]!r}, which "
+            f"looks separated by {other!r}. Save it with {delimiter!r} (.csv takes ',', .tsv takes tabs), or as .xlsx."
+        )
+    for number, cells in body:
+        if len(cells) != len(header):
+            raise DatasetError(
+                f"{name}, row {number}: expected {len(header)} cells as in the header, received {len(cells)}. "
+                f"Put cells that hold {delimiter!r} in double quotes, and write an empty cell for a missing value."
+            )
+
+
+def _sheets(path: Path) -> tuple[list[Any], list[Any]]:
+    """Rows of (value, data type): as entered, where a formula is its text, and as last calculated."""
+    import openpyxl  # type: ignore[import-untyped,unused-ignore]
+
+    def rows(data_only: bool) -> list[list[tuple[Any, str]]]:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # the size that some writers note down is wrong, and rows would be lost
+        cells = [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
+        book.close()
+        return cells
+
+    return rows(data_only=False), rows(data_only=True)
+
+
+def _cell_value(entered: Any, kind: str, value: Any, value_kind: str) -> Any:
+    if value_kind == "e":
+        return None
+    # pandas writes the text '=1+1' as a formula that was never calculated: openpyxl leaves no value, XlsxWriter a 0.
+    if kind == "f" and (value is None or (type(value) is int and value == 0)):
+        return str(getattr(entered, "text", entered))
+    if isinstance(value, str):
+        return _CONTROL.sub(lambda match: chr(int(match[1], 16)), value)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date()
+    return value
+
+
+# Office Open XML writes control characters as _x000D_, and an underscore that would look like one as _x005F_.
+_CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f]|005F(?=_x[0-9A-Fa-f]{4}_))_")
+
+
+def _records(name: str, rows: Sequence[_Row]) -> Iterator[Record]:
+    """Rows under the first row that is not blank; blank rows are skipped and still counted."""
+    filled = [(number, cells) for number, cells in rows if any(cell not in _EMPTY for cell in cells)]
+    if not filled:
+        return
+    (_, header), *body = filled
+    names = _column_names(header, [cells for _, cells in body])
+    for number, cells in body:
+        padded = [*cells, *[None] * (max(names) + 1 - len(cells))]
+        row = joined((column, padded[position]) for position, column in names.items())
+        yield Record(f"{name}, row {number}", row, is_cells=True)
+
+
+def _column_names(header: Sequence[Any], body: Sequence[Sequence[Any]]) -> dict[int, str]:
+    """Position -> name. A column without a name is dropped when empty, else named as pandas does, 'Unnamed: 0'."""
+    width = max(map(len, [header, *body]))
+    names = {position: str(plain(cell)) for position, cell in enumerate(header) if cell not in _EMPTY}
+    for position in set(range(width)) - set(names):
+        if any(cell not in _EMPTY for cells in body for cell in cells[position : position + 1]):
+            names[position] = f"Unnamed: {position}"
+    return dict(sorted(names.items()))

@@ -1,0 +1,117 @@
+"""`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset.json_values import plain
+from rag_evaluator.dataset.marks import Unwritable
+from rag_evaluator.dataset.readers.arrow import dataset_rows, frame_rows, read_folder, read_parquet, refuse_splits
+from rag_evaluator.dataset.readers.json_files import read_json, read_jsonl, rows_of
+from rag_evaluator.dataset.readers.record import Record, joined, numbered
+from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
+from rag_evaluator.errors import DatasetError
+
+READERS: Mapping[str, Callable[[Path], Iterable[Record]]] = {
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".json": read_json,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".parquet": read_parquet,
+    ".xlsx": read_xlsx,
+}
+
+# By the names of package and class, so that no library is imported to find out. Any: the libraries' objects.
+_OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
+    "builtins.list": list,
+    "builtins.tuple": list,
+    "builtins.dict": lambda columns: rows_of(dict(zip(columns, map(_as_list, columns.values()), strict=True)), "dict"),
+    "pandas.DataFrame": frame_rows,
+    "datasets.Dataset": dataset_rows,
+    "datasets.IterableDataset": list,
+    "datasets.DatasetDict": refuse_splits,
+    "datasets.IterableDatasetDict": refuse_splits,
+    "ragas.EvaluationDataset": list,
+}
+
+
+def _as_list(column: Any) -> Any:
+    """A column of numpy, pandas or pyarrow as a list; anything else as it is."""
+    return list(column) if hasattr(column, "__array__") or isinstance(column, tuple) else column
+
+
+def read_records(source: Any) -> tuple[str, list[Record]]:
+    """The source's name for messages, and its records in order, at least one, with plain JSON values."""
+    name, records = iterate_records(source)
+    return name, list(records)
+
+
+def iterate_records(source: Any) -> tuple[str, Iterator[Record]]:
+    """`read_records`, one after the other as they are read."""
+    name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
+    return name, _plain_records(name, records)
+
+
+def _plain_records(name: str, records: Iterable[Record]) -> Iterator[Record]:
+    is_empty = True
+    for record in records:
+        is_empty = False
+        yield Record(record.where, _plain_row(record), record.is_cells)
+    if is_empty:
+        raise DatasetError(
+            f"{name}: expected at least one row, received none. Check that it is the right "
+            "dataset; of a workbook, the first sheet is read."
+        )
+
+
+def _plain_row(record: Record) -> dict[str, Any]:
+    row = joined((str(plain(str(name))), value) for name, value in record.row.items())
+    return {name: _plain_value(value) for name, value in row.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    """A value that cannot be read costs the run only where a metric needs it."""
+    kind = type(value).__name__
+    try:
+        return plain(value)
+    except RecursionError:
+        return Unwritable(f"<{kind}>", "lists or objects that are nested too deeply")
+    except Exception as error:  # an object of any library, whose attributes may be broken
+        return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
+
+
+def _read_path(given: Path) -> tuple[str, Iterable[Record]]:
+    path = given.expanduser().absolute()
+    if path.is_dir():
+        return path.name, read_folder(path)
+    if not path.exists():
+        raise DatasetError(f"{path}: no such file or folder.{_near_names(path)} Correct the path.")
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DatasetError(
+            f"{path.name}: expected one of {', '.join(READERS)} or a folder saved by `datasets`, received the suffix "
+            f"'{path.suffix}'. Convert the file, or rename it if only its name is wrong."
+        )
+    if path.stat().st_size == 0:
+        raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")
+    return path.name, reader(path)
+
+
+def _near_names(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f" The folder {path.parent} does not exist either."
+    near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=3)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _read_object(source: Any) -> tuple[str, Iterable[Record]]:
+    for kind in type(source).__mro__:
+        rows_of = _OBJECTS.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
+        if rows_of:
+            return kind.__name__, numbered(rows_of(source), "")
+    raise DatasetError(
+        "dataset: expected a path, a list of dicts, a dict of lists, a pandas DataFrame, a datasets.Dataset or a ragas "
+        f"EvaluationDataset, received {type(source).__name__}. Convert it first."
+    )

@@ -1,0 +1,129 @@
+"""Asks the judge each thing once: what it said is remembered, on disk where there are records."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from ragas.llms.base import InstructorBaseRagasLLM
+
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.files.jsonl import Records
+from rag_evaluator.results.questions import digest
+
+Answer = TypeVar("Answer", bound=BaseModel)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+KEYS = ("signature", "prompt")  # what the judge is, digest of the whole text it was shown
+DECIMALS = 6
+NEVER = math.exp(-30)  # stands for a probability of 0
+SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
+
+
+class Asker:
+    """Stands between `sort` or `generate` and the judge.
+
+    Args:
+        judge: a `Judge`, or any ragas LLM; one without `achoose` is asked for its answer instead of probabilities.
+        signature: what answers depend on beside the prompt; answers of another signature are not used.
+        records: answers of this and earlier runs; None keeps those of this run in memory.
+
+    Attributes:
+        asked: questions that reached the judge; not those that were answered from memory.
+
+    Belongs to one event loop. A question that failed is asked again the next time.
+    """
+
+    def __init__(self, judge: InstructorBaseRagasLLM, signature: str = "", records: Records | None = None) -> None:
+        self.judge, self.signature, self.records = judge, signature, records
+        self.asked = 0
+        self._said: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    async def log_odds(self, prompt: str, answer: BaseModel, other: BaseModel) -> float:
+        """How much likelier one answer is than the other, as a logarithm: 0 where both are as likely, at most 30.
+
+        Raises `JudgementError`.
+        """
+
+        async def ask() -> dict[str, Any]:
+            one, rest = (max(share, NEVER) for share in await self._shares(prompt, (answer, other)))
+            return {"log_odds": round(math.log(one / rest), DECIMALS)}
+
+        return float((await self._once(prompt, ask))["log_odds"])
+
+    async def probability(self, prompt: str, answer: BaseModel, other: BaseModel) -> float:
+        """The probability of the first of two answers, [0, 1]. Raises `JudgementError`."""
+        return round(sigmoid(await self.log_odds(prompt, answer, other)), DECIMALS)
+
+    async def answer(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """The judge's answer. Raises `JudgementError`."""
+
+        async def ask() -> dict[str, Any]:
+            said: BaseModel = await self.judge.agenerate(prompt, response_model)  # ragas' own type variable says less
+            return {"answer": said.model_dump(mode="json")}
+
+        return response_model.model_validate((await self._once(prompt, ask))["answer"])
+
+    async def _shares(self, prompt: str, answers: Sequence[BaseModel]) -> list[float]:
+        if hasattr(self.judge, "achoose"):
+            options = [answer.model_dump_json(indent=4) for answer in answers]
+            shares = await self.judge.achoose(prompt, options)
+            return [shares[option] for option in options]
+        said = await self.judge.agenerate(prompt, type(answers[0]))
+        if said not in answers:
+            raise JudgementError(f"the judge answered {said!r:.80}, which is none of the choices")
+        return [float(said == answer) for answer in answers]
+
+    async def _once(self, prompt: str, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """What the judge says; whoever asks the same meanwhile waits for the same answer."""
+        key = digest(prompt)
+        if self.records is not None and (recorded := self.records.find((self.signature, key))) is not None:
+            return recorded
+        if key not in self._said:
+            self._said[key] = asyncio.ensure_future(self._ask(key, ask))
+        return await asyncio.shield(self._said[key])
+
+    async def _ask(self, key: str, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        self.asked += 1
+        try:
+            said = await ask()
+        except BaseException:
+            del self._said[key]
+            raise
+        if self.records is not None:
+            self.records.append((self.signature, key), said)
+            del self._said[key]
+        return said
+
+
+def sigmoid(log_odds: float) -> float:
+    """The probability that belongs to log odds."""
+    return 1 / (1 + math.exp(-log_odds))
+
+
+async def side_by_side(
+    items: Sequence[Item],
+    work: Callable[[Item], Awaitable[Result]],
+    done: Callable[[int, Result], None],
+    limit: int = SIDE_BY_SIDE,
+) -> list[Result]:
+    """The results of `work(item)` in the order of the items, at most `limit` under way at any time.
+
+    `done` is called with position and result of each item as it is finished.
+    """
+    results: dict[int, Result] = {}
+    waiting = iter(enumerate(items))
+
+    async def worker() -> None:
+        for position, item in waiting:
+            results[position] = await work(item)
+            done(position, results[position])
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(limit, len(items))):
+                group.create_task(worker())
+    except BaseExceptionGroup as errors:  # a full disk, for instance: one error, not a tree of them
+        raise errors.exceptions[0] from None
+    return [results[position] for position in range(len(items))]

@@ -1,0 +1,1 @@
+"""What runs the judge's model."""

@@ -1,0 +1,160 @@
+"""Decoding with transformers' own `generate`: for any causal language model, one pass per token for the whole batch."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.engine.transformers.neighbours import rope_switch
+from rag_evaluator.judge.engine.transformers.sequence import Chooser, Row, Vocabulary
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+class _Grammars(LogitsProcessor):
+    """Leaves each row its chosen token only."""
+
+    def __init__(self, rows: Sequence[Row], chooser: Chooser) -> None:
+        self.rows, self.chooser = rows, chooser
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        tokens = [(row.dictated() or [0])[0] for row in self.rows]  # rows that are done: any token will do
+        free = [i for i, row in enumerate(self.rows) if not row.done and not row.dictated()]
+        if free:
+            chosen = self.chooser.choose([self.rows[i] for i in free], scores[free])
+            for index, token in zip(free, chosen, strict=True):
+                tokens[index] = token
+        only = torch.full_like(scores, float("-inf"))
+        only[torch.arange(len(tokens)), tokens] = 0.0
+        return only  # type: ignore[return-value]
+
+
+class _Finished(StoppingCriteria):
+    """Feeds each chosen token to its row's grammar; a row stops when its answer is complete or its budget is spent."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+
+    def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
+        for row, token in zip(self.rows, input_ids[:, -1].tolist(), strict=True):
+            if not row.done and row.failure is None:
+                row.push(token)
+        return torch.tensor([row.done for row in self.rows], device=input_ids.device)  # type: ignore[return-value]
+
+
+class PlainDecoder:
+    """Answers batches of requests.
+
+    Args:
+        model: a causal language model.
+        vocabulary: of its tokenizer.
+        padding: token id for padding, never seen by the model.
+        window: tokens of prompt and answer together that the model can read.
+    """
+
+    def __init__(self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int) -> None:
+        self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
+        self.chooser = Chooser(vocabulary)
+        self.switch = rope_switch(model.config.get_text_config())
+
+    def decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
+        """Replies in the order of the requests, errors in place of those that could not be made.
+
+        Prompts are padded on the left: neighbours do not matter.
+        """
+        replies: dict[int, Reply | JudgementError] = {}
+        for part in self._split([(len(request.input_ids), request.budget.max_length) for request in requests]):
+            replies |= zip(part, self._decode([requests[index] for index in part]), strict=True)
+        return [replies[index] for index in range(len(requests))]
+
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each sequence."""
+        logits: dict[int, torch.Tensor] = {}
+        for part in self._split([(len(sequence), 1) for sequence in sequences]):
+            logits |= zip(part, self.logits([sequences[index] for index in part])[:, 0], strict=True)
+        return torch.stack([logits[index] for index in range(len(sequences))])
+
+    def logits(self, sequences: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
+        """`(sequences, steps, vocab)` logits of one batch, after each sequence and after tokens 0 that follow it."""
+        input_ids, attention_mask = self._pad(sequences)
+        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
+            output = self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                max_new_tokens=steps,
+                output_logits=True,
+                return_dict_in_generate=True,
+                prefix_allowed_tokens_fn=lambda *_: [0],
+            )
+        return torch.stack(output.logits, dim=1)
+
+    def _decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
+        """Replies to one batch."""
+        rows = [Row(request, self.vocabulary) for request in requests]
+        input_ids, attention_mask = self._pad([request.input_ids for request in requests])
+        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
+            self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                max_new_tokens=max(request.budget.max_length for request in requests),
+                logits_processor=LogitsProcessorList([_Grammars(rows, self.chooser)]),
+                stopping_criteria=StoppingCriteriaList([_Finished(rows)]),
+            )
+        return [row.reply() for row in rows]
+
+    def _split(self, lengths: Sequence[tuple[int, int]]) -> list[list[int]]:
+        """Rows by their index, in parts in which no row changes what another answers.
+
+        Rows go on until the longest answer of their part is complete, so none may be carried past the model's window,
+        nor past the length at which its rope changes. Rows that are past it from the start stay together; one that
+        crosses it while it is written goes alone.
+
+        Args:
+            lengths: tokens of prompt and answer of each row.
+        """
+        rows = list(range(len(lengths)))
+        if self.switch is None:
+            return _within(rows, lengths, self.window)
+        past = [row for row in rows if lengths[row][0] > self.switch]
+        before = [row for row in rows if lengths[row][0] <= self.switch]
+        limit = min(self.window, self.switch + 1)  # the last token is written, but not read
+        return _within(past, lengths, self.window) + _within(before, lengths, limit)
+
+    def _pad(self, sequences: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`(sequences, longest)` token ids, padded on the left, and attention mask."""
+        width = max(map(len, sequences))
+        input_ids = torch.full((len(sequences), width), self.padding, dtype=torch.long)
+        attention_mask = torch.zeros_like(input_ids)
+        for index, sequence in enumerate(sequences):
+            input_ids[index, width - len(sequence) :] = torch.tensor(sequence)
+            attention_mask[index, width - len(sequence) :] = 1
+        return input_ids.to(self.model.device), attention_mask.to(self.model.device)
+
+
+def _within(rows: list[int], lengths: Sequence[tuple[int, int]], limit: int) -> list[list[int]]:
+    """Rows in parts in which each prompt and the longest answer of the part stay within a limit; or in single rows."""
+    if len(rows) < 2:
+        return [rows] if rows else []
+    longest = max(lengths[row][1] for row in rows)
+    tight = [row for row in rows if lengths[row][0] + longest > limit]
+    if not tight:
+        return [rows]
+    loose = [row for row in rows if row not in tight]
+    first, second = (loose, tight) if loose else (rows[: len(rows) // 2], rows[len(rows) // 2 :])
+    return _within(first, lengths, limit) + _within(second, lengths, limit)
+
+
+@contextmanager
+def _own_generation_config(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
+    """Keep the model's own generation defaults (penalties, forced tokens, sampling) out of judging."""
+    theirs = model.generation_config
+    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=pad_token_id)
+    try:
+        yield
+    finally:
+        model.generation_config = theirs

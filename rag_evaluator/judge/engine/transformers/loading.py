@@ -1,0 +1,267 @@
+"""Loads the generative model from disk through langchain's `HuggingFacePipeline`, with errors that say what to do."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config import DEMO, JudgeConfig
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.engine.transformers.chat import check_template
+from rag_evaluator.offline import hub
+
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
+
+
+ENCODERS = frozenset(  # model types that read in both directions unless their configuration says is_decoder
+    "albert bert big_bird camembert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert "
+    "megatron-bert modernbert mpnet nomic_bert rembert roberta roberta-prelayernorm roc_bert roformer xlm-roberta "
+    "xlm-roberta-xl xmod".split()
+)
+ADAPTERS = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
+FILL = 0.8  # of a GPU's free memory for the weights
+NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
+
+
+def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
+    """The folder of a model, or its hub id when the network may be used.
+
+    Args:
+        key: of the configuration, named in errors.
+        marks: a folder with one of these files is a model.
+
+    Raises `ModelError` when it is neither a model folder nor, offline, in the Hugging Face cache.
+    """
+    if model == DEMO:
+        return str(DEMO_JUDGE)
+    folder = Path(model)
+    if folder.is_dir():
+        if not any((folder / mark).is_file() for mark in marks):
+            missing = " or ".join(marks)
+            raise ModelError(f"{key}: {folder} is not a model folder: it has no {missing}. {_contents(folder)}")
+        return str(folder)
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
+    return _cached(model, key) if offline else model
+
+
+def find_judge(config: JudgeConfig, offline: bool = True) -> str:
+    """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
+    _check_adapter(Path(config.model))
+    source = find_model(config.model, offline)
+    _check_folder(Path(source), bool(_model_kwargs(config, offline)["use_safetensors"]))
+    check_template(config.chat_template, Path(source))
+    return source
+
+
+def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
+    """The judge's model and tokenizer as a `text-generation` pipeline.
+
+    Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
+    Raises `ModelError` for whatever cannot judge.
+    """
+    source = find_judge(config, offline)
+    from langchain_huggingface import HuggingFacePipeline
+
+    try:
+        with hub(offline), _load_report() as report:
+            pipeline = HuggingFacePipeline.from_model_id(
+                model_id=source,
+                task="text-generation",
+                device_map=_device_map(config, Path(source)),  # dicts work, too
+                model_kwargs=_model_kwargs(config, offline),
+                pipeline_kwargs={"return_full_text": False},
+                batch_size=config.batch_size,
+            )
+    except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
+        from rag_evaluator.judge.engine.transformers.memory import out_of_memory
+
+        if out_of_memory(error):
+            raise ModelError(_too_little_memory(config)) from error
+        raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
+    if missing := [found[1] for line in report if (found := NOT_LOADED.match(line))]:
+        named = ", ".join(missing[:3])
+        raise ModelError(
+            f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
+            "Take a complete checkpoint of a causal language model."
+        )
+    return pipeline
+
+
+@contextmanager
+def _load_report() -> Iterator[list[str]]:
+    """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""
+    lines: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.extend(record.getMessage().splitlines())
+
+    logger, handler = logging.getLogger("transformers.modeling_utils"), Collect()
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+def load_failure(error: Exception) -> str:
+    """A library's error in one line, and what to do."""
+    message = " ".join(str(error).split())[:400].rstrip(".!")
+    return f"{type(error).__name__}: {message}. Check the model's files and model_kwargs."
+
+
+def _model_kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
+    """Arguments of from_pretrained; the user's win."""
+    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
+    return {**safe, "dtype": config.dtype, **config.model_kwargs}
+
+
+def check_model(model: Any, tokenizer: Any) -> None:
+    """Refuse what loads but cannot judge. Raises `ModelError`."""
+    from transformers import PreTrainedTokenizerFast
+
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise ModelError(_ENCODER_DECODER.format(model=model.config.model_type))
+    _check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        kind = type(tokenizer).__name__
+        raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
+
+
+def has_adapter(model: Any) -> bool:
+    """Whether a peft adapter was added to a loaded model: the folder it came from says nothing of it then."""
+    return bool(getattr(model, "peft_config", None))
+
+
+def window_of(model: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
+    text_config = model.config.get_text_config()
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
+    known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]
+    return min(known) if known else 10**9
+
+
+_CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
+_ENCODER_DECODER = "judge.model: this is an encoder-decoder model ({model}); " + _CAUSAL
+
+
+def _check_direction(name: str, config: Mapping[str, Any]) -> None:
+    """Refuse encoders: transformers loads some of them as decoders, which they were never trained to be."""
+    architectures = config.get("architectures") or []
+    masked = any(str(architecture).endswith("ForMaskedLM") for architecture in architectures)
+    if masked or (config.get("model_type") in ENCODERS and not config.get("is_decoder")):
+        kind = ", ".join([str(config.get("model_type")), *map(str, architectures)])
+        raise ModelError(f"judge.model: {name} is an encoder ({kind}), which cannot write answers; {_CAUSAL}")
+
+
+def _check_adapter(folder: Path) -> None:
+    """Refuse an adapter: with peft installed transformers would load it with its model, without peft it would not."""
+    found = next((name for name in ADAPTERS if (folder / name).is_file()), None)
+    if found is None:
+        return
+    merge = "with peft's merge_and_unload() and save_pretrained()"
+    if (folder / "config.json").is_file():
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter ({found}) beside a model, and it is not clear whether it counts. "
+            f"Merge it into the model {merge}, or move the adapter's files away."
+        )
+    raise ModelError(
+        f"judge.model: {folder} holds an adapter ({found}) without its model. Merge it into its base model {merge}, "
+        "and give the folder of the result."
+    )
+
+
+def _check_folder(folder: Path, safetensors: bool) -> None:
+    """What can be seen without loading: kind of model, tokenizer, weights."""
+    if not folder.is_dir():
+        return
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"judge.model: {folder}/config.json cannot be read as JSON: {error}.") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"judge.model: {folder}/config.json is no JSON object.")
+    if config.get("is_encoder_decoder"):
+        raise ModelError(_ENCODER_DECODER.format(model=config.get("model_type", "unknown")))
+    _check_direction(str(folder), config)
+    _check_adapter(folder)  # of a model in the cache
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        raise ModelError(
+            f"judge.model: {folder} has no tokenizer (tokenizer.json). Copy the model's tokenizer files there."
+        )
+    if safetensors and not list(folder.glob("*.safetensors")):
+        others = sorted(path.name for path in folder.glob("*.bin"))
+        found = f"It has {', '.join(others)}" if others else "It has no weights at all"
+        raise ModelError(
+            f"judge.model: {folder} has no *.safetensors file. {found}. Convert the weights with "
+            "save_pretrained(), or, if you trust the file, set judge.model_kwargs: {use_safetensors: false}."
+        )
+
+
+def _cached(model: str, key: str) -> str:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return str(snapshot_download(model, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
+        raise ModelError(
+            f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
+            "download it. Give the model's folder, or download it once on a machine with network."
+        ) from None
+
+
+def _contents(folder: Path) -> str:
+    names = sorted(path.name for path in folder.iterdir())[:8]
+    return f"It holds: {', '.join(names)}." if names else "It is empty."
+
+
+def _device_map(config: JudgeConfig, folder: Path) -> Any:
+    """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
+
+    Of the free memory of a GPU the weights may fill `FILL`; the rest is for keys and values.
+    """
+    import torch
+
+    if not torch.accelerator.is_available():
+        return None
+    if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+        return config.device_map
+    free = [torch.cuda.mem_get_info(device)[0] for device in range(torch.cuda.device_count())]
+    needed = _weight_bytes(folder, config.dtype)
+    return {"": free.index(max(free))} if 0 < needed <= FILL * max(free) else "auto"
+
+
+def _weight_bytes(folder: Path, dtype: str) -> int:
+    """Bytes of a folder's weights once they are loaded, from the headers of its safetensors; 0 if there are none."""
+    sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+    loaded = {"float32": 4, "bfloat16": 2, "float16": 2}.get(dtype)
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                start, end = tensor["data_offsets"]
+                saved = sizes.get(tensor["dtype"])  # quantised weights stay as they are
+                total += (end - start) * loaded // saved if loaded and saved else end - start
+    return total
+
+
+def _too_little_memory(config: JudgeConfig) -> str:
+    return (
+        f"judge.model: too little memory to load {config.model}. Use a smaller model, judge.dtype: bfloat16, or "
+        "quantised weights."
+    )

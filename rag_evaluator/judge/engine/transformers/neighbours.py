@@ -1,0 +1,73 @@
+"""Whether what a model answers depends on the rows decoded beside it: read from its configuration, or tried out."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rag_evaluator.judge.engine.transformers.memory import out_of_memory
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
+SHORT = 9  # tokens of the row that is tried alone and beside a long one
+STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
+CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
+Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
+
+
+def rope_switch(config: Any) -> int | None:
+    """The length in tokens beyond which a row gets other rope factors; None if all lengths have the same.
+
+    transformers takes the factors for all rows of a batch from the longest (`modeling_rope_utils`). With dynamic
+    factors it never gets there, since `window_of` ends where they begin to grow.
+    """
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = [kind for kind in rope.values() if isinstance(kind, dict)] or [rope]  # per kind of layer, or one for all
+    switches = {
+        "longrope": [kind.get("original_max_position_embeddings") for kind in kinds],
+        "dynamic": [getattr(config, "max_position_embeddings", None) for _ in kinds],
+    }
+    found = [switches[name][i] for i, kind in enumerate(kinds) if (name := kind.get("rope_type")) in switches]
+    return min(map(int, filter(None, found)), default=None)
+
+
+def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | None:
+    """Why each row must be decoded alone; None if rows may stand side by side.
+
+    Tried out with a short row, alone and beside one that is longer than the model's attention window.
+
+    Args:
+        logits: `(rows, steps, vocab)` logits after each of some sequences, and the tokens that follow.
+        window: tokens of prompt and answer together that the model can read.
+    """
+    config = model.config.get_text_config()
+    if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial cannot show it
+        return "its sparse attention selects among the padding, too"
+    size = int(config.vocab_size)
+    short = tuple((7 * i + 3) % size for i in range(SHORT))
+    length = _trial_length(model, window)
+    while True:
+        long = tuple((11 * i + 5) % size for i in range(length))
+        try:
+            alone, beside = logits([short], STEPS)[0].float(), logits([short, long], STEPS)[0].float()
+        except RuntimeError as error:
+            if not out_of_memory(error) or length <= 2 * SHORT:
+                raise
+            length //= 2
+            continue
+        difference, scale = (alone - beside).abs().max(), alone.abs().max()
+        limit = 1e-4 if model.dtype == torch.float32 else 0.2  # in bfloat16 the experts of a token may change
+        return None if bool(difference <= limit * scale) else "its logits change beside a longer row"
+
+
+def _trial_length(model: "PreTrainedModel", window: int) -> int:
+    """Tokens of the longer row: past the attention window if that takes seconds, and within the first rope factors."""
+    config = model.config.get_text_config()
+    sizes = [getattr(config, name, None) for name in WINDOWS]
+    reach = max((size for size in sizes if isinstance(size, int)), default=0)
+    work = CPU_WORK if model.device.type == "cpu" else GPU_WORK
+    affordable = int(work / (2 * 2 * max(model.num_parameters(), 1)))  # two rows, a multiplication and an addition
+    longest = min(window, rope_switch(config) or window) - STEPS
+    return min(max(min(reach + SHORT, affordable), 4 * SHORT), longest)

@@ -1,0 +1,80 @@
+"""The common beginnings of prompts: found on token ids, their keys and values computed once and kept."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from rag_evaluator.judge.engine.transformers.packed import Layer, PackedModel, TailCache
+from rag_evaluator.judge.requests import Request, common_beginning
+
+Ids = tuple[int, ...]
+HEAD_TOKENS = 8192  # of all heads whose keys and values are kept
+
+
+class Heads:
+    """Heads of groups of requests; the least recently used go first."""
+
+    def __init__(self, packed: PackedModel) -> None:
+        self.packed = packed
+        self.computed = 0  # tokens, ever
+        self._kept: OrderedDict[Ids, Sequence[Layer]] = OrderedDict()
+        self._known: dict[str, Ids] = {}
+        self._lone: dict[str, Ids] = {}  # the only prompt of its group so far
+
+    def shared_by(self, requests: Sequence[Request]) -> Iterator[tuple[Ids, list[int]]]:
+        """Heads, and the positions of the requests that begin with them; each request once.
+
+        A prompt that parts from the others of its group early (its data spells a control token, say) goes apart, so
+        that it does not spoil the head of all that follow.
+        """
+        groups: dict[str, list[int]] = {}
+        for position, request in enumerate(requests):
+            groups.setdefault(request.group, []).append(position)
+        for group, members in sorted(groups.items()):
+            sequences = [requests[position].input_ids for position in members]
+            alike = self._alike(group, sequences)
+            for name, chosen in ((group, True), (f"{group} apart", False)):
+                part = [index for index, one in enumerate(alike) if one == chosen]
+                if part:
+                    yield self._common(name, [sequences[i] for i in part]), [members[i] for i in part]
+
+    def _alike(self, group: str, sequences: Sequence[Ids]) -> list[bool]:
+        """Whether each sequence begins as is usual in its group, for half of the usual length at least."""
+        if group in self._known:
+            model = self._known[group]
+            usual = len(model)
+        else:
+            model = sorted(sequences)[len(sequences) // 2]  # most are alike, so the one in the middle is
+            usual = int(median(len(common_beginning([model, sequence])) for sequence in sequences))
+        return [2 * len(common_beginning([model, sequence])) >= usual for sequence in sequences]
+
+    def _common(self, group: str, sequences: Sequence[Ids]) -> Ids:
+        """Token ids that all of the sequences begin with, those of earlier calls included."""
+        if group in self._known:
+            sequences = [*sequences, (*self._known[group], -1)]
+        elif len(sequences) == 1 and group not in self._lone:  # nothing to share yet: a whole prompt is no head
+            self._lone[group] = sequences[0]
+            return ()
+        else:
+            sequences = [*sequences, self._lone.pop(group, sequences[0])]
+        self._known[group] = shared(sequences)
+        return self._known[group]
+
+    def cache(self, head: Ids) -> Sequence[Layer]:
+        """Keys and values of a head, computed once and kept while they are among the last used."""
+        if not head:
+            return ()
+        if head not in self._kept:
+            cache = TailCache(self.packed.layers, 1, len(head))
+            self.packed.run(cache, [head], [0], [0])
+            self.computed += len(head)
+            self._kept[head] = cache.copy_of(0, len(head))
+        self._kept.move_to_end(head)
+        while len(self._kept) > 1 and sum(map(len, self._kept)) > HEAD_TOKENS:
+            self._kept.popitem(last=False)
+        return self._kept[head]
+
+
+def shared(sequences: Sequence[Ids]) -> Ids:
+    """The longest common beginning that leaves at least one token of each sequence."""
+    return common_beginning(sequences)[: min(map(len, sequences)) - 1]

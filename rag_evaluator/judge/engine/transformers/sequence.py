@@ -1,0 +1,219 @@
+"""One answer in the making: what its grammar and its budget allow next."""
+
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import llguidance
+import llguidance.hf
+import torch
+
+from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.grammar.lark import to_lark_after
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+class Vocabulary:
+    """The tokenizer as the grammar engine sees it, and what the budget needs to know of each token's bytes.
+
+    Attributes:
+        size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
+        quotes: tokens that are exactly one double quote.
+        commas: bool `(size,)`, tokens that begin with a comma.
+        ends_text: bool `(size,)`, tokens that end a string and go on: they contain `",`.
+        ends_object: bool `(size,)`, tokens that end an object and go on: they contain `},`.
+        digits: `(size,)`, the digit that a token begins with, blanks aside; -1 for all others.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
+        self.size = size
+        try:
+            self.engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=eos_token_id)
+        except ValueError as error:
+            raise ModelError(f"judge.model: tokenizer and model do not belong together: {error}.") from error
+        self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
+        self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
+        self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
+        self.ends_text = torch.tensor([b'",' in text for text in self.texts])
+        self.ends_object = torch.tensor([b"}," in text for text in self.texts])
+        self.digits = torch.tensor([_digit(text) for text in self.texts])
+        if not self.quotes:
+            raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
+
+
+class Row:
+    """One answer in the making: grammar state, tokens so far, and where it stands within its budget."""
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        self.request, self.vocabulary = request, vocabulary
+        self.matcher = self._matcher(request.grammar)
+        self.partition = request.partition
+        self.tokens: list[int] = []
+        self.chosen = 0
+        self.forced: list[int] = []
+        self.in_string = self.escaped = False
+        self.open = b""  # brackets that are open outside of strings
+        self.failure: str | None = None
+        self.string_tokens = 0
+        self.confidence: list[float] = []
+        self.generator: torch.Generator | None = None
+        if request.temperature > 0:
+            self.generator = torch.Generator().manual_seed(request.seed)
+
+    @property
+    def complete(self) -> bool:
+        return self.matcher.is_stopped() and self.matcher.is_accepting()
+
+    @property
+    def done(self) -> bool:
+        return self._ended() or (self._spare() <= 0 and not self.dictated())
+
+    def dictated(self) -> list[int]:
+        """Tokens that leave no choice, because the grammar dictates the text that comes next; may be empty."""
+        if self._ended():
+            return []
+        self.forced = self.forced or self._forced_tokens()
+        return self.forced
+
+    def fail(self, reason: str) -> None:
+        """End the answer without a result."""
+        self.failure = reason
+
+    def push(self, token: int) -> None:
+        """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
+        if not self.matcher.consume_token(token):
+            raise JudgementError(f"the grammar refused token {token}: {self.matcher.get_error()[:300]}")
+        self.tokens.append(token)
+        self.chosen += not self.forced
+        self.forced = self.forced[1:]
+        self._follow(self.vocabulary.texts[token])
+        if self.partition is not None and self.complete:
+            self.matcher = self._matcher(to_lark_after(self.partition, self._text()))
+            self.partition = None
+
+    def reply(self) -> Reply | JudgementError:
+        """What was said, or why nothing was."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence))
+
+    def _matcher(self, grammar: str) -> llguidance.LLMatcher:
+        matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
+        if matcher.is_error():
+            raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")
+        return matcher
+
+    def _text(self) -> str:
+        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return text
+
+    def _ended(self) -> bool:
+        return self.failure is not None or self.matcher.is_stopped() or self._spare_length() <= 0
+
+    def _spare(self) -> int:
+        return self.request.max_new_tokens - self.chosen
+
+    def _spare_length(self) -> int:
+        return self.request.budget.max_length - len(self.tokens)
+
+    def _forced_tokens(self) -> list[int]:
+        """Tokens of the text that the grammar dictates next, in the tokenizer's own way of writing it."""
+        tokens = self.matcher.compute_ff_tokens()
+        if not tokens:
+            return []
+        engine = self.vocabulary.engine
+        special = next((i for i, token in enumerate(tokens) if engine.is_special_token(token)), len(tokens))
+        right = min(special, self.matcher.validate_tokens(tokens[:special]))
+        if right:
+            return tokens[:right]
+        # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
+
+    def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        """What of the allowed tokens, bool `(vocab,)`, the budget leaves; never empty if they are not."""
+        if self.in_string and self.string_tokens >= self.request.budget.string_tokens:
+            quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
+            if quote is not None:
+                only = torch.zeros_like(mask)
+                only[quote] = True
+                return only
+        budget = self.request.budget
+        if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
+            ending = mask.clone()
+            if self.open.endswith(b"["):
+                ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)
+            elif self.open.endswith(b"[{"):
+                ending &= ~self.vocabulary.ends_object
+            return ending if ending.any() else mask
+        return mask
+
+    def _follow(self, text: bytes) -> None:
+        """Track where in the JSON the answer stands, and for how many tokens it has been in a string."""
+        self.string_tokens += 1
+        for byte in text:
+            if self.escaped:
+                self.escaped = False
+            elif byte == ord("\\") and self.in_string:
+                self.escaped = True
+            elif byte == ord('"'):
+                self.in_string = not self.in_string
+                self.string_tokens = 0
+            elif not self.in_string and byte in b"[{":
+                self.open += bytes([byte])
+            elif not self.in_string and byte in b"]}":
+                self.open = self.open[:-1]
+
+
+class Chooser:
+    """Chooses the next token of many rows at once.
+
+    Args:
+        vocabulary: of the rows.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.executor = llguidance.LLExecutor()
+
+    def choose(self, rows: Sequence[Row], logits: torch.Tensor) -> list[int]:
+        """The best of the allowed tokens for each row, or one drawn with the row's own random numbers.
+
+        Args:
+            rows: none of them done or dictated.
+            logits: `(rows, vocab)`, on any device.
+        """
+        masks = self._masks(rows)
+        scores = logits.float().masked_fill(~masks.to(logits.device), float("-inf"))
+        tokens: list[int] = scores.argmax(dim=-1).tolist()
+        best = scores.amax(dim=-1).isfinite().tolist()
+        for index, row in enumerate(rows):
+            if not best[index]:
+                row.fail("the model gave no number for any allowed token (NaN or infinite logits); try another dtype")
+                continue
+            if row.generator is not None:
+                probabilities = torch.softmax(scores[index].double().cpu() / row.request.temperature, dim=-1)
+                tokens[index] = int(torch.multinomial(probabilities, 1, generator=row.generator))
+            digit = self.vocabulary.digits[tokens[index]]
+            if digit >= 0 and not row.in_string:
+                share = torch.softmax(scores[index].cpu(), dim=-1)[self.vocabulary.digits == digit].sum()
+                row.confidence.append(round(float(share), 6))
+        return tokens
+
+    def _masks(self, rows: Sequence[Row]) -> torch.Tensor:
+        """bool `(rows, vocab)`: what grammar and budget allow."""
+        size = self.vocabulary.size
+        bits = torch.zeros((len(rows), (size + 31) // 32), dtype=torch.int32)
+        matchers = [(row.matcher, index) for index, row in enumerate(rows)]
+        self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(rows))
+        masks = ((bits[:, :, None] >> torch.arange(32)) & 1).bool().flatten(1)[:, :size]
+        for index, row in enumerate(rows):
+            masks[index] = row.within_budget(masks[index])
+        return masks
+
+
+def _digit(text: bytes) -> int:
+    first = text.lstrip(b" ")[:1]
+    return int(first) if first.isdigit() else -1

@@ -1,0 +1,1 @@
+"""What an answer may look like: schema, grammar, budget."""

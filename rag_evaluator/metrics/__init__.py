@@ -1,0 +1,1 @@
+"""The metrics, and what asks ragas for their scores."""

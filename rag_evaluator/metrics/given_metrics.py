@@ -1,0 +1,87 @@
+"""Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects; and the models that objects hold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragas.metrics.collections.base import BaseMetric
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.table import METRICS, Metric, canonical_name
+
+MODELS = ("llm", "embeddings")
+
+
+class Given(NamedTuple):
+    """The names of metrics, and the judge and embeddings of those that were given as objects."""
+
+    names: list[str]
+    judge: Any
+    embeddings: Any
+
+
+def read_metrics(metrics: Any, judge: Any = None, embeddings: Any = None) -> Given:
+    """The names that metrics stand for; what is neither row nor ragas metric stays, for the configuration to refuse.
+
+    Args:
+        metrics: one, or a list of them.
+        judge, embeddings: models given beside them, which those of the objects must not contradict.
+
+    Raises `ConfigError` for an object with settings of its own: the scores would not be made with them.
+    """
+    listed = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str | Mapping) else [metrics]
+    names = [_name(metric, f"metrics[{position}]") for position, metric in enumerate(listed)]
+    objects = [metric for metric in listed if isinstance(metric, BaseMetric)]
+    return Given(names, _one_model(objects, "llm", judge), _one_model(objects, "embeddings", embeddings))
+
+
+def _name(given: Any, place: str) -> Any:
+    if isinstance(given, Metric):
+        name = next((name for name, row in METRICS.items() if row == given), None)
+        if name is None:
+            raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
+        return name
+    kind = given if isinstance(given, type) else type(given)
+    if not issubclass(kind, BaseMetric):
+        if kind.__module__.startswith("ragas.metrics."):
+            raise ConfigError(
+                f"{place} is {kind.__name__} of ragas' older metrics. Give its name, "
+                f"'{canonical_name(kind.__name__) or 'faithfulness'}', or the class of ragas.metrics.collections."
+            )
+        return given
+    name = canonical_name(kind.__name__) if kind.__module__.startswith("ragas.metrics.collections.") else None
+    if name is None:
+        raise ConfigError(f"{place} is {kind.__name__}, which is not a metric here. Known: {', '.join(METRICS)}.")
+    if isinstance(given, BaseMetric):
+        _refuse_settings(given, name, place)
+    return name
+
+
+def _refuse_settings(given: BaseMetric, name: str, place: str) -> None:
+    """ConfigError if the object is not as its class makes it: prompts, strictness, mode and the like."""
+    models = {model: getattr(given, model) for model in MODELS if hasattr(given, model)}
+    usual = vars(type(given)(**models, **METRICS[name].options))
+    changed = [key for key, value in vars(given).items() if _comparable(value) != _comparable(usual.get(key))]
+    if changed:
+        raise ConfigError(
+            f"{place}: this {type(given).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
+            f"'{name}' for the usual settings; other prompts are packs in prompts_dir."
+        )
+
+
+def _comparable(value: Any) -> Any:
+    """A prompt by what it holds, a bound method by its function, a model as it is."""
+    if isinstance(value, BasePrompt):
+        return type(value), {key: repr(part) for key, part in vars(value).items()}
+    return getattr(value, "__func__", value)
+
+
+def _one_model(objects: Sequence[BaseMetric], attribute: str, given: Any) -> Any:
+    """The model that was given, else the one that the objects hold. Raises `ConfigError` if there are several."""
+    held = [getattr(metric, attribute) for metric in objects if hasattr(metric, attribute)]
+    models = [*([] if given is None else [given]), *held]
+    if any(model is not models[0] for model in models):
+        raise ConfigError(
+            f"metrics: the objects hold several models as {attribute}, or another than was given. One run has one."
+        )
+    return models[0] if models else None

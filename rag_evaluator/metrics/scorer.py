@@ -1,0 +1,84 @@
+"""Asks ragas for scores, and the judge through a recorder."""
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rag_evaluator.dataset import Sample, is_blank
+from rag_evaluator.errors import UndefinedScoreError
+from rag_evaluator.metrics.table import Metric
+from rag_evaluator.metrics.tracing import Recorder
+from rag_evaluator.results.score import Score
+
+if TYPE_CHECKING:
+    from ragas.embeddings.base import BaseRagasEmbedding
+    from ragas.llms.base import InstructorBaseRagasLLM
+    from ragas.metrics.collections import BaseMetric
+
+
+class Job(NamedTuple):
+    """A score to be made: `metric` is a name of `METRICS`, `signature` what the number depends on."""
+
+    sample: Sample
+    metric: str
+    signature: str
+
+
+class Scorer:
+    """Makes scores with ragas metrics.
+
+    Args:
+        metrics: name -> ragas metric, prompts set.
+        specs: name -> row of `METRICS`.
+        judge: asked through a recorder; None if no metric asks.
+        embeddings: None if no metric compares embeddings.
+        in_flight: scores in the making at any time.
+    """
+
+    def __init__(
+        self,
+        metrics: Mapping[str, "BaseMetric"],
+        specs: Mapping[str, Metric],
+        judge: "InstructorBaseRagasLLM | None",
+        embeddings: "BaseRagasEmbedding | None",
+        in_flight: int,
+    ) -> None:
+        self.metrics, self.specs, self.in_flight = metrics, specs, in_flight
+        self.judge, self.embeddings = judge, embeddings
+
+    async def score(self, job: Job) -> Score:
+        """One score; contexts are left out from the last up until what the judge is asked fits its window."""
+        needed = self.specs[job.metric].columns
+        missing = job.sample.missing(needed)
+        if missing:
+            return Score(math.nan, missing, lasting=True)
+        columns = {column: job.sample.columns[column] for column in needed}
+        while True:
+            recorder = Recorder(self.judge, columns)
+            score = await self._ask_ragas(job.metric, columns, recorder)
+            shorter = columns.get("retrieved_contexts", [])[:-1]
+            if not recorder.too_long or is_blank(shorter):
+                return score
+            columns["retrieved_contexts"] = shorter
+
+    async def _ask_ragas(self, name: str, columns: Mapping[str, Any], recorder: Recorder) -> Score:
+        """The number as ragas computes it, with the judge's answers on record."""
+        metric = copy.copy(self.metrics[name])
+        if hasattr(metric, "llm"):
+            metric.llm = recorder
+        contexts = columns.get("retrieved_contexts")
+        reason, undefined = None, False
+        try:
+            if self.embeddings is not None and self.specs[name].embedded:
+                await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
+            value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
+        except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
+            value, reason = math.nan, str(error) or type(error).__name__
+            undefined = isinstance(error, UndefinedScoreError)
+        if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
+            value, reason = math.nan, next(iter(recorder.failed.values()))
+        if math.isnan(value):
+            reason = reason or "ragas gave no value"
+        judged = None if contexts is None else tuple(range(len(contexts)))
+        return Score(value, reason, judged, recorder.judgements, lasting=recorder.too_long or undefined)

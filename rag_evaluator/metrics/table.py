@@ -1,0 +1,169 @@
+"""The metrics: one row each, naming the ragas class that computes it and what it needs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.languages import LANGUAGES, Language
+
+if TYPE_CHECKING:
+    from ragas.embeddings.base import BaseRagasEmbedding
+    from ragas.llms.base import InstructorBaseRagasLLM
+    from ragas.metrics.collections import BaseMetric
+
+CONTEXT = ("user_input", "retrieved_contexts")
+PAIR = ("response", "reference")
+COSINE = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of `METRICS`.
+
+    Attributes:
+        ragas_class: name in `ragas.metrics.collections`.
+        columns: what `ascore` takes.
+        judge: whether it asks the language model.
+        embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.
+        options: arguments of the ragas class that differ from its defaults.
+        prompts: prompt attributes of the ragas object.
+        words: whether it compares words, which it finds in another way in some languages.
+        aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
+        range: lowest and highest value that it can have.
+    """
+
+    ragas_class: str
+    columns: Sequence[str]
+    judge: bool = True
+    embedded: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Sequence[str] = ()
+    words: bool = False
+    aliases: Sequence[str] = ()
+    range: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def embeddings(self) -> bool:
+        """Whether it needs an embedding model."""
+        return bool(self.embedded)
+
+    def create(
+        self,
+        judge: "InstructorBaseRagasLLM | None",
+        embeddings: "BaseRagasEmbedding | None",
+        language: Language = LANGUAGES["english"],
+    ) -> "BaseMetric":
+        """The ragas metric. Under greedy decoding AnswerRelevancy asks once: its three answers would be one."""
+        import ragas.metrics.collections as collections
+
+        from rag_evaluator.metrics.strings import localized
+
+        own = localized(self.ragas_class, language)
+        if own is not None:
+            return own
+        options = dict(self.options)
+        if self.judge:
+            options["llm"] = judge
+        if self.embeddings:
+            options["embeddings"] = embeddings
+        if self.ragas_class == "AnswerRelevancy" and getattr(judge, "greedy", False):
+            options["strictness"] = 1
+        metric: BaseMetric = getattr(collections, self.ragas_class)(**options)
+        return metric
+
+
+STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
+JUDGES = ("judge1_prompt", "judge2_prompt")
+METRICS: Mapping[str, Metric] = {
+    "faithfulness": Metric("Faithfulness", (*CONTEXT, "response"), prompts=STATEMENTS),
+    "answer_relevancy": Metric(
+        "AnswerRelevancy",
+        ("user_input", "response"),
+        embedded=("user_input",),
+        prompts=("prompt",),
+        aliases=("response_relevancy", "answer_relevance"),
+        range=COSINE,
+    ),
+    "context_precision_with_reference": Metric(
+        "ContextPrecisionWithReference",
+        (*CONTEXT, "reference"),
+        prompts=("prompt",),
+        aliases=("context_precision", "LLMContextPrecisionWithReference"),
+    ),
+    "context_precision_without_reference": Metric(
+        "ContextPrecisionWithoutReference",
+        (*CONTEXT, "response"),
+        prompts=("prompt",),
+        aliases=("context_utilization", "LLMContextPrecisionWithoutReference"),
+    ),
+    "context_recall": Metric(
+        "ContextRecall", (*CONTEXT, "reference"), prompts=("prompt",), aliases=("LLMContextRecall",)
+    ),
+    "context_relevance": Metric("ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",)),
+    "answer_correctness": Metric(
+        "AnswerCorrectness",
+        ("user_input", *PAIR),
+        embedded=PAIR,
+        prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
+        range=(-0.25, 1.0),  # three quarters F1, one quarter cosine
+    ),
+    "semantic_similarity": Metric(
+        "SemanticSimilarity", PAIR, judge=False, embedded=PAIR, aliases=("answer_similarity",), range=COSINE
+    ),
+    "factual_correctness": Metric("FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt")),
+    "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),
+    "response_groundedness": Metric(
+        "ResponseGroundedness",
+        ("response", "retrieved_contexts"),
+        prompts=JUDGES,
+        aliases=("nv_response_groundedness",),
+    ),
+    "noise_sensitivity": Metric(
+        "NoiseSensitivity",
+        (*CONTEXT, *PAIR),
+        prompts=("statement_prompt", "faithfulness_prompt"),
+        aliases=("noise_sensitivity_relevant",),
+    ),
+    "context_entity_recall": Metric("ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",)),
+    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",)),
+    "rouge_score": Metric("RougeScore", PAIR, judge=False, words=True, aliases=("rouge",)),
+    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",)),
+    "exact_match": Metric("ExactMatch", PAIR, judge=False),
+    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),
+    "non_llm_string_similarity": Metric("NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",)),
+}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+_NAMES = {
+    _plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.ragas_class, *metric.aliases)
+}
+
+
+def canonical_name(name: str) -> str | None:
+    """The name in `METRICS` of a metric by any of its names."""
+    return _NAMES.get(_plain(name))
+
+
+def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "config") -> dict[str, Metric]:
+    """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
+
+    Args:
+        place: where the names were written, or `Config.place`, which tells it for each.
+
+    Raises `ConfigError` for an unknown name, with the nearest known one.
+    """
+    chosen: dict[str, Metric] = {}
+    for position, name in enumerate(names):
+        canonical = canonical_name(name)
+        if canonical is None:
+            where = place if isinstance(place, str) else place("metrics", position)
+            raise ConfigError(
+                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, METRICS)}"
+            )
+        chosen[canonical] = METRICS[canonical]
+    return chosen

@@ -1,0 +1,86 @@
+"""Writes down what a metric asks the judge and what it hears, for `details.jsonl`."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from ragas.llms.base import InstructorBaseRagasLLM
+
+from rag_evaluator.errors import PromptTooLongError
+from rag_evaluator.judge.judge import Judge, Opinion
+from rag_evaluator.judge.requests import Judgement, PromptText
+from rag_evaluator.results.questions import digest, refer, references
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Recorder(InstructorBaseRagasLLM):
+    """Stands between one metric and the judge while one sample is scored.
+
+    Args:
+        judge: whose answers are recorded; None for metrics that ask nobody.
+        columns: what the metric is given of the sample; a question names them in place of copying them.
+
+    Attributes:
+        judgements: JSON of every `Judgement`, in the order of asking.
+        too_long: whether a prompt did not fit the judge's window.
+        failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
+    """
+
+    def __init__(self, judge: InstructorBaseRagasLLM | None, columns: Mapping[str, Any]) -> None:
+        self.judge, self.columns = judge, columns
+        self.judgements: list[dict[str, Any]] = []
+        self.too_long = False
+        self.failed: dict[str, str] = {}
+        self._asked: Counter[str] = Counter()
+
+    async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        assert self.judge is not None
+        occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if there is sampling
+        self._asked[prompt] += 1
+        try:
+            if isinstance(self.judge, Judge):
+                opinion = await self.judge.opinion(prompt, response_model, occurrence)
+            else:
+                opinion = Opinion(await self.judge.agenerate(prompt, response_model), (), 0, 0)
+        except Exception as error:
+            self.too_long = self.too_long or isinstance(error, PromptTooLongError)
+            self._failed(prompt, str(error) or type(error).__name__)
+            raise
+        self.failed.pop(prompt, None)
+        self._write(prompt, opinion, None)
+        assert isinstance(opinion.answer, response_model)
+        return opinion.answer
+
+    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
+
+    def _failed(self, prompt: str, error: str) -> None:
+        self.failed[prompt] = error
+        if self._asked[prompt] == 1:  # some metrics ask again after a failure: told once
+            self._write(prompt, None, error)
+
+    def _write(self, prompt: str, opinion: Opinion | None, error: str | None) -> None:
+        judgement = Judgement(
+            prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
+            prompt_digest=digest(prompt),
+            source_digest=prompt.source if isinstance(prompt, PromptText) else "",
+            input=self._input(prompt),
+            response=None if opinion is None else opinion.answer.model_dump(mode="json"),
+            error=error,
+            confidence=() if opinion is None else opinion.confidence,
+            prompt_tokens=0 if opinion is None else opinion.prompt_tokens,
+            generated_tokens=0 if opinion is None else opinion.generated_tokens,
+        )
+        self.judgements.append(asdict(judgement))
+
+    def _input(self, prompt: str) -> dict[str, Any] | str:
+        values = prompt.values if isinstance(prompt, PromptText) else None
+        return str(prompt) if values is None else refer(values, self._known, self.judgements)
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, Any]]:
+        return references(self.columns)

@@ -1,0 +1,1 @@
+"""Models on this machine: batches, event loops, embeddings."""

@@ -1,0 +1,131 @@
+"""Local embeddings: langchain's `HuggingFaceEmbeddings` as a ragas embedding, each distinct text embedded once."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ragas.embeddings.base import BaseRagasEmbedding
+
+from rag_evaluator.config import DEMO, EmbeddingsConfig
+from rag_evaluator.demo import demo_embeddings
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.engine.transformers.loading import find_model, load_failure
+from rag_evaluator.models.batching import Scheduler, Worker
+from rag_evaluator.offline import hub
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_huggingface import HuggingFaceEmbeddings
+
+REMEMBERED = 65_536  # texts
+Vector = np.ndarray[Any, np.dtype[np.float32]]
+
+
+class LocalEmbeddings(BaseRagasEmbedding):
+    """Embeddings from a model on this machine.
+
+    Args:
+        model: a langchain embedding already loaded, usually `HuggingFaceEmbeddings`.
+        batch_size: texts embedded together; on a CPU one at a time.
+
+    Texts of samples that are scored at the same time are embedded together, each distinct one once (the last 65,536 are
+    remembered). Vectors have the model's own length and scale, in float32.
+    """
+
+    def __init__(self, model: "Embeddings", batch_size: int = 64) -> None:
+        super().__init__()
+        self.model = model
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._under_way: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vector]] = {}
+        self._worker = Worker(self._embed, batch_size)
+
+    @classmethod
+    def from_config(cls, config: EmbeddingsConfig, offline: bool = True) -> "LocalEmbeddings":
+        """Load the configured model. Raises `ModelError`."""
+        return cls(load_embeddings(config, offline), config.batch_size)
+
+    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
+        return self.embed_texts([text])[0]
+
+    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
+        return (await self.aembed_texts([text]))[0]
+
+    def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Vectors in the order of the texts."""
+        missing = self._missing(texts)
+        return self._take(texts, dict(zip(missing, self._embed(missing), strict=True)))
+
+    async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
+        known = {text: self._vectors[text] for text in texts if text in self._vectors}
+        missing = self._missing(texts)
+        fresh = await asyncio.gather(*(self._embed_once(text) for text in missing))
+        return self._take(texts, known | dict(zip(missing, fresh, strict=True)))
+
+    async def _embed_once(self, text: str) -> Vector:
+        """The vector of a text; callers that ask for it at the same time wait for the same one."""
+        key = (asyncio.get_running_loop(), text)
+        if key not in self._under_way:
+            self._under_way[key] = asyncio.ensure_future(Scheduler.current().submit(self._worker, text))
+            self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
+        vector: Vector = await asyncio.shield(self._under_way[key])
+        return vector
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Vectors of texts, each distinct one embedded once."""
+        vectors: dict[str, Vector] = {}
+        for group in self._groups(list(dict.fromkeys(texts))):
+            made = self.model.embed_documents(group)
+            vectors |= {text: np.asarray(vector, np.float32) for text, vector in zip(group, made, strict=True)}
+        return [vectors[text] for text in texts]
+
+    def _groups(self, texts: list[str]) -> list[list[str]]:
+        """Texts to embed together: on a CPU each alone.
+
+        A matrix product of more rows may be computed in another order there, so that the last bits of a vector would
+        tell the company it was in, and a run that was stopped and continued would not write the same bytes.
+        """
+        device = getattr(getattr(self.model, "_client", None), "device", None)  # of langchain's SentenceTransformer
+        if getattr(device, "type", None) == "cpu":
+            return [[text] for text in texts]
+        return [texts] if texts else []
+
+    def _missing(self, texts: list[str]) -> list[str]:
+        return [text for text in dict.fromkeys(texts) if text not in self._vectors]
+
+    def _take(self, texts: list[str], fresh: dict[str, Vector]) -> list[list[float]]:
+        """Vectors of the texts, those just made and those remembered."""
+        vectors = [(fresh[text] if text in fresh else self._vectors[text]).tolist() for text in texts]
+        self._vectors.update(fresh)
+        while len(self._vectors) > REMEMBERED:
+            self._vectors.popitem(last=False)
+        return vectors
+
+
+def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
+    """Folder or hub id of the embedding model. Raises `ModelError`."""
+    if config.model == DEMO:
+        return str(demo_embeddings())
+    return find_model(config.model, offline, key="embeddings.model", marks=("modules.json", "config.json"))
+
+
+def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingFaceEmbeddings":
+    """The embedding model as langchain has it; safetensors only and no remote code unless `model_kwargs` says so."""
+    source = find_embeddings(config, offline)
+    kwargs: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline, **config.model_kwargs}
+    kwargs["model_kwargs"] = {"use_safetensors": True, **kwargs.get("model_kwargs", {})}
+    from langchain_huggingface import HuggingFaceEmbeddings
+
+    try:
+        with hub(offline):
+            model = HuggingFaceEmbeddings(
+                model_name=source,
+                model_kwargs=kwargs,
+                encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
+            )
+        model.embed_documents(["one", "and another"])  # some models load that cannot embed, or not with these arguments
+    except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
+        raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error
+    return model

@@ -1,0 +1,1 @@
+"""Makes the prompts of a language with the judge."""

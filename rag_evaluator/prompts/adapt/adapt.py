@@ -1,0 +1,204 @@
+"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, and nothing twice."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from ragas.llms.base import InstructorBaseRagasLLM
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.config import Config
+from rag_evaluator.errors import PromptError
+from rag_evaluator.files.jsonl import Records
+from rag_evaluator.languages import Language, find_language, nearest_language
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.prompts.adapt.review import Section, write_review
+from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
+from rag_evaluator.prompts.check import Fault, check_pack
+from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
+from rag_evaluator.prompts.loading import CarryingPrompt, find_packs, load_prompts
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
+
+logger = logging.getLogger(__name__)
+WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
+Progress = Callable[[int, int], None]
+LoadJudge = Callable[[], InstructorBaseRagasLLM]
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """What a run of `adapt` did.
+
+    Attributes:
+        written: new packs.
+        kept: packs that were there and were not touched.
+        review: the report of what a reader should look at; None if nothing was written.
+        marked: texts in it.
+        asked: questions put to the judge in this run.
+    """
+
+    written: Sequence[Path]
+    kept: Sequence[Path]
+    review: Path | None
+    marked: int
+    asked: int
+
+
+def ready_prompts(
+    owners: Sequence[str], config: Config, judge: LoadJudge, identity: Callable[[], str]
+) -> dict[Key, CarryingPrompt]:
+    """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
+
+    Args:
+        judge, identity: as for `adapt`; called only if packs are to be made.
+
+    Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
+    """
+    language, folder = config.language, config.prompts_dir
+    if config.prompts.adapt and find_packs(owners, language, folder)[1]:
+        logger.warning("%s: packs in %s are missing and are made with the judge, which takes a while", folder, language)
+        done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
+        if done.written:  # else another run has made them meanwhile
+            logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
+    return load_prompts(owners, language, folder)
+
+
+def adapt(
+    folder: Path,
+    language: str,
+    owners: Sequence[str],
+    judge: LoadJudge,
+    instruction: bool = True,
+    force: bool = False,
+    identity: str = "",
+    progress: Progress | None = None,
+) -> Adapted:
+    """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
+
+    Args:
+        folder: where the packs go.
+        judge: gives the judge; called only if there is something to translate.
+        instruction: False leaves the instructions in English and translates the examples only.
+        force: make packs anew that exist.
+        identity: of the judge and its settings: replies on record are those of the same identity.
+        progress: called with (texts done, texts in all).
+
+    Every reply is on record at once: a run that is stopped is continued by the next one. A second run at the same time
+    waits for the first. Raises `PromptError` when the folder cannot be written.
+    """
+    name = find_language(language)
+    if name.name == ENGLISH:
+        raise PromptError("language 'english': the prompts are English already, there is nothing to adapt.")
+    if near := nearest_language(language):
+        logger.warning("language '%s' is not known, packs are made for it as it is. Did you mean '%s'?", language, near)
+    workshop = folder / WORKSHOP
+    try:
+        workshop.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(workshop / f"{name.name}.lock")
+        with lock:
+            return _adapt(folder, name, owners, judge, instruction, force, identity, progress or (lambda *_: None))
+    except OSError as error:
+        raise PromptError(f"{folder}: cannot be written: {error}. Choose another folder.") from error
+
+
+def _adapt(
+    folder: Path,
+    language: Language,
+    owners: Sequence[str],
+    judge: LoadJudge,
+    instruction: bool,
+    force: bool,
+    identity: str,
+    progress: Progress,
+) -> Adapted:
+    found, missing = find_packs(owners, language.name, folder)
+    chosen = [*found, *missing] if force else list(missing)
+    kept = [] if force else list(found.values())
+    if not chosen:
+        return Adapted([], kept, None, 0, 0)
+    records = Records(folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
+    try:
+        translator = Translator(judge(), language, records, identity)
+        originals = {key: prompt for key, prompt in all_prompts().items() if key in chosen}
+        drafts: list[Draft] = run(_drafts(originals, translator, instruction, progress))
+    finally:
+        records.close()
+    for draft in drafts:
+        check_examples(draft.pack, originals[draft.key], pack_path(folder, draft.key, language.name).name)
+    sections = [_section(folder, draft, originals[draft.key], language, instruction) for draft in drafts]
+    review = write_review(folder, language.name, sections)  # before the packs: none is ever there without it
+    written = [pack_path(folder, draft.key, language.name) for draft in drafts]
+    for path, draft in zip(written, drafts, strict=True):
+        write_pack(path, draft.pack)
+    records.path.unlink(missing_ok=True)
+    return Adapted(written, kept, review, sum(len(section.marks) for section in sections), translator.asked)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A pack to be written, with the doubtful texts at each place."""
+
+    key: Key
+    pack: Pack
+    marks: Mapping[str, Sequence[Mark]]
+
+
+async def _drafts(
+    originals: "Mapping[Key, BasePrompt[Any, Any]]", translator: Translator, instruction: bool, progress: Progress
+) -> list[Draft]:
+    """All packs at once, so that the judge's batches are full."""
+    done, total = 0, 0
+
+    async def translate(text: str, labels: frozenset[str], known: frozenset[str]) -> Translated:
+        nonlocal done, total
+        total += 1
+        translated = await translator.translate(text, labels, known)
+        done += 1
+        progress(done, total)
+        return translated
+
+    async def draft(key: Key, english: Pack, labels: frozenset[str]) -> Draft:
+        places = {place: text for place, text in leaves(list(english.examples)) if is_prose(place, text)}
+        texts = list(dict.fromkeys(places.values()))
+        known = frozenset(text for text in texts if text.endswith((".", "!", "?")))
+        asked = [translate(text, frozenset(), known) for text in texts]
+        if instruction:
+            asked.append(translate(english.instruction, labels, frozenset()))
+        answers = await asyncio.gather(*asked)
+        of = dict(zip(texts, answers, strict=False))
+        examples = replaced(list(english.examples), lambda text: of[text].text)
+        marks = {place_name(("examples", *place)): of[text].marks for place, text in places.items()}
+        told = answers[-1] if instruction else Translated(english.instruction)
+        pack = Pack(translator.language.name, told.text, examples, english.original_hash)
+        return Draft(key, pack, {"instruction": told.marks, **marks})
+
+    sources = {key: english_pack(prompt) for key, prompt in originals.items()}
+    return list(
+        await asyncio.gather(
+            *(draft(key, source, label_words(originals[key], source.instruction)) for key, source in sources.items())
+        )
+    )
+
+
+def _section(
+    folder: Path, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
+) -> Section:
+    """What the report says of a pack: its doubtful texts with all their places, and what `prompts check` will say."""
+    places: defaultdict[Mark, list[str]] = defaultdict(list)
+    for place, marks in draft.marks.items():
+        for mark in marks:
+            places[mark].append(place)
+    faults: list[Fault] = check_pack(draft.pack, original, language, instruction)
+    return Section(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
+
+
+def _check_reply(record: Mapping[str, Any]) -> None:
+    if not isinstance(record["translation"], str) or not isinstance(record["cut"], bool):
+        raise TypeError("no reply")
+    record["error"]

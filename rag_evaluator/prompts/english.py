@@ -1,0 +1,75 @@
+"""The English sources: the prompts of the installed ragas and of our own, and their export."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ragas.embeddings.base import BaseRagasEmbedding
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.prompts.own import OWN_PROMPTS
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, write_pack
+
+
+def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
+    """The English prompts: the installed ragas' for every metric of `METRICS` that has some, and those of our own."""
+    judge, embeddings = ScriptedJudge([]), _NoEmbeddings()
+    of_ragas = {
+        (name, attribute): getattr(metric.create(judge, embeddings), attribute)
+        for name, metric in METRICS.items()
+        for attribute in metric.prompts
+    }
+    return {**of_ragas, **{key: prompt() for key, prompt in OWN_PROMPTS.items()}}
+
+
+def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
+    """Instruction and examples of a ragas prompt, read from its text where ragas keeps them in a function."""
+    if not hasattr(prompt, "instruction"):
+        instruction, examples = _read_text(prompt)
+    else:
+        instruction = prompt.instruction
+        by_level = getattr(prompt, "_all_examples", None)
+        pairs = [pair for pairs in by_level.values() for pair in pairs] if by_level else prompt.examples
+        examples = [{"input": one.model_dump(), "output": other.model_dump()} for one, other in pairs]
+    pack = Pack(ENGLISH, instruction, examples)
+    return Pack(ENGLISH, instruction, examples, original_hash=pack.digest)
+
+
+def export(folder: Path) -> list[Path]:
+    """Write the English prompts of the installed ragas, one JSON file each; returns the files.
+
+    Raises `ResultsError` when the folder cannot be written.
+    """
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in all_prompts().items()}
+    for path, pack in packs.items():
+        write_pack(path, pack)
+    return list(packs)
+
+
+class _NoEmbeddings(BaseRagasEmbedding):
+    """Lets a metric be made for the sake of its prompts."""
+
+    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
+        raise NotImplementedError("made for its prompts only")
+
+    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
+        raise NotImplementedError("made for its prompts only")
+
+
+def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]]]:
+    """Instruction and examples out of a prompt's text: noise sensitivity keeps them in a function."""
+    empty = prompt.input_model.model_construct(
+        **{name: [] if name == "statements" else "" for name in prompt.input_model.model_fields}
+    )
+    text = prompt.to_string(empty)
+    instruction = text.split("\nPlease return the output in a JSON format", 1)[0]
+    shown = text.split("-----EXAMPLES-----", 1)[1].split("Now perform the same", 1)[0]
+    pairs = re.findall(r"Input: (\{.*?\n\})\nOutput: (\{.*?\n\})\n", shown, flags=re.DOTALL)
+    names = list(prompt.input_model.model_fields)
+    return instruction, [
+        {"input": dict(zip(names, json.loads(one).values(), strict=True)), "output": json.loads(other)}
+        for one, other in pairs
+    ]

@@ -1,0 +1,1 @@
+"""Scores in memory and in files."""

@@ -1,0 +1,109 @@
+"""What an evaluation gives back to Python: samples and scores in memory."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.dataset import Sample
+from rag_evaluator.results.score import Score
+from rag_evaluator.results.writers import DROPPED, Scored, Summary, details_line, scored_row, write_table
+from rag_evaluator.run.kept_prompts import keep_prompts
+from rag_evaluator.run.plan import auto_chunk_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
+
+    sample: Sample
+    scores: Mapping[str, Score]
+    signatures: Mapping[str, str]
+    judged: Scored | None = None
+
+    def details(self) -> Iterator[bytes]:
+        if self.judged is not None:
+            yield from self.judged.details()
+            return
+        for name, score in self.scores.items():
+            yield details_line(self.sample, name, score.to_json(), self.signatures.get(name))
+
+
+@dataclass(frozen=True)
+class Results:
+    """Scores of a dataset, in the order of its rows.
+
+    Attributes:
+        samples: the input.
+        scores: metric -> one score per sample.
+        signatures: metric -> what the number depends on (versions, digests, decoding), as one line.
+        manifest: versions, digests, configuration and seed of the run.
+        judged: the rows with their judgements, if these are not in the scores.
+    """
+
+    samples: Sequence[Sample]
+    scores: Mapping[str, Sequence[Score]]
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    judged: Iterable[Scored] | None = None
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(self.scores)
+
+    def __iter__(self) -> Iterator[Row]:
+        if self.judged is None:
+            yield from self._in_memory()
+            return
+        for row, judged in zip(self._in_memory(), self.judged, strict=True):
+            yield replace(row, judged=judged)
+
+    def _in_memory(self) -> Iterator[Row]:
+        for position, sample in enumerate(self.samples):
+            yield Row(sample, {name: scores[position] for name, scores in self.scores.items()}, self.signatures)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The input rows with a column added per metric; a missing score is None."""
+        return [scored_row(row.sample, row.scores) for row in self._in_memory()]
+
+    def columns(self) -> list[str]:
+        """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
+        there = dict.fromkeys(column for row in self.rows() for column in row)
+        last = dict.fromkeys((*self.scores, DROPPED))
+        return [column for column in there if column not in last] + [column for column in last if column in there]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a frame; a missing score is NaN."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.rows())
+        for name in self.scores:
+            frame[name] = frame[name].astype(float)
+        return frame
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Per metric: `mean` over what was scored (None if nothing was), `coverage` in [0, 1], `scored`, `count`,
+        `reasons` for missing scores with their number, most frequent first, `dropped`: the number of rows of which
+        contexts were left out, as they did not fit into the judge's window."""
+        summary = Summary(self.scores)
+        for row in self._in_memory():
+            summary.add(row.sample, row.scores)
+        return summary.to_json()
+
+    def details(self) -> Iterator[dict[str, Any]]:
+        """One record per score, sample by sample, from which the number can be followed."""
+        for row in self:
+            yield from map(json.loads, row.details())
+
+    def write(self, folder: str | Path) -> Path:
+        """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
+        write_table(self, Path(folder))
+        config = self.manifest.get("config", {})
+        size = config.get("chunk_size", "auto")
+        rows = auto_chunk_size(len(self.samples)) if size == "auto" else size
+        keep_prompts(self, Path(folder), rows, config.get("keep_prompts", False))
+        return Path(folder)

@@ -1,0 +1,74 @@
+"""Pairwise comparisons of one question's contexts: asked in both orders, remembered, counted."""
+
+import asyncio
+from collections.abc import Mapping
+
+from rag_evaluator.judge.cached import Asker, sigmoid
+from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.own import CompareInput, CompareOutput
+
+TIE = 1e-3  # a difference of log odds below it is noise: batches of another make-up change the last digits
+FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
+
+
+class Comparisons:
+    """Answers which of two contexts is better.
+
+    Args:
+        question: the question.
+        texts: position -> context as it is shown.
+        asker: asks the judge.
+        prompt: `compare_prompt` of `sort`.
+        both_orders: show each pair in both orders and take the mean of the log odds: what a judge gives to a place is a
+            summand there, and cancels out.
+
+    Attributes:
+        shares: pair, in the order it was first asked for -> probability that its first context is better.
+        agreeing: pairs for which both orders chose the same context; 0 when asked in one order.
+    """
+
+    def __init__(
+        self, question: str, texts: Mapping[int, str], asker: Asker, prompt: CarryingPrompt, both_orders: bool = True
+    ) -> None:
+        self.question, self.texts, self.both_orders = question, texts, both_orders
+        self.asker, self.prompt = asker, prompt
+        self.shares: dict[tuple[int, int], float] = {}
+        self.agreeing = 0
+
+    async def prefer(self, one: int, other: int) -> float:
+        """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
+        if (one, other) in self.shares:
+            return self.shares[one, other]
+        if (other, one) in self.shares:
+            return 1 - self.shares[other, one]
+        if self.texts[one] == self.texts[other]:
+            return 0.5
+        if self.both_orders:
+            shown_first, shown_last = await asyncio.gather(self._first(one, other), self._first(other, one))
+            difference = shown_first - shown_last
+            share = 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
+            self.agreeing += shown_first * shown_last < 0
+        else:
+            share = sigmoid(await self._first(one, other))
+        self.shares[one, other] = share
+        return share
+
+    async def _first(self, one: int, other: int) -> float:
+        """Log odds that the context shown first is chosen."""
+        shown = CompareInput(user_input=self.question, context_1=self.texts[one], context_2=self.texts[other])
+        return await self.asker.log_odds(self.prompt.to_string(shown), FIRST, SECOND)
+
+    @property
+    def calls(self) -> int:
+        """Questions to the judge, those answered from memory included."""
+        return len(self.shares) * (2 if self.both_orders else 1)
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of pairs for which both orders chose the same context, [0, 1]; None where that is not known."""
+        return self.agreeing / len(self.shares) if self.both_orders and self.shares else None
+
+    @property
+    def ties(self) -> int:
+        """Pairs in which neither context was better: they stay in the retriever's order."""
+        return sum(share == 0.5 for share in self.shares.values())

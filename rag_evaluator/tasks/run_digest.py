@@ -1,0 +1,60 @@
+"""Tells in a moment, without ragas or a model library, that nothing has changed since a run was finished."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config import DEMO, Config
+from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.metrics.table import select_metrics
+from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.results.writers import read_summary
+from rag_evaluator.run.finished import is_complete, read_finished
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.kept_prompts import are_kept
+from rag_evaluator.run.manifest import versions
+from rag_evaluator.run.plan import data_digest
+
+
+def seal_of(config: Config) -> str | None:
+    """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
+
+    None where it cannot be told so quickly: a model that is no folder, rows that are no file.
+    """
+    metrics = select_metrics(config.metrics, config.place).values()
+    folders = []
+    if any(metric.judge for metric in metrics):
+        folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))
+    if any(metric.embeddings for metric in metrics):
+        folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
+    if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
+        return None
+    template = Path(config.judge.chat_template)
+    files = [*sorted(config.prompts_dir.glob("*.json")), *([template] if template.is_file() else [])]
+    parts: dict[str, Any] = {
+        "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
+        "versions": versions(),
+        "models": [fingerprint(folder) for folder in folders],
+        "files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files],
+        "data": data_digest(config.dataset),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8")).hexdigest()[:16]
+
+
+def find_finished(config: Config) -> Journal | None:
+    """The journal of a finished run of exactly this configuration, in which no score is worth another try."""
+    if not (config.results_dir / "journal" / "manifest.json").is_file():
+        return None
+    try:
+        journal = Journal(config.results_dir)
+        read_summary(config.results_dir)
+    except ResultsError:  # the run that follows says so, or writes the summary again
+        return None
+    note = read_finished(journal)
+    if note is None or note.seal is None or note.again or not is_complete(journal):
+        return None
+    if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
+        return None
+    return journal if note.seal == seal_of(config) else None

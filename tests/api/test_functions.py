@@ -1,0 +1,481 @@
+import asyncio
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+import rag_evaluator
+from rag_evaluator import ScriptedJudge, evaluate, generate, sort
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, ModelError, PromptError, ResultsError
+from rag_evaluator.judge.cached import Asker, side_by_side
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
+
+ROOT = Path(__file__).parents[2]
+FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]
+ModelFolder = Callable[..., Path]
+
+QUESTIONS = ["Where was Nolu Brak born?", "谁建造了哈恩桥？"]
+CONTEXTS = [
+    ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om.", "Mount Selo is 812 metres high."],
+    ["哈恩桥由利拉·沃斯克于1921年建造。", "塞洛山高812米。"],
+]
+ANSWERS = ["Nolu Brak was born in Tesk.", "利拉·沃斯克。"]
+REFERENCES = ["In Tesk.", "利拉·沃斯克建造了它。"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def read(path: str) -> Any:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def first_is_better(prompt: str, options: Sequence[str]) -> str:
+    """Every context holds the answer; of two, the one whose text comes first in the alphabet is better."""
+    shown: Any = prompt.data  # type: ignore[attr-defined]
+    if hasattr(shown, "context_1"):
+        return options[0 if shown.context_1 < shown.context_2 else 1]
+    return options[0]
+
+
+def scripted(**arguments: Any) -> ScriptedJudge:
+    answer = {"answerable": 1, "answer": "In Tesk."}
+    return ScriptedJudge({"ReferenceOutput": answer}, first_is_better, **arguments)
+
+
+def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_models(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    question_list, contexts_list, answer_list = QUESTIONS, CONTEXTS, ANSWERS
+    ground_truth_list = REFERENCES
+
+    result = sort(question_list, contexts_list)
+    ground_truth = generate(question_list, contexts_list)
+    scores = evaluate(question_list, contexts_list, answer_list, ground_truth_list)
+
+    assert "The demo judge is a toy" in caplog.text
+    assert [list(row)[:8] for row in result] == [FIRST_FIELDS, FIRST_FIELDS]
+    assert read("result/sorted_indices.json") == result
+    for row, contexts in zip(result, contexts_list, strict=True):
+        assert sorted(row["good"] + row["bad"]) == list(range(len(contexts)))
+        assert sorted(row["sorted"]) == row["good"]
+    assert len(ground_truth) == 2
+    for question, answer, name in zip(
+        question_list, ground_truth, ["Where was Nolu Brak born", "谁建造了哈恩桥？"], strict=True
+    ):
+        saved = read(f"gt/GT_{name}.json")
+        assert list(saved)[:3] == ["question", "contexts", "ground_truth"]
+        assert (saved["question"], saved["ground_truth"]) == (question, answer)
+        assert bool(answer) == (saved["reason"] is None)
+    assert list(scores) == ["answer_relevancy", "faithfulness", "context_recall", "context_precision"]
+    sheet = openpyxl.load_workbook("result/result.xlsx").active
+    assert sheet is not None
+    head = [cell.value for cell in sheet[1]]
+    assert head == ["question", "contexts", "ground_truth", "answer", *scores]
+    assert [cell.value for cell in sheet[2]][:4] == [QUESTIONS[0], json.dumps(CONTEXTS[0]), REFERENCES[0], ANSWERS[0]]
+    for column, (name, mean) in enumerate(scores.items(), start=5):
+        values = [sheet.cell(row, column).value for row in (2, 3)]
+        assert mean == pytest.approx(sum(value for value in values if value is not None) / 2), name
+
+
+def test_importing_the_names_is_cheap() -> None:
+    code = "import sys, rag_evaluator; print([name for name in ('torch', 'ragas', 'scipy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
+    assert {"sort", "generate", "evaluate"} <= set(rag_evaluator.__all__)
+
+
+def test_arguments_may_be_given_by_place_as_before() -> None:
+    row = sort(QUESTIONS[:1], CONTEXTS[:1], 2, False, False, judge=scripted())[0]
+    assert (row["good"], row["bad"], row["k"]) == (None, None, 2)
+    assert row["sorted"] == [2, 0, 1]  # Mount, Nolu, Tesk
+    assert row["overlap"] == [1]
+    assert generate(QUESTIONS[:1], CONTEXTS[:1], scripted()) == ["In Tesk."]
+
+
+@pytest.mark.parametrize(
+    ("questions", "contexts", "message"),
+    [
+        (["a", "b"], [["c"]], "contexts_list has 1 items, question_list has 2"),
+        ("a", [["c"]], "question_list: expected a list, received str"),
+        (["a"], ["c"], r"contexts_list\[0\]: expected a list of texts, received 'c'"),
+        (["a"], [[None]], r"contexts_list\[0\]\[0\]: expected a text, received None"),
+        ([["a"]], [["c"]], r"question_list\[0\]: expected a text, received \['a'\]"),
+        ([], [], "question_list is empty"),
+    ],
+)
+@pytest.mark.parametrize("function", [sort, generate, evaluate])
+def test_wrong_lists_are_refused_before_a_model_is_loaded(
+    function: Any, questions: Any, contexts: Any, message: str
+) -> None:
+    with pytest.raises(DatasetError, match=message):
+        function(questions, contexts, judge="no such model")
+    assert list(Path().iterdir()) == []
+
+
+def test_wrong_answers_settings_and_judges_are_refused_before_anything_is_asked() -> None:
+    with pytest.raises(DatasetError, match="answer_list has 1 items"):
+        evaluate(QUESTIONS, CONTEXTS, ANSWERS[:1])
+    with pytest.raises(DatasetError, match=r"ground_truth_list\[1\]: expected a text, received True"):
+        evaluate(QUESTIONS, CONTEXTS, ANSWERS, ["a", True])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="Did you mean 'merge'"):
+        sort(QUESTIONS, CONTEXTS, strategy="merges")
+    with pytest.raises(ModelError, match="gpt-4-turbo"):
+        generate(QUESTIONS, CONTEXTS, "gpt-4-turbo")
+    with pytest.raises(ModelError, match="received int"):
+        sort(QUESTIONS, CONTEXTS, judge=3)
+    with pytest.raises(PromptError, match="packs are missing"):
+        sort(QUESTIONS, CONTEXTS, judge=scripted(), language="klingon")
+    with pytest.raises(ConfigError, match="'metrics' is"):
+        sort(QUESTIONS, CONTEXTS, config={"metrics": 1})
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("language", ["chinese", "español", "ja"])
+def test_the_judge_is_asked_in_the_language_of_the_data(language: str) -> None:
+    judge = scripted()
+    settings = {"prompts_dir": ROOT / "prompts"}
+    sort(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
+    generate(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
+    name = {"español": "spanish", "ja": "japanese"}.get(language, language)
+    packs = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "prompts").glob(f"*_{name}.json")]
+    instructions = {pack["instruction"] for pack in packs}
+    assert judge.prompts
+    for prompt in judge.prompts:
+        assert any(prompt.startswith(instruction) for instruction in instructions)
+
+
+def test_documents_and_tuples_are_contexts_too() -> None:
+    class Document:
+        page_content = "Nolu Brak was born in Tesk."
+
+    assert sort(("Where?",), ((Document(), "Tesk."),), judge=scripted())[0]["contexts"] == [
+        Document.page_content,
+        "Tesk.",
+    ]
+
+
+def test_without_answers_what_needs_none_is_scored_and_the_rest_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    script = {
+        "ContextRecallOutput": {"classifications": [{"statement": "s", "reason": "r", "attributed": 1}]},
+        "ContextPrecisionOutput": {"reason": "r", "verdict": 1},
+    }
+    scores = evaluate(QUESTIONS, CONTEXTS, None, REFERENCES, judge=ScriptedJudge(script))
+    assert scores == {"context_recall": 1.0, "context_precision": pytest.approx(1.0)}
+    assert scores.skipped == {"answer_relevancy": "needs answer_list", "faithfulness": "needs answer_list"}
+    assert "not scored: answer_relevancy, faithfulness; scored: context_recall" in caplog.text
+
+
+def test_without_answers_and_metrics_that_can_do_without_it_says_which_can() -> None:
+    with pytest.raises(DatasetError, match=r"faithfulness need it\. Without answers: .*context_recall"):
+        evaluate(QUESTIONS, CONTEXTS, metrics=["faithfulness"])
+
+
+def test_references_that_are_missing_are_written_first_and_saved() -> None:
+    asked: list[str] = []
+
+    def script(prompt: str, model: Any) -> Mapping[str, Any]:
+        asked.append(model.__name__)
+        return {"answerable": 1, "answer": "Lira Vosk"} if model is ReferenceOutput else {}
+
+    judge = ScriptedJudge(script, first_is_better)
+    scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, ["In Tesk.", None], metrics=["exact_match"], judge=judge)
+    assert asked == ["ReferenceOutput"]
+    assert [path.name for path in Path("gt").iterdir()] == ["GT_谁建造了哈恩桥？.json"]
+    assert [row["ground_truth"] for row in scores.results.rows()] == ["In Tesk.", "Lira Vosk"]
+    assert evaluate(QUESTIONS, CONTEXTS, ["In Tesk.", "Lira Vosk"], metrics=["exact_match"], judge=judge) == {
+        "exact_match": 0.5
+    }
+
+
+def test_only_the_first_k_contexts_count_and_metrics_keep_the_names_they_were_given() -> None:
+    judge = ScriptedJudge({"ContextPrecisionOutput": {"reason": "r", "verdict": 1}})
+    scores = evaluate(
+        QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, metrics=["LLMContextPrecisionWithReference"], k=1, judge=judge
+    )
+    assert list(scores) == ["LLMContextPrecisionWithReference"]
+    assert len(judge.prompts) == 2
+    with pytest.raises(DatasetError, match="k is 0"):
+        evaluate(QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, k=0)
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def killed_after(count: int, judge: ScriptedJudge) -> ScriptedJudge:
+    """The judge, gone after so many answers."""
+    choices = judge.choices
+
+    def dying(prompt: str, options: Sequence[str]) -> Any:
+        if len(judge.prompts) > count:
+            raise Killed
+        assert choices is not None
+        return choices(prompt, options)
+
+    judge.choices = dying
+    return judge
+
+
+@pytest.mark.parametrize("strategy", ["insertion", "merge", "allpairs"])
+def test_a_sort_that_was_killed_continues_without_asking_anything_again(strategy: str) -> None:
+    contexts = [[f"text {(number * 7) % 15:02}" for number in range(15)]] * 2
+    whole = sort(QUESTIONS, contexts, strategy=strategy, judge=scripted(), output_dir="whole")
+    with pytest.raises(Killed):
+        sort(QUESTIONS, contexts, strategy=strategy, judge=killed_after(60, scripted(model_id="s")))
+    assert not Path("result/sorted_indices.json").exists()
+    last = scripted(model_id="s")
+    assert sort(QUESTIONS, contexts, strategy=strategy, judge=last) == whole
+    assert len(last.prompts) == sum(row["judge_calls"] for row in whole) - 60
+    idle = scripted(model_id="s")
+    assert sort(QUESTIONS, contexts, strategy=strategy, judge=idle) == whole
+    assert idle.prompts == []
+    assert Path("result/sorted_indices.json").read_bytes() == Path("whole/result/sorted_indices.json").read_bytes()
+
+
+def test_another_judge_or_a_fresh_start_does_not_use_what_was_said() -> None:
+    for judge, fresh, asked in (
+        (scripted(model_id="one"), False, True),
+        (scripted(model_id="one"), False, False),
+        (scripted(model_id="two"), False, True),
+        (scripted(model_id="two"), True, True),
+        (scripted(), False, True),
+        (scripted(), False, True),
+    ):
+        sort(QUESTIONS, CONTEXTS, judge=judge, fresh=fresh)
+        assert bool(judge.prompts) == asked
+
+
+def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: ModelFolder) -> None:
+    folder, config = model_folder("llama-bytelevel"), JudgeConfig(max_new_tokens=64)
+    pipeline = load_pipeline(config.model_copy(update={"model": str(folder)}))
+    ways = (folder, str(folder), pipeline, pipeline.pipeline, Judge(pipeline, config))
+    given = [GivenJudge(way, config) for way in ways]
+    assert len({judge.identity for judge in given} | {given[0].identity}) == 1
+    assert len({judge.signature.replace(str(folder), "") for judge in given}) == 1
+    assert all(isinstance(judge.load(), Judge) for judge in given[2:])
+    assert GivenJudge(model_folder("llama-bytelevel", seed=3), config).identity != given[0].identity
+    assert GivenJudge(ScriptedJudge(), config).identity is None
+
+
+def test_an_answer_is_asked_once_by_all_who_want_it_and_again_after_a_failure() -> None:
+    asked = 0
+
+    def choices(prompt: str, options: Sequence[str]) -> str:
+        nonlocal asked
+        asked += 1
+        return options[0] if asked > 1 else "neither"
+
+    one, other = CompareOutput(choice=1), CompareOutput(choice=2)
+
+    async def all_at_once() -> list[Any]:
+        asker = Asker(ScriptedJudge(choices=choices))
+        first = await asyncio.gather(*(asker.log_odds("p", one, other) for _ in range(3)), return_exceptions=True)
+        return [*first, await asker.log_odds("p", one, other), await asker.probability("p", one, other), asker.asked]
+
+    *failed, log_odds, probability, count = asyncio.run(all_at_once())
+    assert all(isinstance(error, JudgementError) for error in failed)
+    assert (log_odds, probability, count, asked) == (30.0, 1.0, 2, 2)
+
+
+def test_no_more_than_the_limit_is_under_way_and_results_keep_their_order() -> None:
+    under_way, most, told = 0, 0, {}
+
+    async def work(item: int) -> int:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001 * (item % 3))
+        under_way -= 1
+        return item * item
+
+    results = asyncio.run(side_by_side(range(20), work, told.__setitem__, limit=4))
+    assert results == [number * number for number in range(20)]
+    assert told == dict(enumerate(results))
+    assert most == 4
+
+
+def test_an_output_folder_that_cannot_be_written_is_told_before_the_judge_is_asked() -> None:
+    Path("result").write_text("a file", encoding="utf-8")
+    judge = scripted(model_id="s")
+    with pytest.raises(ResultsError, match="cannot be written"):
+        sort(QUESTIONS, CONTEXTS, judge=judge)
+    assert judge.prompts == []
+
+
+# The commands
+
+
+def write_project(model: str | Path, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A config.yaml with its dataset in the current folder."""
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    judge = f"judge: {{model: {model}, max_new_tokens: 48}}\n"
+    Path("config.yaml").write_text(f"dataset: rows.jsonl\nmetrics: [faithfulness]\n{judge}", encoding="utf-8")
+    return "config.yaml"
+
+
+def rows_of(count: int, contexts: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": number,
+            "question": f"Where was person {number} born?",
+            "contexts": [f"Person {number} lived in town {rank}." for rank in range(contexts)],
+            "relevance": [rank % 3 for rank in range(contexts)],
+        }
+        for number in range(count)
+    ]
+
+
+def test_the_sort_command_writes_orders_summary_and_manifest(
+    model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_project(model_folder("llama-bytelevel"), [*rows_of(2, 4), {"question": "None?", "contexts": []}])
+    assert main(["sort", config, "--set", "sort.fast=false", "--set", "sort.strategy=merge"]) == 0
+    rows = read("results/run/sorted_indices.json")
+    assert [sorted(row["sorted"]) for row in rows] == [[0, 1, 2, 3], [0, 1, 2, 3], []]
+    for row in rows[:2]:
+        assert row["relevance"] == [0, 1, 2, 0]
+        assert row["measured"]["retriever"] == {"nDCG@1": 0.0, "nDCG@5": 0.6199, "nDCG@10": 0.6199}
+    summary = read("results/run/sort_summary.json")
+    assert summary["measures"]["retriever nDCG@5 by relevance"]["mean"] == pytest.approx(0.6199)
+    assert summary["measures"]["kendall"]["reasons"] == {"there is no context": 1}
+    assert summary["judge_calls"] == 2 * summary["comparisons"]
+    manifest = read("results/run/sort_manifest.json")
+    assert manifest["asked"] == summary["judge_calls"]
+    assert "judge:" in manifest["signatures"]["sort"]
+    shown = capsys.readouterr().out
+    assert f"merge: {summary['comparisons']} comparisons" in shown
+    assert "judge nDCG@10 by relevance" in shown
+
+
+def test_the_worked_ndcg_of_the_test_above_is_right() -> None:
+    gain = 1 / math.log2(3) + 2 / math.log2(4)  # grades 0, 1, 2, 0
+    assert round(gain / (2 + 1 / math.log2(3)), 4) == 0.6199
+
+
+def test_the_generate_command_adds_references_and_keeps_those_there_are(
+    model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [*rows_of(2, 3), {**rows_of(1, 2)[0], "ground_truth": "In Tesk."}]
+    config = write_project(model_folder("llama-bytelevel"), rows)
+    code = main(["generate", config])
+    written = [json.loads(line) for line in Path("results/run/dataset_with_reference.jsonl").read_text().splitlines()]
+    assert [{name: row[name] for name in given} for row, given in zip(written, rows, strict=True)] == rows
+    assert "reference" not in written[2]
+    for row in written[:2]:
+        assert row["reference"] or row["reference_reason"]
+        saved = read(f"results/run/gt/GT_{row['question'].rstrip('?')}.json")
+        assert saved["ground_truth"] == (row["reference"] or "")
+    assert code == (0 if any(row["reference"] for row in written[:2]) else 1)
+    assert "1 rows had a reference already" in capsys.readouterr().out
+    main(["generate", config, "--set", "generate.replace=true"])
+    assert len(list(Path("results/run/gt").iterdir())) == 3
+
+
+def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(model_folder: ModelFolder) -> None:
+    rows = [{"question": "Where?", "reference": ["In Tesk.", "In Om."], "document_score": [0.9, 0.8]}]
+    main(["generate", write_project(model_folder("llama-bytelevel"), rows)])
+    written = json.loads(Path("results/run/dataset_with_reference.jsonl").read_text())
+    assert written["reference"] == ["In Tesk.", "In Om."]
+    assert "ground_truth" in written
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"relevance": [1, 2]},
+            "rows.jsonl, line 1: column 'relevance': expected one whole number from 0 for each of the 3",
+        ),
+        ({"relevance": [1, 2, -1]}, "column 'relevance'"),
+        ({"relevance": "high"}, "column 'relevance'"),
+    ],
+)
+def test_a_relevance_that_does_not_fit_is_refused(
+    change: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_project("demo", [{**rows_of(1, 3)[0], **change}])
+    assert main(["sort", config]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        ("sort", ["--set", "sort.strategy=bubble"], "'sort.strategy' is 'bubble'"),
+        ("sort", ["--set", "sort.k=0"], "'sort.k' is 0"),
+        ("sort", ["--set", "dataset=null"], "'dataset' is missing"),
+        ("sort", ["--set", "columns={contexts: user_input}"], "(read as user_input)"),
+        ("sort", ["--set", "language=klingon"], "packs are missing"),
+        ("generate", ["--set", "generate.groups=3"], "'generate.groups' is not a known key"),
+        ("generate", ["--set", "generate.group_size=1"], "'generate.group_size' is 1"),
+        ("generate", ["--set", "judge.model=/no/such/folder"], "judge.model: no such folder"),
+    ],
+)
+def test_wrong_input_ends_the_commands_with_2(
+    command: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, write_project("demo", rows_of(1, 2)), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("command", ["sort", "generate"])
+def test_rows_without_contexts_at_all_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, write_project("demo", [{"question": "Where?"}])]) == 2
+    assert f"expected the column 'retrieved_contexts', which {command} needs" in capsys.readouterr().err
+
+
+def start(command: str, config: str) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, str(ROOT / "main.py"), command, config], env=environment)
+
+
+@pytest.mark.parametrize(
+    ("command", "file"), [("sort", "sorted_indices.json"), ("generate", "dataset_with_reference.jsonl")]
+)
+def test_a_command_that_is_killed_continues_where_it_stopped(
+    command: str, file: str, model_folder: ModelFolder, tmp_path: Path
+) -> None:
+    config = write_project(model_folder("llama-bytelevel"), rows_of(6, 7))
+    overrides = ["--set", "sort.fast=false", "--set", "generate.fast=false", "--set", "judge.batch_size=4"]
+    with Path("config.yaml").open("a", encoding="utf-8") as text:
+        text.write("sort: {fast: false}\ngenerate: {fast: false}\n")
+    main([command, config, *overrides, "--set", "name=whole"])
+    journal = Path(f"results/run/journal/{command}.jsonl")
+    process = start(command, config)
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and (not journal.exists() or journal.read_bytes().count(b"\n") < 20):
+            assert process.poll() is None, "the command ended before it could be killed"
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    known = journal.read_bytes().count(b"\n")
+    whole = Path(f"results/whole/journal/{command}.jsonl").read_bytes().count(b"\n")
+    assert 20 <= known < whole
+    assert not Path(f"results/run/{file}").exists()
+    main([command, config, *overrides])
+    assert Path(f"results/run/{file}").read_bytes() == Path(f"results/whole/{file}").read_bytes()
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == len({line["prompt"] for line in lines}) == whole
+    assert read(f"results/run/{command}_manifest.json")["asked"] == whole - known

@@ -1,0 +1,115 @@
+"""Models that nothing tells from others of their kind: what they said is never taken for another's answer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.models.embeddings import LocalEmbeddings
+from rag_evaluator.run.manifest import is_unnamed
+
+ROWS = [{"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}]
+BOTH = {"metrics": ["context_relevance", "exact_match"]}
+
+
+def judge_of(rating: int, **arguments: Any) -> ScriptedJudge:
+    return ScriptedJudge({"ContextRelevanceOutput": {"rating": rating}}, **arguments)
+
+
+class Fixed(Embeddings):
+    """Every text is the same vector, or each text is orthogonal to the one before."""
+
+    def __init__(self, alike: bool) -> None:
+        self.alike, self.asked = alike, 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked += len(texts)
+        return [[1.0, 0.0] if self.alike or len(text) % 2 else [0.0, 1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+def by_judge(value: int) -> tuple[dict[str, Any], dict[str, Any], str]:
+    return {"metrics": ["context_relevance"]}, {"judge": judge_of(2 * value)}, "context_relevance"
+
+
+def by_embeddings(value: int) -> tuple[dict[str, Any], dict[str, Any], str]:
+    return {"metrics": ["semantic_similarity"]}, {"embeddings": Fixed(bool(value))}, "semantic_similarity"
+
+
+def by_ragas_embeddings(value: int) -> tuple[dict[str, Any], dict[str, Any], str]:
+    embeddings = {"embeddings": LocalEmbeddings(Fixed(bool(value)))}
+    return {"metrics": ["semantic_similarity"]}, embeddings, "semantic_similarity"
+
+
+@pytest.mark.parametrize("values", [(1, 0), (0, 1), (1, 0, 1)])
+@pytest.mark.parametrize("given", [by_judge, by_embeddings, by_ragas_embeddings])
+def test_a_model_without_a_name_does_not_inherit_the_scores_of_another(
+    given: Callable[[int], Any], values: tuple[int, ...], tmp_path: Path
+) -> None:
+    rows = [{**ROWS[0], "reference": "At Tesk."}]  # an odd and an even number of letters
+    for value in values:
+        config, models, metric = given(value)
+        results = RAGEvaluator(config, **models).evaluate(rows, folder=tmp_path / "out")
+        assert [score.value for score in results.scores[metric]] == [pytest.approx(value)]
+
+
+@pytest.mark.parametrize("values", [(2, 0), (0, 2)])
+def test_evaluate_of_lists_asks_a_judge_without_a_name_again(
+    values: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = ["Where?"], [["In Tesk."]], ["Tesk."], ["In Tesk."]
+    for value in values:
+        scores = evaluate(*lists, metrics=["context_relevance"], judge=judge_of(value))
+        assert scores == {"context_relevance": value / 2}
+
+
+def test_scores_that_do_not_need_the_model_without_a_name_are_kept(tmp_path: Path) -> None:
+    RAGEvaluator(BOTH, judge=judge_of(2)).evaluate(ROWS, folder=tmp_path)
+    shown: list[int] = []
+    second = judge_of(1)
+    RAGEvaluator(BOTH, judge=second).evaluate(ROWS, lambda done, total: shown.append(done), tmp_path)
+    assert second.prompts
+    assert shown[0] == 1  # exact_match
+
+
+def test_a_named_judge_is_still_found_again_and_still_refuses_a_folder_of_another(tmp_path: Path) -> None:
+    for _ in range(2):
+        judge = judge_of(2, model_id="one")
+        RAGEvaluator(BOTH, judge=judge).evaluate(ROWS, folder=tmp_path)
+    assert judge.prompts == []
+    with pytest.raises(Exception, match="holds scores of another run"):
+        RAGEvaluator(BOTH, judge=judge_of(1, model_id="two")).evaluate(ROWS, folder=tmp_path)
+
+
+def test_the_signature_of_a_model_without_a_name_says_so_and_is_no_key(tmp_path: Path) -> None:
+    evaluator = RAGEvaluator(BOTH, judge=judge_of(1))
+    lines = evaluator.signatures()
+    assert "|judge:(unnamed)|" in lines["context_relevance"]
+    assert [is_unnamed(line) for line in lines.values()] == [True, False]
+    assert list(evaluator.stage(ROWS).plan.columns.values()) == [None, lines["exact_match"]]
+
+
+def test_a_pipeline_made_in_memory_has_no_name(model_folder: Callable[..., Path]) -> None:
+    folder = model_folder("llama-bytelevel")
+    loaded = AutoModelForCausalLM.from_pretrained(folder)
+    model = type(loaded)(loaded.config)
+    model.config._name_or_path = model.name_or_path = ""
+    made = pipeline("text-generation", model=model, tokenizer=AutoTokenizer.from_pretrained(folder))
+    assert GivenJudge(made, JudgeConfig()).identity is None
+
+
+def test_a_pipeline_with_an_adapter_does_not_pass_for_its_base_model(model_folder: Callable[..., Path]) -> None:
+    folder = model_folder("llama-bytelevel")
+    made = pipeline("text-generation", model=str(folder))
+    assert GivenJudge(made, JudgeConfig()).identity is not None
+    made.model.peft_config = {"default": object()}  # as peft leaves it
+    assert GivenJudge(made, JudgeConfig()).identity is None

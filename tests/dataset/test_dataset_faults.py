@@ -1,0 +1,722 @@
+"""Rows as people and libraries really write them: one row of a table for each case. What is odd is read or refused."""
+
+import csv
+import json
+import math
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy
+import openpyxl
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from ragas.dataset_schema import EvaluationDataset, MultiTurnSample, SingleTurnSample
+from ragas.messages import HumanMessage
+from tests.test_dataset import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
+
+from rag_evaluator import RAGEvaluator, evaluate, generate, sort
+from rag_evaluator.cli.main import main
+from rag_evaluator.dataset import check_columns, load_dataset, open_dataset
+from rag_evaluator.dataset.formulas import harmless, is_harmless, original
+from rag_evaluator.errors import DatasetError, PromptTooLongError
+from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.score import Score
+
+Row = dict[str, Any]
+ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}
+GOOD = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
+
+
+def columns_of(source: Any, columns: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
+    return [sample.columns for sample in load_dataset(source, columns)]
+
+
+def message_of(source: Any, needed: Sequence[str], columns: Mapping[str, str] | None = None) -> str:
+    """What is said of rows in which a metric needs these columns."""
+    with pytest.raises(DatasetError) as caught:
+        check_columns(open_dataset(source, columns), {"m": needed}, "data")
+    return str(caught.value)
+
+
+def score_of(row: Row, metric: str, judge: Any = GOOD) -> Score:
+    return RAGEvaluator({"metrics": [metric]}, judge=judge).evaluate([row, FULL]).scores[metric][0]
+
+
+FULL: Row = {"user_input": "q", "response": "a", "reference": "a", "retrieved_contexts": ["c"]}
+
+
+# Blank text
+
+INVISIBLE = [
+    " ",
+    "\t\r\n",
+    "\u00a0\u3000",
+    "\u200b",
+    "\ufeff",
+    "\u2060\u00ad",
+    "\u200e\u202e",
+    "\x00\x1b",
+    "\u3164\ufe0f\u034f",
+]
+VISIBLE = [".", "-", "¿", "\u200b.", "。", "0", "\U0001f914"]
+
+
+@pytest.mark.parametrize("text", INVISIBLE, ids=ascii)
+@pytest.mark.parametrize(
+    ("column", "metric"),
+    [
+        ("response", "exact_match"),
+        ("reference", "exact_match"),
+        ("user_input", "context_relevance"),
+        ("retrieved_contexts", "context_relevance"),
+    ],
+)
+def test_blank_text_is_not_scored_and_the_reason_says_that_it_is_blank(column: str, metric: str, text: str) -> None:
+    value = ["", text] if column == "retrieved_contexts" else text
+    verb = "are" if column == "retrieved_contexts" else "is"
+    score = score_of({**FULL, column: value}, metric)
+    assert math.isnan(score.value)
+    assert score.reason == f"{column} {verb} blank in this row"
+
+
+def test_blank_and_absent_text_are_told_apart() -> None:
+    assert score_of({"response": "\u200b"}, "exact_match").reason == "response is blank and no reference in this row"
+
+
+@pytest.mark.parametrize("text", VISIBLE, ids=ascii)
+def test_text_of_punctuation_only_is_scored(text: str) -> None:
+    assert score_of({"response": text, "reference": text}, "exact_match").value == 1.0
+
+
+def test_single_blank_contexts_keep_the_rank_of_the_others() -> None:
+    assert columns_of([{"contexts": [" ", "b", "\u200b"]}]) == [{"retrieved_contexts": [" ", "b", "\u200b"]}]
+
+
+def test_contexts_are_not_shortened_to_blank_ones() -> None:
+    def short_window(prompt: str, _: Any) -> Row:
+        if "long" in prompt:
+            raise PromptTooLongError("too long")
+        return {"rating": 2}
+
+    score = score_of(
+        {"question": "q", "contexts": ["\u200b", "long"]}, "context_relevance", ScriptedJudge(short_window)
+    )
+    assert math.isnan(score.value)
+    assert score.reason == "too long"
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize(
+    ("row", "needed"),
+    [
+        ({"answer": "\u200b"}, "response"),
+        ({"contexts": ["", " "]}, "retrieved_contexts"),
+        ({"frage": " "}, "user_input"),
+    ],
+)
+def test_a_column_that_is_blank_in_every_row_is_missing(row: Row, needed: str, is_file: bool, tmp_path: Path) -> None:
+    rows = [row, {**row, "note": "n"}]
+    source = write_jsonl(tmp_path / "rows.jsonl", rows) if is_file else rows
+    message = message_of(source, [needed], {"frage": "user_input"} if "frage" in row else None)
+    assert f"expected the column '{needed}', which m needs" in message
+    assert "It is there, but blank in every row." in message
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\u200b"], ids=ascii)
+def test_a_blank_alias_leaves_the_place_to_another(blank: str) -> None:
+    assert columns_of([{"response": blank, "answer": "a"}, {"answer": "b", "result": blank}]) == [
+        {"response": "a"},
+        {"response": "b"},
+    ]
+
+
+def test_blank_aliases_that_differ_are_no_contradiction() -> None:
+    assert not load_dataset([{"answer": " ", "result": "\u200b"}])[0].has("response")
+
+
+def test_the_functions_know_blank_text(tmp_path: Path) -> None:
+    script = {"ReferenceOutput": {"answerable": 1, "reason": "r", "answer": "\u200b"}}
+    judge = ScriptedJudge(script, lambda _, options: options[0])
+    questions, contexts = ["\u200b", "q"], [["c"], ["\ufeff", " "]]
+    blank, none = sort(questions, contexts, judge=judge, output_dir=tmp_path)
+    assert blank["reasons"] and none["good"] == []
+    assert generate(questions, contexts, judge, output_dir=tmp_path) == ["", ""]
+    assert judge.prompts == []
+    assert generate(["q"], [["c"]], judge, output_dir=tmp_path) == [""]
+
+
+def test_a_blank_reference_answer_is_written_like_one_that_is_missing(tmp_path: Path) -> None:
+    script = {"ReferenceOutput": {"answerable": 1, "reason": "r", "answer": "a"}}
+    judge = ScriptedJudge(script, lambda _, options: options[0])
+    lists: list[Any] = [["q"], [["c"]], ["a"], ["\u200b"]]
+    scores = evaluate(*lists, metrics=["exact_match"], judge=judge, output_dir=tmp_path)
+    assert scores == {"exact_match": 1.0}
+
+
+def test_a_blank_answer_in_a_list_has_no_score(tmp_path: Path) -> None:
+    lists: list[Any] = [["q", "p"], [["c"], ["c"]], ["\u200b", "a"], ["r", "a"]]
+    scores = evaluate(*lists, metrics=["exact_match"], judge=GOOD, output_dir=tmp_path)
+    assert [score.reason for score in scores.results.scores["exact_match"]] == ["response is blank in this row", None]
+
+
+# A list in `reference`
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize("needed", ["reference", "retrieved_contexts"])
+def test_a_list_in_reference_without_scores_is_refused_and_both_readings_are_named(
+    needed: str, is_file: bool, tmp_path: Path
+) -> None:
+    rows = [{"question": "q", "reference": ["a", "b"]}, {"question": "p", "reference": ["c", "d"]}]
+    message = message_of(write_jsonl(tmp_path / "rows.jsonl", rows) if is_file else rows, [needed])
+    assert "columns: {reference: retrieved_contexts}" in message
+    if needed == "reference":
+        assert "one text" in message
+
+
+REFERENCES: dict[str, tuple[list[Row], Mapping[str, str], list[Row]]] = {
+    "one text in a list": ([{"reference": ["r"]}], {}, [{"reference": "r"}]),
+    "lists of one text in every row": ([{"reference": ["r"]}] * 2, {}, [{"reference": "r"}] * 2),
+    "a log by its scores": (
+        [{"reference": ["a", "b"], "document_score": [1, 2]}, {"reference": ["c"]}],
+        {},
+        [{"retrieved_contexts": ["b", "a"]}, {"retrieved_contexts": ["c"]}],
+    ),
+    "a log by the mapping": (
+        [{"reference": ["a", "b"]}],
+        {"reference": "retrieved_contexts"},
+        [{"retrieved_contexts": ["a", "b"]}],
+    ),
+    "an answer by the mapping": (
+        [{"reference": ["a"], "document_score": 1}],
+        {"reference": "reference"},
+        [{"reference": "a"}],
+    ),
+    "an answer beside contexts and scores": (
+        [{"reference": "r", "context": "c", "document_score": 1}],
+        {},
+        [{"reference": "r", "retrieved_contexts": ["c"]}],
+    ),
+}
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_list_of_one_in_reference_is_no_answer_where_another_column_has_one(is_file: bool, tmp_path: Path) -> None:
+    rows = [{"question": "q", "reference": ["c"], "correct_answer": "r"}]
+    message = message_of(write_csv(tmp_path / "rows.csv", rows) if is_file else rows, ["reference"])
+    assert "'reference' and 'correct_answer' are both read as reference, and differ." in message
+    assert "columns: {reference: retrieved_contexts}" in message
+
+
+@pytest.mark.parametrize("case", REFERENCES)
+@pytest.mark.parametrize("is_file", [False, True])
+def test_what_reference_holds_is_as_documented(case: str, is_file: bool, tmp_path: Path) -> None:
+    rows, columns, expected = REFERENCES[case]
+    source = write_jsonl(tmp_path / "rows.jsonl", rows) if is_file else rows
+    assert [sample.columns for sample in open_dataset(source, columns)] == expected
+
+
+def test_a_list_of_reference_answers_never_becomes_the_context_of_faithfulness() -> None:
+    rows = [{"question": "q", "answer": "a", "reference": ["gold", "other"]}]
+    with pytest.raises(DatasetError, match="retrieved_contexts"):
+        RAGEvaluator({"metrics": ["faithfulness"]}, judge=GOOD).check(rows)
+
+
+# Lists as libraries write them into cells
+
+
+def pandas_csv(path: Path, contexts: Any) -> Path:
+    pandas.DataFrame({"question": ["q"], "contexts": pandas.Series([contexts], dtype=object)}).to_csv(path, index=False)
+    return path
+
+
+WRITTEN_BY_PYTHON: dict[str, Any] = {
+    "array": numpy.array(["c1", "c2"], dtype=object),
+    "array in a list": [numpy.array(["c1", "c2"], dtype=object)],
+    "repr of an array": repr(numpy.array(["c1", "c2"], dtype=object)),
+    "repr of an array of text": repr(numpy.array(["c1", "c2"])),
+    "repr of a long array": repr(numpy.array(["c" * 80, "d" * 80], dtype=object)),
+    "list": ["c1", "c2"],
+    "tuple": ("c1", "c2"),
+    "tuple of one": ("c1",),
+    "set": {"c1"},
+    "documents": [Document(page_content="c1")],
+    "document": Document(page_content="c1"),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN_BY_PYTHON)
+def test_a_list_that_python_wrote_into_a_cell_is_refused(case: str, tmp_path: Path) -> None:
+    message = message_of(pandas_csv(tmp_path / "data.csv", WRITTEN_BY_PYTHON[case]), ["retrieved_contexts"])
+    assert "data.csv, row 2: column 'contexts' (read as retrieved_contexts)" in message
+    assert "json.dumps(contexts)" in message
+
+
+@pytest.mark.parametrize(
+    "text", ["array() makes a list in PHP", "(see below) text", "('tis) so", "{braces}", "(1, 2)", "Document A says"]
+)
+def test_text_that_only_looks_like_a_list_of_python_is_one_context(text: str, tmp_path: Path) -> None:
+    assert columns_of(pandas_csv(tmp_path / "data.csv", text))[0]["retrieved_contexts"] == [text]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [numpy.array(["c1", "c2"], dtype=object), numpy.array(["c1", "c2"]), ("c1", "c2"), pandas.Series(["c1", "c2"])],
+    ids=["objects", "text", "tuple", "series"],
+)
+def test_arrays_in_frames_and_rows_are_lists(value: Any) -> None:
+    frame = pandas.DataFrame({"contexts": pandas.Series([value], dtype=object)})
+    assert columns_of(frame) == columns_of([{"contexts": value}]) == [{"retrieved_contexts": ["c1", "c2"]}]
+
+
+# The judge of a script
+
+
+@pytest.mark.parametrize(
+    ("metric", "script", "place", "allowed"),
+    [
+        ("context_relevance", {"ContextRelevanceOutput": {"rating": 7}}, "rating is 7", "0, 1, 2"),
+        (
+            "context_recall",
+            {"ContextRecallOutput": {"classifications": [{"statement": "s", "reason": "r", "attributed": 2}]}},
+            "classifications[0].attributed is 2",
+            "0, 1",
+        ),
+        (
+            "context_precision",
+            {"ContextPrecisionOutput": {"reason": "r", "verdict": 7}},
+            "verdict is 7",
+            "0, 1",
+        ),
+    ],
+)
+def test_an_answer_of_the_script_that_no_judge_can_give_is_refused(
+    metric: str, script: Mapping[str, Any], place: str, allowed: str
+) -> None:
+    results = RAGEvaluator({"metrics": [metric]}, judge=ScriptedJudge(script)).evaluate([FULL])
+    (scores,) = results.scores.values()
+    assert math.isnan(scores[0].value)
+    assert f"{place}: expected one of {allowed}" in str(scores[0].reason)
+
+
+def test_a_scripted_answer_where_there_is_none_is_refused(tmp_path: Path) -> None:
+    script = {"ReferenceOutput": {"answerable": 0, "reason": "r", "answer": "a"}}
+    assert generate(["q"], [["c"]], ScriptedJudge(script), output_dir=tmp_path) == [""]
+    told = json.loads(next((tmp_path / "gt").iterdir()).read_text(encoding="utf-8"))
+    assert "answer is 'a': expected '' where answerable is 0" in told["reason"]
+
+
+# Our own files, read again
+
+ROUND_TRIPS = [
+    "-5",
+    "'-5",
+    "''=1",
+    "=1+1",
+    "{=A1}",
+    "@x",
+    "\tx",
+    "\rx",
+    "＝x",
+    "'",
+    "''",
+    "'quoted'",
+    "_x000D_",
+    "a\r\nb",
+]
+
+
+def written(texts: Sequence[str], folder: Path) -> Path:
+    samples = load_dataset([{"question": "q", "answer": text} for text in texts])
+    Results(samples, {"one": [Score(-0.5, None)] * len(texts)}, {}, {}).write(folder)
+    return folder
+
+
+def answers_of(path: Path) -> list[str]:
+    return [columns["response"] for columns in columns_of(path)]
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.xlsx", "scores.jsonl"])
+def test_text_that_looks_like_a_formula_is_read_back_from_our_own_files(name: str, tmp_path: Path) -> None:
+    assert answers_of(written(ROUND_TRIPS, tmp_path) / name) == ROUND_TRIPS
+
+
+TEXTS = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8).map(lambda text: text + "x")
+    | st.text("'=+-@\t\r\n＝＋－＠a_x0D5F", min_size=1, max_size=12).map(lambda text: text + "x"),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@given(texts=TEXTS)
+@example(texts=["''-x", "'x"])
+def test_what_scores_files_hold_is_what_was_written(texts: list[str], tmp_path: Path) -> None:
+    folder = written(texts, tmp_path)
+    assert answers_of(folder / "scores.csv") == texts
+    assert answers_of(folder / "scores.xlsx") == texts
+
+
+@given(text=st.text(max_size=6) | st.text("'=+-@\t\r\n＝5", max_size=6))
+def test_the_quote_before_a_formula_is_undone_for_every_text(text: str) -> None:
+    assert is_harmless(harmless(text))
+    assert original(harmless(text)) == text
+
+
+def test_a_quote_in_a_csv_file_that_is_not_ours_stays(tmp_path: Path) -> None:
+    rows = [{"question": "q", "answer": "'-5' is right"}, {"question": "-q", "answer": "-5"}]
+    assert answers_of(write_csv(tmp_path / "data.csv", rows)) == ["'-5' is right", "-5"]
+
+
+# What Python objects and libraries hand over
+
+SAMPLES = [
+    SingleTurnSample(user_input="q", response="a", retrieved_contexts=["c"], reference="r"),
+    SingleTurnSample(user_input="p", response="b"),
+]
+LISTS: Row = {"question": ["q", "p"], "answer": ["a", "b"], "contexts": [["c"], None], "ground_truth": ["r", None]}
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "ragas EvaluationDataset": lambda: EvaluationDataset(samples=SAMPLES),
+    "list of ragas samples": lambda: SAMPLES,
+    "tuple of ragas samples": lambda: tuple(SAMPLES),
+    "dict of lists": lambda: LISTS,
+    "dict of arrays": lambda: {name: numpy.array(values, dtype=object) for name, values in LISTS.items()},
+    "dict of series": lambda: {name: pandas.Series(values) for name, values in LISTS.items()},
+    "wrapped rows": lambda: {
+        "samples": [dict(zip(LISTS, values, strict=True)) for values in zip(*LISTS.values(), strict=True)]
+    },
+    "IterableDataset": lambda: datasets.Dataset.from_dict(LISTS).to_iterable_dataset(),
+    "mapped IterableDataset": lambda: datasets.Dataset.from_dict(LISTS).to_iterable_dataset().map(lambda row: row),
+}
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_objects_of_libraries_are_read(case: str) -> None:
+    assert columns_of(OBJECTS[case]()) == [
+        {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r"},
+        {"user_input": "p", "response": "b"},
+    ]
+
+
+WRONG_OBJECTS: dict[str, tuple[Any, str]] = {
+    "lists of unequal length": ({"question": ["q"], "answer": ["a", "b"]}, "expected lists of equal length"),
+    "one row": ({"question": "q", "answer": "a"}, "Put the rows in a list"),
+    "several turns": (
+        EvaluationDataset(samples=[MultiTurnSample(user_input=[HumanMessage(content="Hi")])]),
+        "Only single-turn samples are supported",
+    ),
+    "splits of a stream": (
+        datasets.IterableDatasetDict(train=datasets.Dataset.from_dict(LISTS).to_iterable_dataset()),
+        "Give one of them: dataset['train']",
+    ),
+    "a number": (5, "expected a path, a list of dicts"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OBJECTS)
+def test_objects_that_cannot_be_read_are_refused_with_advice(case: str) -> None:
+    source, advice = WRONG_OBJECTS[case]
+    with pytest.raises(DatasetError) as caught:
+        load_dataset(source)
+    assert advice in str(caught.value)
+
+
+CONSTRUCTOR = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"]}
+DOCUMENTS: dict[str, Any] = {
+    "text": "c",
+    "document": Document(page_content="c"),
+    "model_dump": Document(page_content="c", metadata={"text": "no"}).model_dump(),
+    "page_content": {"page_content": "c", "metadata": {}},
+    "text key": {"text": "c", "score": 0.5},
+    "content key": {"content": "c", "meta": {"content": "no"}},
+    "lc": {**CONSTRUCTOR, "kwargs": {"page_content": "c", "metadata": {"source": "x"}}},
+    "odd metadata": Document(page_content="c", metadata={"raw": b"\x00", "model": object}),
+    "both the same": {"text": "c", "content": "c"},
+    "page_content first": {"page_content": "c", "text": "other"},
+}
+
+
+@pytest.mark.parametrize("case", DOCUMENTS)
+@pytest.mark.parametrize("name", ["context", "contexts", "source_documents", "retrieved_contexts"])
+def test_documents_are_read_by_their_text(case: str, name: str) -> None:
+    assert columns_of([{name: [DOCUMENTS[case], "d"]}]) == [{"retrieved_contexts": ["c", "d"]}]
+
+
+@pytest.mark.parametrize(
+    "document", [{"text": "a", "content": "b"}, {"body": "a"}, {**CONSTRUCTOR}, {"text": 5, "id": 1}, [1]]
+)
+def test_documents_that_do_not_tell_their_text_are_refused(document: Any) -> None:
+    message = message_of([{"contexts": ["a", document]}], ["retrieved_contexts"])
+    assert "item 2: expected a string or a document with the text in `page_content`, `text` or `content`" in message
+
+
+def test_the_output_of_a_langchain_retrieval_chain_is_a_row() -> None:
+    row = {"input": "q", "context": [Document(page_content="c")], "answer": "a"}
+    assert columns_of([row]) == [{"user_input": "q", "retrieved_contexts": ["c"], "response": "a"}]
+
+
+# Numbers in text columns
+
+
+def write_typed_xlsx(path: Path, rows: Sequence[Row]) -> Path:
+    return write_cells(path, [list(rows[0]), *[list(row.values()) for row in rows]])
+
+
+SOURCES: dict[str, Callable[[Path, Sequence[Row]], Any]] = {
+    "data.json": write_json,
+    "data.jsonl": write_jsonl,
+    "data.csv": write_csv,
+    "data.tsv": write_csv,
+    "data.parquet": write_parquet,
+    "data.xlsx": write_typed_xlsx,
+    "list": lambda _, rows: list(rows),
+    "frame": lambda _, rows: pandas.DataFrame(rows),
+    "Dataset": lambda _, rows: datasets.Dataset.from_list(list(rows)),
+    "IterableDataset": lambda _, rows: datasets.Dataset.from_list(list(rows)).to_iterable_dataset(),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(("value", "expected"), [(42, "42"), (2.5, "2.5"), (-3, "-3"), (10**15, "1000000000000000")])
+def test_a_number_is_read_as_the_same_text_from_every_source(
+    name: str, value: float, expected: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"question": "q", "response": value, "reference": value},
+        {"question": "p", "response": value, "reference": None},
+    ]
+    first, second = columns_of(SOURCES[name](tmp_path / name, rows))
+    assert first == {"user_input": "q", "response": expected, "reference": expected}
+    assert second["response"] == expected
+
+
+def test_a_frame_that_made_floats_of_integers_gives_integers() -> None:
+    frame = pandas.DataFrame({"question": ["q", "p"], "answer": [42, None]})
+    assert frame["answer"].dtype == float
+    assert columns_of(frame) == [{"user_input": "q", "response": "42"}, {"user_input": "p"}]
+
+
+NUMBERS: dict[str, tuple[Any, str]] = {
+    "numpy": (numpy.int64(42), "42"),
+    "numpy float": (numpy.float64(42), "42"),
+    "large float": (1e22, "1e+22"),
+    "small float": (1e-7, "1e-07"),
+    "negative zero": (-0.0, "0"),
+    "large integer": (10**30, "1" + "0" * 30),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_of_all_kinds_are_text(case: str) -> None:
+    value, expected = NUMBERS[case]
+    assert columns_of([{"response": value, "contexts": [value], "ground_truths": [value]}]) == [
+        {"response": expected, "retrieved_contexts": [expected], "reference": expected}
+    ]
+
+
+def test_numbers_in_lists_of_answers_are_text(tmp_path: Path) -> None:
+    lists: list[Any] = [["q"], [["c"]], [42], ["42"]]
+    assert evaluate(*lists, metrics=["exact_match"], judge=GOOD, output_dir=tmp_path) == {"exact_match": 1.0}
+
+
+# Columns that nobody needs
+
+NESTED: list[Any] = []
+for _ in range(5000):
+    NESTED = [NESTED]
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+
+
+class Broken:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+UNNEEDED: dict[str, Row] = {
+    "half a surrogate pair": {"extra": "a\ud800"},
+    "half a surrogate pair in an answer": {"answer": "a\ud800"},
+    "half a surrogate pair inside": {"extra": {"deep": ["\udc00"]}},
+    "half a surrogate pair as a name": {"\ud800": 1, "extra": {"\ud800": 1}},
+    "bytes": {"image": b"\x00\xff"},
+    "an object": {"extra": object()},
+    "a class": {"extra": [int, {"k": print}]},
+    "a set": {"extra": {1}},
+    "a number as a name": {1: "x", "1": "y"},
+    "nested too deeply": {"extra": NESTED},
+    "a circle": {"extra": CIRCLE},
+    "an endless integer": {"extra": 10**5000},
+    "an object that breaks when it is looked at": {"extra": Broken()},
+    "two aliases that differ": {"answer": "a", "result": "b"},
+    "two aliases of contexts": {"contexts": ["a"], "source_documents": ["b"]},
+    "a list as the answer": {"answer": ["a", "b"]},
+    "a list of references": {"reference": ["a", "b"]},
+    "a boolean": {"answer": True, "reference": False},
+    "contexts that are text": {"contexts": "c"},
+    "contexts that are no texts": {"contexts": [None, {}]},
+}
+
+
+@pytest.mark.parametrize("case", UNNEEDED)
+def test_a_column_that_nobody_needs_never_stops_a_run(case: str, tmp_path: Path) -> None:
+    row = {"question": "q", "ground_truth": "r", **UNNEEDED[case]}
+    samples = open_dataset([row, FULL])
+    check_columns(samples, {"m": ["user_input"]}, "data")
+    assert samples[0].columns["user_input"] == "q"
+    Results(samples, {"one": [Score(1.0, None)] * 2}, {}, {}).write(tmp_path)
+    assert open_dataset(tmp_path / "scores.csv")[0].columns["user_input"] == "q"
+
+
+UNNEEDED_TEXTS: dict[str, tuple[str, str]] = {
+    "a broken list in a cell": ("data.csv", 'question,contexts\nq,"[""a"", "\n'),
+    "a column twice in CSV": ("data.csv", "answer,question,answer\na,q,b\n"),
+    "a key twice in JSONL": ("data.jsonl", '{"question": "q", "answer": "a", "answer": "b"}\n'),
+    "a key twice inside": ("data.json", '[{"question": "q", "meta": {"a": 1, "a": 2}}]'),
+    "a key twice with the same value": ("data.jsonl", '{"question": "q", "question": "q"}\n'),
+    "half a surrogate pair in JSONL": ("data.jsonl", '{"question": "q", "answer": "\\ud800"}\n'),
+    "an endless integer": ("data.jsonl", '{"question": "q", "id": ' + "1" * 5000 + "}\n"),
+    "aliases that differ": ("data.jsonl", '{"question": "q", "answer": "a", "result": "b"}\n'),
+    "references that are lists": ("data.jsonl", '{"question": "q", "reference": ["a", "b"]}\n'),
+}
+
+
+@pytest.mark.parametrize("case", UNNEEDED_TEXTS)
+def test_a_column_of_a_file_that_nobody_needs_never_stops_a_run(case: str, tmp_path: Path) -> None:
+    name, text = UNNEEDED_TEXTS[case]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    samples = open_dataset(tmp_path / name)
+    check_columns(samples, {"m": ["user_input"]}, name)
+    assert samples[0].columns["user_input"] == "q"
+    Results(samples, {"one": [Score(1.0, None)]}, {}, {}).write(tmp_path / "out")
+    assert open_dataset(tmp_path / "out" / "scores.xlsx")[0].columns["user_input"] == "q"
+
+
+@pytest.mark.parametrize(
+    ("row", "needed", "part"),
+    [
+        ({"answer": "a\ud800"}, "response", "half of a surrogate pair (\\ud800) at character 2"),
+        ({"contexts": ["a", "\ud800"]}, "retrieved_contexts", "item 2"),
+        ({"answer": b"\x00"}, "response", "a value of type bytes"),
+        ({"answer": "a", "result": "b"}, "response", "'answer' and 'result' are both read as response, and differ"),
+        ({"answer": True}, "response", "received a boolean, True"),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 3])
+def test_the_same_column_stops_the_run_where_a_metric_needs_it(row: Row, needed: str, part: str, others: int) -> None:
+    message = message_of([{"answer": "fine", "contexts": ["fine"]}] * others + [row], ["user_input", needed])
+    assert message.startswith(f"row {others}: ")
+    assert part in message
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.xlsx", "data.parquet", "frame", "data.jsonl"])
+def test_a_column_that_appears_twice_stops_a_run_where_it_is_needed(name: str, tmp_path: Path) -> None:
+    cells = [["answer", "question", "answer"], ["a", "q", "b"]]
+    sources: dict[str, Callable[[], Any]] = {
+        "data.csv": lambda: write_lines(tmp_path / name, cells),
+        "data.xlsx": lambda: write_cells(tmp_path / name, cells),
+        "data.parquet": lambda: write_arrow(tmp_path / name, cells),
+        "frame": lambda: pandas.DataFrame(cells[1:], columns=cells[0]),
+        "data.jsonl": lambda: write_raw(tmp_path / name, '{"answer": "a", "question": "q", "answer": "b"}'),
+    }
+    source = sources[name]()
+    check_columns(open_dataset(source), {"m": ["user_input"]}, name)
+    assert open_dataset(source)[0].row == {"answer": ["a", "b"], "question": "q"}
+    message = message_of(source, ["response"])
+    assert "column 'answer' (read as response): expected every column once, received it 2 times: 'a', 'b'." in message
+
+
+def write_lines(path: Path, cells: Sequence[Sequence[str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(cells)
+    return path
+
+
+def write_arrow(path: Path, cells: Sequence[Sequence[str]]) -> Path:
+    pyarrow.parquet.write_table(pyarrow.table([[cell] for cell in cells[1]], names=cells[0]), path)
+    return path
+
+
+def write_raw(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "text", ['{"samples": [], "samples": [{"question": "q"}]}', '{"question": ["a"], "question": ["b"]}']
+)
+def test_a_json_document_with_its_rows_twice_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"data.json: expected every key once, received '[a-z]+' 2 times"):
+        open_dataset(write_raw(tmp_path / "data.json", text))
+
+
+def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = write_jsonl(tmp_path / "rows.jsonl", [{"question": "q", "contexts": ["c"], "reference": ["a", "b"]}])
+    config = write_raw(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")
+    assert main(["generate", str(config), "--set", f"output_dir={tmp_path}"]) == 2
+    assert "rows.jsonl, line 1: column 'reference': expected one reference answer" in capsys.readouterr().err
+
+
+def test_values_of_a_parquet_column_that_python_cannot_hold_stop_nothing(tmp_path: Path) -> None:
+    late = pyarrow.array([2**50], pyarrow.int64()).cast(pyarrow.timestamp("s"))
+    pyarrow.parquet.write_table(pyarrow.table({"question": ["q"], "at": late}), tmp_path / "data.parquet")
+    samples = open_dataset(tmp_path / "data.parquet")
+    check_columns(samples, {"m": ["user_input"]}, "data.parquet")
+    assert isinstance(samples[0].row["at"], str)
+
+
+# Workbooks that would fill the memory
+
+
+def workbook_with_cell(path: Path, size: int, shared: bool = True) -> Path:
+    """A workbook with one cell of so many bytes, written without holding it."""
+    write_cells(path.with_suffix(".small.xlsx"), [["question", "answer"], ["q", "CELL"]])
+    with (
+        zipfile.ZipFile(path.with_suffix(".small.xlsx")) as small,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as big,
+    ):
+        for name in small.namelist():
+            before, found, after = small.read(name).partition(b"CELL")
+            with big.open(name, "w") as member:
+                member.write(before)
+                for _ in range(size // 65536 if found else 0):
+                    member.write(b"x" * 65536)
+                member.write(after)
+    return path
+
+
+def test_a_workbook_with_a_cell_that_would_fill_the_memory_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workbook_with_cell(tmp_path / "bomb.xlsx", 150_000_000)
+    assert path.stat().st_size < 1_000_000
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
+    message = message_of(path, ["response"])
+    assert "bomb.xlsx: expected cells of at most 32,767 characters" in message
+    assert ".jsonl" in message
+
+
+def test_a_workbook_that_is_too_large_as_a_whole_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.dataset.readers.workbooks.WORKBOOK_BYTES", 100_000)
+    message = message_of(workbook_with_cell(tmp_path / "large.xlsx", 200_000), ["response"])
+    assert "large.xlsx: expected at most 0.1 MB of unpacked text, received 0.2 MB" in message
+
+
+def test_a_long_cell_and_many_rows_are_read(tmp_path: Path) -> None:
+    rows = [{"question": f"q{n}", "contexts": [f"{n} " + "x" * 2000] * 5} for n in range(300)]
+    rows.append({"question": "\u4e1c" * 32_000, "contexts": ["c"]})
+    samples = load_dataset(write_xlsx(tmp_path / "data.xlsx", rows))
+    assert [sample.columns["user_input"] for sample in samples] == [row["question"] for row in rows]

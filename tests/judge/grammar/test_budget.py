@@ -1,0 +1,54 @@
+import pytest
+from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput
+from ragas.metrics.collections.faithfulness.util import (
+    NLIStatementInput,
+    NLIStatementOutput,
+    StatementGeneratorInput,
+    StatementGeneratorOutput,
+)
+
+from rag_evaluator.judge.grammar.budget import CLOSING, MAX_STRING, MIN_STRING, share_out
+from rag_evaluator.judge.grammar.schema import tighten
+
+
+def nli(count: int) -> dict[str, object]:
+    return tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=["x"] * count))
+
+
+def test_the_longest_answer_fits_the_budget() -> None:
+    budget = share_out(nli(3), 10_000, 1024, len)
+    fixed = len(NLIStatementOutput(statements=[_item()] * 3).model_dump_json(indent=4))  # type: ignore[list-item]
+    assert fixed + 3 * (budget.string_tokens + CLOSING) <= 1024
+    assert (budget.reserve, budget.reserve_length) == (0, 0)
+
+
+def test_dictated_text_does_not_count_against_what_the_model_may_choose() -> None:
+    statements = ["w" * 1000, "v" * 1000]
+    schema = tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=statements))
+    assert share_out(schema, 200, 10_000, len).string_tokens > 80
+
+
+def _item() -> dict[str, object]:
+    return {"statement": "x", "reason": "", "verdict": 0}
+
+
+def test_a_wide_budget_does_not_make_strings_endless() -> None:
+    assert share_out(nli(1), 100_000, 100_000, len).string_tokens == MAX_STRING
+
+
+def test_lists_that_cannot_all_be_long_end_early_instead_of_their_strings_being_cut_to_nothing() -> None:
+    schema = tighten(ContextRecallOutput, ContextRecallInput(question="q", context="c", answer="w " * 200))
+    budget = share_out(schema, 1200, 100_000, len)
+    assert budget.string_tokens >= 32
+    assert budget.reserve > 2 * budget.string_tokens
+
+
+def test_a_budget_that_is_too_small_still_gives_every_string_a_few_tokens() -> None:
+    assert share_out(nli(9), 64, 100_000, len).string_tokens == MIN_STRING
+
+
+@pytest.mark.parametrize("words", [1, 10, 400])
+def test_the_shortest_useful_answer_is_one_item_long(words: int) -> None:
+    data = StatementGeneratorInput(question="q", answer="w " * words)
+    empty = StatementGeneratorOutput(statements=[""]).model_dump_json(indent=4)
+    assert share_out(tighten(StatementGeneratorOutput, data), 512, 9000, len).needed == len(empty) + 2 + 32 + CLOSING

@@ -1,0 +1,147 @@
+"""Grammars on passing and failing strings, with no model."""
+
+import itertools
+import json
+from typing import Any
+
+import llguidance
+import llguidance.hf
+import pytest
+import tiny_models
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from ragas.metrics.collections.answer_correctness.util import ClassificationWithReason, CorrectnessClassifierInput
+from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
+from transformers import PreTrainedTokenizerFast
+
+from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
+from rag_evaluator.judge.grammar.schema import tighten
+from rag_evaluator.prompts.english import all_prompts, english_pack
+
+TOKENIZER = PreTrainedTokenizerFast(tokenizer_object=tiny_models.byte_level(["</s>"]), eos_token="</s>")
+ENGINE = llguidance.hf.from_tokenizer(TOKENIZER)
+
+
+def accepts_schema(schema: dict[str, Any], text: str) -> bool:
+    """Whether the answer obeys the schema's grammar, both parts of it where there is a partition."""
+    if "x-partition" not in schema:
+        return accepts(to_lark(schema), text)
+    first, colon, rest = text.partition('"FP":')
+    return accepts(to_lark(schema), first + colon) and accepts(to_lark_after(schema, first + colon), rest)
+
+
+def accepts(grammar: str, text: str) -> bool:
+    matcher = llguidance.LLMatcher(ENGINE, grammar)
+    assert not matcher.is_error(), matcher.get_error()
+    tokens = ENGINE.tokenize_str(text)
+    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+
+
+def test_every_example_that_ragas_shows_is_a_legal_answer_in_its_own_layout() -> None:
+    for key, prompt in all_prompts().items():
+        for example in english_pack(prompt).examples:
+            grammar = to_lark(tighten(prompt.output_model), " ")
+            answer = prompt.output_model(**example["output"]).model_dump_json(indent=4)
+            assert accepts(grammar, " " + answer), (key, answer)
+
+
+def test_examples_stay_legal_when_the_schema_is_tied_to_their_input() -> None:
+    for (metric, attribute), prompt in all_prompts().items():
+        for example in english_pack(prompt).examples:
+            schema = tighten(prompt.output_model, prompt.input_model(**example["input"]))
+            answer = prompt.output_model(**example["output"]).model_dump_json(indent=4)
+            assert accepts_schema(schema, answer), (metric, attribute, answer)
+
+
+def nli(statements: list[str]) -> str:
+    return to_lark(tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=statements)))
+
+
+def nli_answer(statements: list[str], verdict: int = 1) -> str:
+    items = [{"statement": text, "reason": "so", "verdict": verdict} for text in statements]
+    return NLIStatementOutput(statements=items).model_dump_json(indent=4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        nli_answer(["A.", "B."], verdict=7),
+        nli_answer(["B.", "A."]),
+        nli_answer(["A."]),
+        nli_answer(["A.", "B.", "B."]),
+        nli_answer(["A.", "B. "]),
+        json.dumps(json.loads(nli_answer(["A.", "B."]))),
+        nli_answer(["A.", "B."]) + "\n",
+    ],
+)
+def test_a_verdict_cannot_be_lost_added_shifted_or_off_its_scale(wrong: str) -> None:
+    assert accepts(nli(["A.", "B."]), nli_answer(["A.", "B."]))
+    assert not accepts(nli(["A.", "B."]), wrong)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=4))
+def test_statements_of_any_script_and_punctuation_are_dictated_word_by_word(statements: list[str]) -> None:
+    assert accepts(nli(statements), nli_answer(statements))
+
+
+ANSWER, TRUTH = ["a1", "a2", "a3"], ["g1", "g2"]
+
+
+def classification(tp: list[str], fp: list[str], fn: list[str]) -> str:
+    def items(texts: list[str]) -> list[dict[str, str]]:
+        return [{"statement": text, "reason": "so"} for text in texts]
+
+    return ClassificationWithReason(TP=items(tp), FP=items(fp), FN=items(fn)).model_dump_json(indent=4)  # type: ignore[arg-type]
+
+
+def test_each_statement_of_the_answer_is_tp_or_fp_exactly_once() -> None:
+    data = CorrectnessClassifierInput(question="q", answer=ANSWER, ground_truth=TRUTH)
+    schema = tighten(ClassificationWithReason, data)
+    subsets = [
+        [t for t, keep in zip(ANSWER, mask, strict=True) if keep] for mask in itertools.product([0, 1], repeat=3)
+    ]
+    for tp, fp in itertools.product(subsets, repeat=2):
+        for fn in ([], ["g1"], ["g2"], ["g1", "g2"]):
+            legal = sorted(tp + fp) == ANSWER
+            assert accepts_schema(schema, classification(tp, fp, fn)) == legal, (tp, fp, fn)
+    assert not accepts_schema(schema, classification(["a2", "a1"], ["a3"], []))
+    assert not accepts_schema(schema, classification(ANSWER, [], ["g2", "g1"]))
+    assert not accepts_schema(schema, classification(ANSWER, [], ["g1", "g1"]))
+
+
+@pytest.mark.parametrize("answer", [[], ["same", "same"], [f"a{i}" for i in range(40)]])
+def test_partitions_of_any_size_are_complete(answer: list[str]) -> None:
+    schema = tighten(ClassificationWithReason, CorrectnessClassifierInput(question="q", answer=answer, ground_truth=[]))
+    middle = len(answer) // 2
+    assert accepts_schema(schema, classification(answer[:middle], answer[middle:], []))
+    if answer:
+        assert not accepts_schema(schema, classification(answer[:middle], answer[middle + 1 :], []))
+
+
+class Everything(BaseModel):
+    text: str
+    count: int
+    share: float
+    sure: bool
+    tags: list[str]
+    note: str | None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"text": "x", "count": -3, "share": 0.5, "sure": True, "tags": [], "note": None},
+        {"text": 'q"\\\n\t', "count": 0, "share": 12.0, "sure": False, "tags": ["a", "b"], "note": "n"},
+    ],
+)
+def test_a_users_own_response_model_has_a_grammar_too(value: dict[str, Any]) -> None:
+    assert accepts(to_lark(tighten(Everything)), Everything(**value).model_dump_json(indent=4))
+
+
+def test_control_characters_and_lone_escapes_cannot_be_generated() -> None:
+    grammar = to_lark({"type": "string"})
+    assert accepts(grammar, '"a\\nb"')
+    for wrong in ('"a\nb"', '"\\ud800"', '"a', '""', '"a" '):
+        assert not accepts(grammar, wrong)

@@ -1,0 +1,86 @@
+import pytest
+from pydantic import BaseModel
+from ragas.metrics.collections.answer_accuracy.util import AnswerAccuracyOutput
+from ragas.metrics.collections.answer_correctness.util import ClassificationWithReason, CorrectnessClassifierInput
+from ragas.metrics.collections.context_entity_recall.util import EntitiesList, ExtractEntitiesInput
+from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput
+from ragas.metrics.collections.faithfulness.util import (
+    NLIStatementInput,
+    NLIStatementOutput,
+    StatementGeneratorInput,
+    StatementGeneratorOutput,
+)
+
+from rag_evaluator.judge.grammar.schema import CUT_LISTS, RULES, SCALES, tighten
+from rag_evaluator.prompts.english import all_prompts
+
+
+def test_every_integer_that_ragas_asks_for_has_a_scale() -> None:
+    for key, prompt in all_prompts().items():
+        integers = _integers(tighten(prompt.output_model))
+        assert not integers, f"{key}: {integers} may be any number"
+
+
+def _integers(schema: object) -> list[str]:
+    if isinstance(schema, list):
+        return [name for item in schema for name in _integers(item)]
+    if not isinstance(schema, dict):
+        return []
+    own = [name for name, value in schema.get("properties", {}).items() if value.get("type") == "integer"]
+    return own + [name for value in schema.values() for name in _integers(value)]
+
+
+def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
+    names = {prompt.output_model.__name__ for prompt in all_prompts().values()}
+    nested = {"StatementFaithfulnessAnswer", "ContextRecallClassification"}
+    assert set(RULES) <= names
+    assert set(CUT_LISTS) <= names
+    assert {model for model, _ in SCALES} <= names | nested
+
+
+def test_answer_accuracy_is_rated_zero_two_or_four() -> None:
+    assert tighten(AnswerAccuracyOutput)["properties"]["rating"] == {"enum": [0, 2, 4]}
+
+
+def test_nli_must_return_the_given_statements_in_order() -> None:
+    schema = tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=["B.", "A.", "B."]))
+    items = schema["properties"]["statements"]["prefixItems"]
+    assert [item["properties"]["statement"] for item in items] == [{"const": "B."}, {"const": "A."}, {"const": "B."}]
+    assert all(item["properties"]["verdict"] == {"enum": [0, 1]} for item in items)
+
+
+def test_statements_are_at_least_one_and_no_more_than_the_answer_can_give() -> None:
+    array = tighten(StatementGeneratorOutput, StatementGeneratorInput(question="q", answer="one two three four"))
+    assert array["properties"]["statements"]["minItems"] == 1
+    assert array["properties"]["statements"]["maxItems"] == 3
+
+
+@pytest.mark.parametrize(("answer", "most"), [("", 1), ("巴黎是法国的首都，位于塞纳河畔，人口超过两百万。", 3)])
+def test_texts_without_blanks_are_counted_by_characters(answer: str, most: int) -> None:
+    schema = tighten(ContextRecallOutput, ContextRecallInput(question="q", context="c", answer=answer))
+    assert schema["properties"]["classifications"]["maxItems"] == most
+
+
+def test_a_text_may_hold_no_entity_at_all() -> None:
+    array = tighten(EntitiesList, ExtractEntitiesInput(text="Ada, Bo, Cy"))["properties"]["entities"]
+    assert (array["minItems"], array["maxItems"]) == (0, 4)
+
+
+def test_correctness_takes_statements_only_from_the_side_they_belong_to() -> None:
+    data = CorrectnessClassifierInput(question="q", answer=["a1", "a2"], ground_truth=["g1"])
+    schema = tighten(ClassificationWithReason, data)
+    sides = {name: [_const(item) for item in schema["properties"][name]["prefixItems"]] for name in ("TP", "FP", "FN")}
+    assert sides == {"TP": ["a1", "a2"], "FP": ["a1", "a2"], "FN": ["g1"]}
+    assert schema["x-partition"] == ["TP", "FP"]
+
+
+def _const(item: dict[str, dict[str, dict[str, str]]]) -> str:
+    return item["properties"]["statement"]["const"]
+
+
+def test_models_of_the_users_own_are_left_as_they_are() -> None:
+    class Grade(BaseModel):
+        grade: int
+        note: str
+
+    assert tighten(Grade)["properties"]["grade"]["type"] == "integer"

@@ -1,0 +1,295 @@
+"""GPUs without one: fake device lists, patched counts of memory, the meta device."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import langchain_huggingface
+import pytest
+import torch
+from test_judge import Note, load
+from test_models import ROW
+
+from rag_evaluator import RAGEvaluator
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import ConfigError, ModelError
+from rag_evaluator.judge.engine.transformers.decoder import logits_size
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.engine.transformers.memory import Rows
+from rag_evaluator.judge.engine.transformers.packed import PackedModel
+from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.status import read_status
+from rag_evaluator.run.workers import DEVICES, Worker, share_devices
+from rag_evaluator.tasks.evaluation import ScoredTable
+
+ModelFolder = Callable[..., Path]
+FOUR = {DEVICES: "0,1,2,3"}
+
+
+@pytest.fixture(autouse=True)
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A temporary folder of its own for the locks of GPUs, and none held afterwards."""
+    from rag_evaluator.run import workers
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield
+    while workers._CLAIMED:
+        workers._CLAIMED.pop().release()
+
+
+def workers_of(count: int, numbers: Sequence[int] = (), environment: dict[str, str] = FOUR) -> list[str | None]:
+    return [share_devices(environment, Worker(number, count)) for number in numbers or range(count)]
+
+
+@pytest.mark.parametrize(
+    "count, numbers, devices",
+    [
+        (4, (), ["0", "1", "2", "3"]),
+        (2, (), ["0,1", "2,3"]),
+        (3, (), ["0", "1", "2"]),
+        (8, (4, 5, 6, 7), ["0", "1", "2", "3"]),  # the other four are on another host
+        (8, (0, 2, 4, 6), ["0", "2", "1", "3"]),
+    ],
+)
+def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
+    count: int, numbers: Sequence[int], devices: list[str]
+) -> None:
+    assert workers_of(count, numbers) == devices
+
+
+def test_two_workers_on_one_gpu_are_refused_with_both_numbers() -> None:
+    assert workers_of(3, (0, 1), {DEVICES: "0,1"}) == ["0", "1"]
+    expected = r"--worker 2/3: each of the 2 GPUs of this host \(0, 1\) has a worker already\. .*CUDA_VISIBLE_DEVICES"
+    with pytest.raises(ConfigError, match=expected):
+        share_devices({DEVICES: "0,1"}, Worker(2, 3))
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{DEVICES: "3"}, {DEVICES: "GPU-5c1d"}, {DEVICES: ""}, {DEVICES: "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}],
+)
+def test_a_gpu_that_was_chosen_for_a_worker_stays(environment: dict[str, str]) -> None:
+    assert workers_of(4, (), environment) == [None] * 4
+
+
+def test_one_process_alone_keeps_all_gpus() -> None:
+    assert share_devices(FOUR) is None
+    assert share_devices(FOUR, Worker(0, 1)) is None
+
+
+def test_a_gpu_is_free_again_when_its_worker_has_ended() -> None:
+    code = (
+        "from rag_evaluator.run.workers import *\n"
+        f"print(share_devices({FOUR!r}, Worker(1, 4)), share_devices({FOUR!r}, Worker(1, 4)))"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["1", "2"]
+
+
+def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text("name: x\ndataset: rows.jsonl\nmetrics: [exact_match]\noutput_dir: out\n", encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"response": "a", "reference": "a"}\n', encoding="utf-8")
+    monkeypatch.setenv(DEVICES, "0,1")
+    assert main([str(config), "--worker", "1/2"]) == 0
+    assert os.environ[DEVICES] == "1"
+
+
+GPU = 80 * 10**9
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """`gpus(free, ...)`: pretends that there are GPUs with so many bytes free; returns the device maps asked for."""
+
+    def pretend(*free: int) -> list[Any]:
+        asked: list[Any] = []
+
+        def from_model_id(**arguments: Any) -> Any:
+            asked.append(arguments["device_map"])
+            raise MemoryError  # far enough
+
+        monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: len(free))
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[device], GPU))
+        monkeypatch.setattr(langchain_huggingface.HuggingFacePipeline, "from_model_id", from_model_id)
+        return asked
+
+    return pretend
+
+
+@pytest.mark.parametrize(
+    "free, settings, device_map",
+    [
+        ((GPU, GPU), {}, {"": 0}),
+        ((GPU // 2, GPU), {}, {"": 1}),  # somebody else is at work on the first
+        ((900_000, 1_000_000), {}, "auto"),
+        ((100_000, 1_600_000), {"dtype": "float32"}, {"": 1}),
+        ((100_000, 1_400_000), {"dtype": "float32"}, "auto"),  # no room for keys and values
+        ((100_000, 800_000), {"dtype": "bfloat16"}, {"": 1}),  # half of the bytes on disk
+        ((GPU, GPU), {"device_map": "balanced"}, "balanced"),
+        ((GPU, GPU), {"device_map": {"": 1}}, {"": 1}),
+        ((GPU,), {}, "auto"),
+    ],
+)
+def test_a_model_that_fits_one_gpu_is_not_spread_over_all(
+    model_folder: ModelFolder, gpus: Callable[..., list[Any]], free: tuple[int, ...], settings: Any, device_map: Any
+) -> None:
+    folder = model_folder("gpt2")  # 1.2 MB in float32
+    asked = gpus(*free)
+    with pytest.raises(ModelError, match="too little memory"):
+        load_pipeline(JudgeConfig(model=str(folder), **settings))
+    assert asked == [device_map]
+
+
+def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(
+    model_folder: ModelFolder,
+) -> None:
+    judge = load(model_folder("llama-bytelevel"), dtype="float32")
+    packed = judge._decoder.packed
+    assert packed is not None
+    judge._decoder.model.to("meta")
+    kept: list[torch.Tensor] = []
+    hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
+    judge._decoder.model.register_forward_pre_hook(hook, with_kwargs=True)
+    from rag_evaluator.judge.engine.transformers.packed import TailCache
+
+    packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
+    assert [indices.device.type for indices in kept] == ["cpu"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "CUDA error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "NVML_SUCCESS == r INTERNAL ASSERT FAILED at CUDACachingAllocator.cpp",
+        "HIP out of memory. Tried to allocate 2.00 GiB",
+        "HIP error: hipErrorOutOfMemory",
+        "HIPBLAS_STATUS_ALLOC_FAILED",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes",
+    ],
+)
+def test_every_way_to_say_out_of_memory_is_understood(
+    message: str, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def small(items: Sequence[int]) -> list[int]:
+        if len(items) > 2:
+            raise RuntimeError(message)
+        return list(items)
+
+    rows = Rows(8, 0, 0)
+    with pytest.raises(RuntimeError):
+        rows.halving(small, range(8))  # two rows at most, and still handed eight
+    assert rows.most == 1
+
+    def failing(**arguments: Any) -> Any:
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(langchain_huggingface.HuggingFacePipeline, "from_model_id", failing)
+    with pytest.raises(ModelError, match="too little memory to load"):
+        load_pipeline(JudgeConfig(model=str(model_folder("gpt2"))))
+
+
+class PackedWeights(torch.nn.Linear):
+    """A linear layer whose weights are kept as bitsandbytes does in 4 bits: two in a byte, in one column."""
+
+    def __init__(self, layer: torch.nn.Linear) -> None:
+        super().__init__(layer.in_features, layer.out_features, bias=False)
+        self.whole = layer
+        count = layer.in_features * layer.out_features // 2
+        self.weight = torch.nn.Parameter(torch.zeros(count, 1, dtype=torch.uint8), requires_grad=False)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        return self.whole(states)  # type: ignore[no-any-return]  # torch types calls of modules as Any
+
+
+def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: ModelFolder) -> None:
+    judge = load(model_folder("llama-bytelevel"), dtype="float32", max_new_tokens=16)
+    model = judge._decoder.model
+    size = logits_size(model)
+    assert size == model.lm_head.weight.shape[0]
+    model.lm_head = PackedWeights(model.lm_head)
+    assert logits_size(model) == size
+    again = type(judge._decoder)(model, judge.encoder.tokenizer)
+    request = judge.request(PromptText("x\nOutput: "), Note)
+    assert again.decode([request]) == judge._decoder.decode([request])
+    model.lm_head = torch.nn.Identity()  # a layer that says nothing of its size
+    assert logits_size(model) == model.config.vocab_size
+
+
+@pytest.mark.parametrize(
+    "kind, why",
+    [
+        ("llama-bytelevel", None),
+        ("mistral-metaspace-bpe", "its layers see a window of 4096 tokens"),
+        ("phi3-longrope", "its position encoding depends on the length of the longest row"),
+        ("gemma2-window", "it has layers of the kind sliding_attention"),
+        ("rwkv", "its forward pass takes no past_key_values, position_ids"),
+    ],
+)
+def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
+    model_folder: ModelFolder, kind: str, why: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        judge = load(model_folder(kind), batch_size=1)
+    assert (judge._decoder.path, judge._decoder.why) == ("plain" if why else "packed", why)
+    told = [record.getMessage() for record in caplog.records if "generate" in record.getMessage()]
+    assert [line.split(": ", 2)[2] for line in told] == ([why] if why else [])
+
+
+def test_an_error_of_the_packed_way_is_not_hidden(
+    model_folder: ModelFolder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: Any) -> Any:
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor")
+
+    monkeypatch.setattr(PackedModel, "run", broken)
+    with caplog.at_level(logging.WARNING):
+        judge = load(model_folder("llama-bytelevel"))
+    assert judge._decoder.packed is None
+    assert "packed rows fail with RuntimeError: indices should be either on cpu" in caplog.text
+
+
+@pytest.mark.parametrize("kind, way", [("llama-bytelevel", "packed"), ("mistral-metaspace-bpe", "plain")])
+def test_status_tells_the_path_that_a_worker_takes_and_why(
+    model_folder: ModelFolder, kind: str, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge = {"model": str(model_folder(kind)), "max_new_tokens": 32}
+    RAGEvaluator({"metrics": ["context_relevance"], "judge": judge}).evaluate([ROW], folder=tmp_path / "out")
+    (stage,) = read_status(tmp_path / "out")
+    assert [worker.note.engine["path"] for worker in stage.workers] == [way]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    assert [judged["path"] for judged in manifest["judge_paths"]] == [way]
+    assert main(["status", str(tmp_path / "out")]) == 0
+    slow = "judge run by transformers' generate (slow): its layers see a window of 4096 tokens"
+    assert (slow in capsys.readouterr().out) == (way == "plain")
+
+
+def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
+    judge = {"model": str(model_folder("mistral-metaspace-bpe")), "max_new_tokens": 32}
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge})
+    journal = evaluator.run(tmp_path / "out", [ROW])
+    (note,) = (journal.folder / "workers").glob("*.json")
+    note.with_name("killed.json").write_bytes(note.read_bytes())
+    note.with_name("damaged.json").write_text("[]", encoding="utf-8")
+    stage = evaluator.stage([ROW])
+    assert ScoredTable(ChunkTable(journal, stage), stage).manifest["judge_paths"] == [
+        {"path": "plain", "why": "its layers see a window of 4096 tokens"}
+    ]
+    (tmp_path / "memory").mkdir()
+    evaluator.evaluate([ROW]).write(tmp_path / "memory")
+    names = [folder / "manifest.json" for folder in (tmp_path / "out", tmp_path / "memory")]
+    assert names[0].read_bytes() == names[1].read_bytes()

@@ -1,0 +1,457 @@
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_models
+import torch
+from pydantic import BaseModel
+
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
+from rag_evaluator.judge.engine.transformers.memory import Rows
+from rag_evaluator.judge.engine.transformers.sequence import Row
+from rag_evaluator.judge.grammar.budget import Budget
+from rag_evaluator.judge.judge import Judge, Opinion
+from rag_evaluator.judge.requests import PromptText, Request, common_beginning
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.loading import PackPrompt
+from rag_evaluator.prompts.own import CompareOutput
+
+PROMPTS = {
+    key: PackPrompt(english_pack(prompt), prompt)
+    for key, prompt in all_prompts().items()
+    if key[0] in {"faithfulness", "answer_relevancy", "context_recall", "context_relevance", "answer_correctness"}
+}
+PIECES = [
+    "Nolu Brak was born in Tesk",
+    'he said "no, }{ never"',
+    "<think>maybe</think>",
+    "<|im_end|></s>",
+    "ذهبت إلى المدينة",
+    "他出生于1903年。",
+    "😀👩‍👩‍👧",
+    "a\nb\tc\\n",
+    '{"verdict": 1}',
+    "<0x0A>▁",
+]
+
+
+class Note(BaseModel):
+    note: str
+
+
+def load(folder: Path, **settings: Any) -> Judge:
+    return Judge.from_config(JudgeConfig(model=str(folder), **settings))
+
+
+def random_request(rng: random.Random) -> tuple[PromptText, type[BaseModel]]:
+    """A prompt of ragas without its long head, about random text."""
+    key, prompt = rng.choice(sorted(PROMPTS.items(), key=lambda item: item[0]))
+    fields = prompt.input_model.model_fields.items()
+    data = prompt.input_model(**{name: _value(field.annotation is str, rng) for name, field in fields})
+    text = f"{key[1]}\ninput: {data.model_dump_json(indent=4)}\nOutput: "
+    return PromptText(text, data, key[1]), prompt.output_model
+
+
+def _value(text: bool, rng: random.Random) -> str | list[str]:
+    pieces = rng.choices(PIECES, k=rng.randint(1, 2))
+    return " ".join(pieces) if text else pieces
+
+
+def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> list[Opinion | Exception]:
+    async def together() -> list[Any]:
+        return await asyncio.gather(*(judge.opinion(*request) for request in requests), return_exceptions=True)
+
+    opinions: list[Opinion | Exception] = run(together())
+    return opinions
+
+
+@pytest.mark.parametrize("kind", tiny_models.KINDS)
+def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
+    model_folder: Callable[..., Path], kind: str
+) -> None:
+    rng = random.Random(kind)
+    requests = [random_request(rng) for _ in range(200)]
+    judge = load(model_folder(kind), max_new_tokens=512, batch_size=50)
+    opinions = ask(judge, requests)
+    failed = [opinion for opinion in opinions if isinstance(opinion, Exception)]
+    assert not failed, failed[0]
+    for (prompt, model), opinion in zip(requests, opinions, strict=True):
+        assert isinstance(opinion, Opinion)
+        assert isinstance(opinion.answer, model)
+        if model.__name__ == "NLIStatementOutput":
+            assert [item.statement for item in opinion.answer.statements] == prompt.data.statements  # type: ignore
+
+
+@pytest.mark.parametrize("kind", tiny_models.KINDS)
+def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
+    """Token by token: heads shared, dictated tokens skipped and rows refilled, against transformers' own `generate`."""
+    judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
+    assert (judge._decoder.packed is None) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
+    requests = [judge.request(*random_request(random.Random(seed))) for seed in range(24)]
+    replies = judge._decoder.decode(requests)
+    assert [reply.token_ids for reply in replies] == [
+        judge._decoder.plain.decode([one])[0].token_ids for one in requests
+    ]
+
+
+def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=64, batch_size=4, dtype="float32")
+    head = "These words stand before every question. " * 8
+    asked = [random_request(random.Random(seed)) for seed in range(12)]
+    prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
+    requests = [judge.request(*prompt) for prompt in prompts]
+    replies = judge._decoder.decode(requests)
+    shared = judge._decoder.heads._known["same:"]
+    assert len(shared) > 100
+    assert [reply.token_ids for reply in replies] == [
+        judge._decoder.plain.decode([one])[0].token_ids for one in requests
+    ]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["in the first batch", "later"])
+def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
+    model_folder: Callable[..., Path], first: bool
+) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, batch_size=4, dtype="float32")
+    head = "These words stand before every question. " * 8
+    usual = [judge.request(PromptText(f"{head}{number}\nOutput: ", name="same"), Note) for number in range(9)]
+    odd = judge.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
+    batches = [[odd, *usual[:3]], usual[3:6], [*usual[6:], odd]] if first else [usual[:6], [odd], usual[6:]]
+    for batch in batches:
+        replies = judge._decoder.decode(batch)
+        assert [reply.token_ids for reply in replies] == [
+            judge._decoder.plain.decode([one])[0].token_ids for one in batch
+        ]
+    assert len(judge._decoder.heads._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
+
+
+def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
+    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32, batch_size=8)
+    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    expected = judge._decoder.decode(requests)
+    packed = judge._decoder.packed
+    assert packed is not None
+    run_model = packed.run
+
+    def small(cache: Any, tokens: Any, rows: Any, starts: Any) -> Any:
+        if len(rows) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return run_model(cache, tokens, rows, starts)
+
+    monkeypatch.setattr(packed, "run", small)
+    assert judge._decoder.decode(requests) == expected
+    assert judge._decoder.rows.most == 2
+
+
+def test_choices_and_models_run_the_plain_way_are_halved_as_well(
+    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = load(model_folder("mistral-metaspace-bpe"), max_new_tokens=32, batch_size=8)
+    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
+    expected, chosen = judge._decoder.decode(requests), [judge.choose(*one) for one in asked]
+    forward = judge._decoder.model.forward
+
+    def small(input_ids: Any = None, **kwargs: Any) -> Any:
+        if len(input_ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(input_ids=input_ids, **kwargs)
+
+    monkeypatch.setattr(judge._decoder.model, "forward", small)
+    assert judge._decoder.decode(requests) == expected
+    assert judge._decoder.rows.most == 2
+    judge._decoder.rows.most = 8
+    judge._replies.clear()
+
+    async def all_choices() -> list[dict[str, float]]:
+        return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
+
+    assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
+    assert judge._decoder.rows.most == 2
+
+
+def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
+    rows, seen = Rows(8, 0, 0), []
+
+    def broken(items: Sequence[int]) -> list[int]:
+        seen.append(len(items))
+        raise RuntimeError("index out of range")
+
+    with pytest.raises(RuntimeError, match="index out of range"):
+        rows.halving(broken, range(8))
+    assert seen == [8] and rows.most == 8
+
+
+def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, batch_size=8, dtype="float32")
+    decoder = judge._decoder
+    config = decoder.model.config
+    assert decoder.rows.room > 0
+    assert decoder.rows.slot_bytes == config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
+    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    expected = decoder.decode(requests)
+    length = max(len(request.input_ids) + request.budget.max_length for request in requests)
+    decoder.rows.room = 3 * decoder.rows.slot_bytes * length
+    assert decoder.rows.that_fit(length) == 3
+    assert decoder.rows.that_fit(100 * length) == 1
+    widths: list[int] = []
+    run_model = decoder.packed.run  # type: ignore[union-attr]
+    decoder.packed.run = lambda cache, *feeds: (widths.append(cache.width), run_model(cache, *feeds))[1]  # type: ignore
+    assert [reply.token_ids for reply in decoder.decode(requests)] == [reply.token_ids for reply in expected]
+    assert max(widths) == 3
+
+
+def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), dtype="float32")
+    options = [CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2)]
+    passes: list[int] = []
+    judge._decoder.model.register_forward_hook(lambda module, args, output: passes.append(1))
+    shares = judge.choose("Which is better?\nOutput: ", options)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert len(passes) == 1
+    work = judge._decoder.work
+    assert (work.requests, work.prompt_tokens, work.generated) == (
+        1,
+        len(judge.encoder.encode("Which is better?\nOutput: ")),
+        0,
+    )
+    common = len(judge.encoder.continuation(options[0])) - work.computed + work.prompt_tokens
+    assert 0 < common <= 3  # "1", the line break and the bracket
+
+
+def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, dtype="float32")
+    head = "These words stand before every question. " * 4
+    requests = [judge.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
+    replies = judge._decoder.decode(requests)
+    work, shared = judge._decoder.work, len(judge._decoder.heads._known["prompt:"])
+    total = sum(len(request.input_ids) for request in requests)
+    assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
+    assert work.generated == sum(len(reply.token_ids) for reply in replies)
+
+
+def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(
+    model_folder: Callable[..., Path],
+) -> None:
+    request = [(PromptText("Say something.\nOutput: "), Note)]
+
+    def sample(seed: int, batch: int) -> str:
+        others = [random_request(random.Random(100 + i)) for i in range(batch)]
+        judge = load(model_folder("qwen2-chat"), max_new_tokens=64, temperature=1.0, seed=seed)
+        return repr(ask(judge, request + others)[0])
+
+    assert sample(1, 0) == sample(1, 3)
+    assert sample(1, 0) != sample(2, 0)
+
+
+def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+    decoded: list[int] = []
+    decode = judge._decoder.decode
+    judge._decoder.decode = lambda requests: (decoded.append(len(requests)), decode(requests))[1]  # type: ignore
+    same = PromptText("Say something.\nOutput: ")
+    first = ask(judge, [(same, Note)] * 3)
+    second = ask(judge, [(same, Note)])
+    assert decoded == [1]
+    assert first == second * 3
+
+
+def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel", max_position_embeddings=256))
+    with pytest.raises(PromptTooLongError, match="does not fit the model's window of 256 tokens"):
+        judge.generate("word " * 300, Note)
+
+
+def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(model_folder: Callable[..., Path]) -> None:
+    """GPT-2 has a table of positions: one step too far would be an error."""
+    folder = tiny_models.make("gpt2", model_folder("gpt2").parent / "short", n_positions=256)
+    judge = load(folder, max_new_tokens=200)
+    assert judge.window == 256
+    near_the_end = PromptText(" ".join(["x"] * 100) + "\nOutput: ")
+    opinions = ask(judge, [(near_the_end, Note), (PromptText("y\nOutput: "), Note)])
+    assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
+
+
+def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "statement_generator_prompt"]
+    data = prompt.input_model(question="q", answer="one two three four five six seven eight " * 6)
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=48)
+    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    assert isinstance(opinion, Opinion)
+    assert opinion.answer.statements  # type: ignore[attr-defined]
+
+
+def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=["Nolu was born in Tesk."] * 20)
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32)
+    with pytest.raises(BudgetError, match=r"did not fit into 32 new tokens; raise judge\.max_new_tokens"):
+        judge.generate(PromptText("x\nOutput: ", data), prompt.output_model)
+
+
+def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+    decode = judge._decoder.decode
+
+    def failing(requests: Any) -> Any:
+        if any(len(request.input_ids) > 100 for request in requests):
+            raise RuntimeError("device-side assert")
+        return decode(requests)
+
+    judge._decoder.decode = failing  # type: ignore[method-assign]
+    prompts = [PromptText("a\nOutput: "), PromptText("x" * 300 + "\nOutput: "), PromptText("b\nOutput: ")]
+    opinions = ask(judge, [(prompt, Note) for prompt in prompts])
+    assert [type(opinion) for opinion in opinions] == [Opinion, RuntimeError, Opinion]
+
+
+def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=64)
+    requests = [judge.request(*random_request(random.Random(9)))]
+    plain = judge._decoder.decode(requests)
+    judge._decoder.model.generation_config.repetition_penalty = 5.0
+    judge._decoder.model.generation_config.do_sample = True
+    assert judge._decoder.decode(requests) == plain
+    assert judge._decoder.model.generation_config.repetition_penalty == 5.0
+
+
+def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+
+    async def notebook() -> Note:
+        return judge.generate("Hello.\nOutput: ", Note)
+
+    assert asyncio.run(notebook()) == judge.generate("Hello.\nOutput: ", Note)
+
+
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
+def test_options_have_the_probabilities_that_the_models_own_logits_give(
+    model_folder: Callable[..., Path], kind: str
+) -> None:
+    judge = load(model_folder(kind), dtype="float32")
+    prompt = "Which one is better?\nOutput: "
+    shares = judge.choose(prompt, ["1", "2"])
+    with torch.inference_mode():
+        logits = judge._decoder.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
+    first = [judge.encoder.continuation(option)[0] for option in ("1", "2")]
+    if first[0] == first[1]:  # a vocabulary in which both begin with the same blank
+        assert sum(shares.values()) == pytest.approx(1)
+    else:
+        assert list(shares.values()) == pytest.approx(torch.softmax(logits[first], dim=-1).tolist(), abs=1e-4)
+
+
+def test_options_asked_together_are_decided_as_alone(model_folder: Callable[..., Path]) -> None:
+    judge, alone = (load(model_folder("qwen2-chat"), dtype="float32", batch_size=size) for size in (4, 1))
+    prompts = [f"Common words before all. Question {number}?" for number in range(9)]
+
+    async def together() -> list[dict[str, float]]:
+        return list(await asyncio.gather(*(judge.achoose(prompt, ["Tesk", "Tom", "no"]) for prompt in prompts)))
+
+    for prompt, shares in zip(prompts, run(together()), strict=True):
+        assert shares == pytest.approx(alone.choose(prompt, ["Tesk", "Tom", "no"]), abs=1e-4)
+        assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=["A is 1.", "B is 2."])
+    judge = load(model_folder("gpt2"), max_new_tokens=200)
+    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    assert isinstance(opinion, Opinion)
+    assert len(opinion.confidence) == 2
+    assert all(0.5 <= share <= 1 for share in opinion.confidence)
+
+
+@pytest.mark.parametrize("statements", [60, 128])
+def test_very_many_verdicts_fit_the_default_budget(model_folder: Callable[..., Path], statements: int) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(statements)])
+    judge = load(model_folder("llama-bytelevel", max_position_embeddings=16384))
+    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    assert isinstance(opinion, Opinion), opinion
+    assert len(opinion.answer.statements) == statements  # type: ignore[attr-defined]
+
+
+def test_a_window_just_large_enough_is_enough(model_folder: Callable[..., Path]) -> None:
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
+    judge = load(model_folder("llama-bytelevel"))
+    asked = PromptText("x\nOutput: ", data), prompt.output_model
+    judge.window = len(judge.encoder.encode(asked[0])) + judge.request(*asked).budget.max_length
+    assert isinstance(ask(judge, [asked])[0], Opinion)
+
+
+def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[..., Path]) -> None:
+    class Notes(BaseModel):
+        notes: list[str]
+
+    class Grade(BaseModel):
+        score: int
+        why: str
+
+    class Grades(BaseModel):
+        grades: list[Grade]
+
+    judge = load(model_folder("qwen2-chat"), max_new_tokens=150)
+    opinions = ask(judge, [(PromptText(f"{n}"), model) for n in range(6) for model in (Notes, Grades)])
+    assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
+
+
+def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
+    """Short of tokens, only the comma between items is forbidden, not the one between fields."""
+    vocabulary = load(model_folder("gpt2"))._decoder.vocabulary
+    row = Row(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
+    everything = torch.ones(vocabulary.size, dtype=torch.bool)
+    comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
+    row._follow(b'[{"score": 5')
+    assert row.within_budget(everything)[comma]
+    assert not row.within_budget(everything)[item] or not vocabulary.ends_object[item]
+    row._follow(b', "why": "x"}')
+    assert not row.within_budget(everything)[comma]
+
+
+def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=64, dtype="float32")
+    good = ask(judge, [(PromptText("a\nOutput: "), Note)])[0]
+    weight = judge._decoder.model.transformer.ln_f.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight.fill_(float("nan"))
+    bad = ask(judge, [(PromptText(f"b{n}\nOutput: "), Note) for n in range(3)])
+    assert all("NaN or infinite logits" in str(error) for error in bad)
+    with pytest.raises(JudgementError, match="NaN or infinite logits"):
+        judge.choose("c", ["1", "2"])
+    with torch.no_grad():
+        weight.copy_(kept)
+    judge._replies.clear()
+    assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
+
+
+def test_who_stops_waiting_does_not_take_the_answer_from_others(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("gpt2"), max_new_tokens=32)
+
+    async def two_callers() -> Note:
+        first = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
+        second = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await second
+
+    assert isinstance(asyncio.run(two_callers()), Note)
+
+
+def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model_folder: Callable[..., Path]) -> None:
+    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, dtype="float32")
+    texts = ["The context says so. " * 200 + str(number) for number in range(3)] + ["short"]
+    requests = [judge.request(PromptText(text + "\nOutput: "), Note) for text in texts]
+    assert max(len(request.input_ids) for request in requests) > 1024
+    replies = judge._decoder.decode(requests)
+    assert [reply.token_ids for reply in replies] == [
+        judge._decoder.plain.decode([one])[0].token_ids for one in requests
+    ]

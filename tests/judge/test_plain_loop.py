@@ -1,0 +1,72 @@
+"""Token for token what the plainest loop gives: one row, no cache, no shared head, no dictated tokens."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, create_model
+from test_judge import load, random_request
+
+from rag_evaluator.judge.engine.transformers.sequence import Row
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.requests import PromptText, Request
+
+
+class Undictated(Row):
+    """Chooses every token by its mask, also where the grammar leaves one only."""
+
+    def _forced_tokens(self) -> list[int]:
+        return []
+
+
+def plainest(judge: Judge, request: Request) -> list[int]:
+    row = Undictated(replace(request, max_new_tokens=10**6), judge._decoder.vocabulary)
+    while not row.done:
+        ids = torch.tensor([[*request.input_ids, *row.tokens]])
+        with torch.inference_mode():
+            logits = judge._decoder.model(ids).logits[:, -1]
+        (token,) = judge._decoder.plain.chooser.choose([row], logits)
+        row.push(token)
+    return row.tokens
+
+
+def random_model(rng: random.Random, depth: int = 0) -> type[BaseModel]:
+    """A response model of nested objects, lists, numbers, flags and texts."""
+    kinds: list[Any] = [str, int, bool, float, list[int]]
+    if depth < 2:
+        inner = random_model(rng, depth + 1)
+        kinds += [inner, list[inner]]  # type: ignore[valid-type]
+    fields: dict[str, Any] = {f"field_{i}": (rng.choice(kinds), ...) for i in range(rng.randint(1, 3))}
+    return create_model(f"Model{depth}", **fields)
+
+
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "gpt2"])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), batch_size=st.integers(1, 4))
+def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
+    model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
+) -> None:
+    rng = random.Random(seed)
+    judge = load(model_folder(kind), max_new_tokens=4000, dtype="float32", batch_size=batch_size)
+    judge.config = judge.config.model_copy(update={"max_new_tokens": 160})
+    head = "These words stand before every question. " * rng.randint(0, 3)
+    requests = []
+    for _ in range(rows):
+        text, model = random_request(rng) if rng.random() < 0.5 else (PromptText("Fill in.\nOutput: "), None)
+        response_model = model or random_model(rng)
+        request = judge.request(PromptText(head + text, text.data, "same"), response_model)
+        ends_early = request.budget.reserve > 0  # then dictated tokens are counted apart from chosen ones
+        spells_control_tokens = "<" in text  # there the mask of the grammar engine alone leads into a wrong token
+        if not ends_early and not spells_control_tokens:
+            requests.append(request)
+    replies = judge._decoder.decode(requests)
+    for request, reply in zip(requests, replies, strict=True):
+        assert not isinstance(reply, Exception)
+        if reply.complete:
+            assert reply.token_ids.tolist() == plainest(judge, request)

@@ -1,0 +1,335 @@
+"""Every question to the judge can be read again: from details and prompts.json, or kept in full."""
+
+import asyncio
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from test_ragas_equality import HashEmbeddings, answer_at_random
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
+from rag_evaluator.cli.console import print_means
+from rag_evaluator.errors import PromptTooLongError, ResultsError
+from rag_evaluator.metrics.tracing import Recorder
+from rag_evaluator.models.embeddings import LocalEmbeddings
+from rag_evaluator.prompts.frames import LEVELS
+from rag_evaluator.prompts.loading import CarryingPrompt, load_prompts
+from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.questions import digest, put_together, questions_of
+from rag_evaluator.results.results import Results
+from rag_evaluator.tasks.run_digest import find_finished, seal_of
+
+ROOT = Path(__file__).parents[2]
+JUDGED = [name for name, metric in METRICS.items() if metric.judge]
+FAR = "too far for the window"
+AWKWARD = 'Núria said "no" {here}</s>\n¿y tú? \\ 😀 שלום \x07\x7f\u2028'
+ROWS: list[dict[str, Any]] = [
+    {
+        "question": f"Where was she born? {AWKWARD}",
+        "contexts": [f"In Tesk. {AWKWARD}", "Tesk lies on the Om.", f"{FAR}: Om."],
+        "answer": f"{AWKWARD} In Tesk.",
+        "ground_truth": "input: {}\nOutput: Tesk",
+    },
+    {"question": "low", "contexts": ["low"], "answer": "low", "ground_truth": "low", "note": AWKWARD},
+    {"question": "q", "contexts": ["q", "q", "a\nb", "a", "b"], "answer": "a", "ground_truth": "a\nb"},
+]
+LANGUAGES = ("english", "spanish")
+
+
+class Judge(ScriptedJudge):
+    """Answers at random; what lies far does not fit its window."""
+
+    def __init__(self) -> None:
+        super().__init__(self._say, model_id="random")
+
+    @staticmethod
+    def _say(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        if FAR in prompt:
+            raise PromptTooLongError("too long")
+        answer: dict[str, Any] = answer_at_random(prompt, response_model)
+        return answer
+
+
+def evaluator(metrics: list[str], **config: Any) -> RAGEvaluator:
+    config = {"metrics": metrics, "prompts_dir": str(ROOT / "prompts"), **config}
+    return RAGEvaluator(config, judge=Judge(), embeddings=LocalEmbeddings(HashEmbeddings()))
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "details.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def kept_in(folder: Path) -> list[dict[str, Any]]:
+    files = sorted((folder / "prompts").iterdir())
+    return [json.loads(line) for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
+
+
+def csv_of(folder: Path) -> Path:
+    """The rows as a file in which lists are JSON in cells."""
+    import pandas as pd
+
+    path = folder / "rows.csv"
+    frame = pd.DataFrame(ROWS)
+    frame["contexts"] = [json.dumps(texts) for texts in frame["contexts"]]
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    """A results folder with every metric that asks, and all that was asked."""
+    evaluation = evaluator(JUDGED, language=request.param)
+    folder = evaluation.evaluate(ROWS).write(tmp_path_factory.mktemp(request.param))
+    assert evaluation._judge is not None
+    return folder, set(evaluation._judge.given.prompts)
+
+
+@pytest.mark.parametrize("metric", JUDGED)
+def test_every_question_to_the_judge_is_put_together_again_from_the_results_folder(
+    metric: str, judged: tuple[Path, set[str]]
+) -> None:
+    folder, asked = judged
+    judgements = [one for line in lines_of(folder) if line["metric"] == metric for one in line["judgements"]]
+    questions = [question for question in read_questions(folder) if question["metric"] == metric]
+    assert [question["prompt_digest"] for question in questions] == [one["prompt_digest"] for one in judgements]
+    assert {question["prompt"] for question in questions} == set(METRICS[metric].prompts)
+    for question in questions:
+        assert digest(question["text"]) == question["prompt_digest"]
+        assert question["text"] in asked
+    assert {question["row"] for question in questions} >= {0, 2}  # an easy row may need no judge
+
+
+def test_details_name_the_columns_in_place_of_copying_them(judged: tuple[Path, set[str]]) -> None:
+    inputs = [json.dumps(one["input"]) for line in lines_of(judged[0]) for one in line["judgements"]]
+    assert not [text for text in inputs if "N\\u00faria said" in text]
+    by_metric = {line["metric"]: line["judgements"] for line in lines_of(judged[0]) if line["row"] == 0}
+    assert by_metric["context_precision_with_reference"][1]["input"] == {
+        "question": {"column": "user_input"},
+        "context": {"column": "retrieved_contexts", "item": 1},
+        "answer": {"column": "reference"},
+    }
+    assert by_metric["faithfulness"][1]["input"] == {
+        "context": {"column": "retrieved_contexts", "items": 2, "joined": "\n"},  # the third does not fit
+        "statements": {"judgement": 0, "key": "statements"},
+    }
+
+
+def test_instruction_and_examples_are_written_once(judged: tuple[Path, set[str]]) -> None:
+    prompts = json.loads((judged[0] / "prompts.json").read_text(encoding="utf-8"))
+    assert {(metric, name) for metric, row in prompts.items() for name in row} == {
+        (metric, name) for metric in JUDGED for name in METRICS[metric].prompts
+    }
+    for line in lines_of(judged[0]):
+        for one in line["judgements"]:
+            assert prompts[line["metric"]][one["prompt"]]["source_digest"] == one["source_digest"]
+    assert "prompt_texts" not in json.loads((judged[0] / "manifest.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def english() -> dict[Key, CarryingPrompt]:
+    return load_prompts([*JUDGED, "sort", "generate"], "english", ROOT)
+
+
+@given(text=st.text(), texts=st.lists(st.text(), max_size=3), level=st.sampled_from(["low", "high"]))
+def test_any_text_in_any_prompt_is_put_together_again(
+    english: dict[Key, CarryingPrompt], text: str, texts: list[str], level: str
+) -> None:
+    for prompt in english.values():
+        model = prompt.prompt.input_model
+        kinds = {name: field.annotation for name, field in model.model_fields.items()}
+        values = {name: texts if kind is not str else text for name, kind in kinds.items()}
+        data = model(**{name: level if name in LEVELS else value for name, value in values.items()})
+        assert put_together(prompt.frames, prompt.to_string(data).values or {}) == prompt.to_string(data)
+
+
+def test_a_prompt_that_is_none_of_ours_is_recorded_whole() -> None:
+    recorder = Recorder(ScriptedJudge([{"rating": 1}]), {"user_input": AWKWARD})
+
+    class Rating(BaseModel):
+        rating: int
+
+    asyncio.run(recorder.agenerate(AWKWARD, Rating))
+    line = {"row": 0, "metric": "own", "judgements": recorder.judgements}
+    assert [question["text"] for question in questions_of(line, {}, {})] == [AWKWARD]
+
+
+def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path) -> None:
+    folder = evaluator(["context_relevance"]).evaluate(ROWS).write(tmp_path)
+    changed = [{**row, "question": "another"} for row in ROWS]
+    with pytest.raises(ResultsError, match="row 0, context_relevance: its columns are not those that were judged"):
+        list(read_questions(folder, data=changed))
+
+
+def test_questions_recorded_by_an_older_version_are_told(tmp_path: Path) -> None:
+    folder = evaluator(["context_relevance"]).evaluate(ROWS).write(tmp_path)
+    lines = lines_of(folder)
+    for line in lines:
+        for one in line["judgements"]:
+            del one["input"]
+    (folder / "details.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with pytest.raises(ResultsError, match="another version"):
+        list(read_questions(folder))
+
+
+def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="no results"):
+        list(read_questions(tmp_path))
+
+
+def test_questions_of_one_row_are_read_from_the_dataset_of_the_run(tmp_path: Path) -> None:
+    evaluation = evaluator(["faithfulness", "context_recall"], dataset=str(csv_of(tmp_path)))
+    folder = evaluation.evaluate(folder=tmp_path / "run").write(tmp_path / "copy")
+    questions = list(read_questions(folder, row=2))
+    assert [(one["row"], one["metric"]) for one in questions] == [
+        (2, "faithfulness"),
+        (2, "faithfulness"),
+        (2, "context_recall"),
+    ]
+    assert json.dumps("q\nq\na\nb\na\nb") in questions[1]["text"]
+
+
+@pytest.mark.parametrize("change", ["none", "removed", "other rows"])
+def test_questions_are_read_from_the_scored_rows_where_the_file_is_not_what_was_judged(
+    change: str, tmp_path: Path
+) -> None:
+    path = csv_of(tmp_path)
+    evaluation = evaluator(["faithfulness", "context_recall"], dataset=str(path))
+    folder = evaluation.evaluate().write(tmp_path / "run")
+    asked = list(read_questions(folder))
+    assert len(asked) == 9
+    if change == "removed":
+        path.unlink()
+    if change == "other rows":
+        path.write_text("question,contexts\nother,other\n", encoding="utf-8")
+    assert list(read_questions(folder)) == asked
+
+
+def test_questions_of_a_file_given_from_python_are_read(tmp_path: Path) -> None:
+    folder = evaluator(["context_recall"]).evaluate(csv_of(tmp_path)).write(tmp_path / "run")
+    assert len(list(read_questions(folder))) == 3
+
+
+def test_kept_prompts_are_what_was_asked_by_chunk_in_the_same_bytes_whoever_wrote_them(tmp_path: Path) -> None:
+    settings = {"dataset": str(csv_of(tmp_path)), "chunk_size": 2, "keep_prompts": True}
+    first, second = (evaluator(["faithfulness", "noise_sensitivity", "bleu_score"], **settings) for _ in range(2))
+    first.evaluate(folder=tmp_path / "one")
+    results = second.evaluate()
+    results.write(tmp_path / "two")
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name / "prompts").iterdir()} for name in ("one", "two")
+    )
+    assert sorted(one) == ["000000.jsonl.gz", "000001.jsonl.gz"]
+    assert one == two
+    assert kept_in(tmp_path / "one") == list(read_questions(tmp_path / "one"))
+    assert first._judge is not None
+    assert {question["text"] for question in kept_in(tmp_path / "one")} < set(first._judge.given.prompts)
+    assert list(kept_in(tmp_path / "one")[0]) == ["row", "metric", "prompt", "prompt_digest", "text"]
+
+
+def test_keep_prompts_can_be_turned_on_and_off_when_all_is_judged(tmp_path: Path) -> None:
+    folder, settings = tmp_path / "run", {"dataset": str(csv_of(tmp_path)), "chunk_size": 1}
+
+    def again(keep: bool) -> int:
+        evaluation = evaluator(["context_recall"], keep_prompts=keep, **settings)
+        evaluation.evaluate(folder=folder)
+        return 0 if evaluation._judge is None else len(evaluation._judge.given.prompts)
+
+    assert again(False) > 0
+    assert not (folder / "prompts").exists()
+    assert again(True) == 0  # nothing is judged again
+    assert len(list((folder / "prompts").iterdir())) == 3
+    (folder / "prompts" / "000001.jsonl.gz").unlink()
+    assert again(True) == 0
+    assert len(list((folder / "prompts").iterdir())) == 3
+
+
+def test_kept_prompts_of_an_earlier_run_are_removed_and_foreign_files_are_not(tmp_path: Path) -> None:
+    kept = evaluator(["context_recall"], keep_prompts=True).evaluate(ROWS)
+    kept.write(tmp_path)
+    mine = {"notes.txt": b"mine", "000077.jsonl.gz": gzip.compress(b"mine")}
+    for name, data in mine.items():
+        (tmp_path / "prompts" / name).write_bytes(data)
+    evaluator(["context_recall"]).evaluate(ROWS).write(tmp_path)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "prompts").iterdir()} == mine
+
+
+@pytest.mark.parametrize("name", ["prompts", "prompts/000002.jsonl.gz", "prompts/000000.jsonl.gz"])
+def test_kept_prompts_never_replace_a_foreign_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"mine")
+    before = sorted(tmp_path.rglob("*"))
+    kept = evaluator(["context_recall"], keep_prompts=True, chunk_size=1).evaluate(ROWS)
+    with pytest.raises(ResultsError, match=rf"{name}: not written by this program"):
+        kept.write(tmp_path)
+    assert (tmp_path / name).read_bytes() == b"mine"
+    assert sorted(tmp_path.glob("prompts/*")) == [path for path in before if path.parent != tmp_path]
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_the_folder_of_kept_prompts_is_removed_where_it_is_ours(foreign: bool, tmp_path: Path) -> None:
+    if foreign:
+        (tmp_path / "prompts").mkdir()
+    else:
+        evaluator(["context_recall"], keep_prompts=True).evaluate(ROWS).write(tmp_path)
+    evaluator(["context_recall"]).evaluate(ROWS).write(tmp_path)
+    assert (tmp_path / "prompts").exists() is foreign
+
+
+def test_keeping_prompts_is_not_part_of_what_a_number_depends_on(tmp_path: Path) -> None:
+    settings = {"dataset": str(csv_of(tmp_path)), "output_dir": str(tmp_path), "name": "run"}
+    without, with_prompts = (
+        RAGEvaluator({"metrics": ["bleu_score"], "keep_prompts": keep, **settings}) for keep in (False, True)
+    )
+    assert without.signatures() == with_prompts.signatures()
+    assert seal_of(without.config) == seal_of(with_prompts.config)
+    without.run(tmp_path / "run")
+    assert find_finished(without.config) is not None
+    assert find_finished(with_prompts.config) is None  # its prompts are still to be written
+    with_prompts.run(tmp_path / "run")
+    assert find_finished(with_prompts.config) is not None
+
+
+def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluator(["faithfulness"]).evaluate(ROWS * 2).write(tmp_path / "results" / "demo")
+    monkeypatch.chdir(tmp_path)
+    [recipe] = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "data.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    exec(recipe)
+    texts = [question["text"] for question in read_questions(tmp_path / "results" / "demo", row=3)]
+    assert len(texts) == 2
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in texts)
+
+
+def left_out() -> Results:
+    return evaluator(["context_precision", "context_relevance", "answer_accuracy", "bleu_score"]).evaluate(ROWS)
+
+
+def test_the_summary_tells_in_how_many_rows_contexts_were_left_out(tmp_path: Path) -> None:
+    results = left_out()
+    dropped = {name: row["dropped"] for name, row in results.summary().items()}
+    assert dropped == {
+        "context_precision_with_reference": 1,
+        "context_relevance": 1,
+        "answer_accuracy": 0,
+        "bleu_score": 0,
+    }
+    written = json.loads((results.write(tmp_path) / "summary.json").read_text(encoding="utf-8"))
+    assert {name: row["dropped"] for name, row in written.items()} == dropped
+
+
+def test_the_table_tells_in_how_many_rows_contexts_were_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    print_means("run", "metric", left_out().summary(), "no score")
+    told = "  context_relevance: contexts left out in 1 of 3 rows (did not fit the judge's window)\n"
+    shown = capsys.readouterr().out
+    assert told in shown
+    assert shown.count("left out") == 2

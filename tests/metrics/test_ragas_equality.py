@@ -1,0 +1,242 @@
+"""The project's scores are ragas' own: both are driven by the same scripted judge and the same embeddings."""
+
+import asyncio
+import hashlib
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from pydantic import BaseModel
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.grammar.schema import SCALES
+from rag_evaluator.models.embeddings import LocalEmbeddings
+
+
+class HashEmbeddings(Embeddings):
+    """A vector of eight numbers that depends on the text only."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[byte / 255 - 0.3 for byte in hashlib.sha256(text.encode()).digest()[:8]] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+def answer_at_random(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    """A legal answer that depends on the prompt's text and nothing else."""
+    rng = random.Random(prompt)
+    return _fill(response_model.model_json_schema(), response_model.model_json_schema().get("$defs", {}), rng, prompt)
+
+
+def _fill(schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random, prompt: str) -> Any:
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+    if schema["type"] == "object":
+        title = schema["title"]
+        return {
+            name: rng.choice(SCALES[title, name]) if (title, name) in SCALES else _fill(value, definitions, rng, prompt)
+            for name, value in schema["properties"].items()
+        }
+    if schema["type"] == "array":
+        count = _statements_given(prompt) or rng.randint(1, 3)
+        return [_fill(schema["items"], definitions, rng, prompt) for _ in range(count)]
+    return rng.choice(["Tesk", "Nolu Brak was born in Tesk.", "It was opened in 1921.", "Who built it?"])
+
+
+def _statements_given(prompt: str) -> int:
+    """The number of statements in an NLI prompt's input: verdicts must be as many."""
+    tail = prompt.rsplit("input: ", 1)[-1]
+    return tail.split('"statements": [', 1)[1].count('",\n') + 1 if '"statements": [' in tail else 0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_scores_equal_those_of_the_ragas_metric(name: str, rows: list[dict[str, Any]]) -> None:
+    embeddings = LocalEmbeddings(HashEmbeddings())
+    ours, theirs = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
+    results = RAGEvaluator({"metrics": [name]}, judge=ours, embeddings=embeddings).evaluate(rows)
+
+    metric = METRICS[name].create(theirs, embeddings)
+
+    async def score_with_ragas() -> list[float]:
+        columns = METRICS[name].columns
+        return [float((await metric.ascore(**{c: row[c] for c in columns})).value) for row in rows]
+
+    expected = asyncio.run(score_with_ragas())
+    assert [score.value for score in results.scores[name]] == expected
+    assert not any(math.isnan(value) for value in expected)
+    assert sorted(ours.prompts) == sorted(theirs.prompts)
+
+
+def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: list[dict[str, Any]]) -> None:
+    from ragas.metrics.collections import AnswerRelevancy
+
+    embeddings = LocalEmbeddings(HashEmbeddings())
+    once, thrice = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
+    results = RAGEvaluator({"metrics": ["answer_relevancy"]}, judge=once, embeddings=embeddings).evaluate(rows)
+    metric = AnswerRelevancy(llm=thrice, embeddings=embeddings, strictness=3)
+
+    async def score_with_ragas() -> list[float]:
+        return [(await metric.ascore(user_input=r["user_input"], response=r["response"])).value for r in rows]
+
+    expected = asyncio.run(score_with_ragas())
+    assert [score.value for score in results.scores["answer_relevancy"]] == pytest.approx(expected, abs=1e-12)
+    assert (len(once.prompts), len(thrice.prompts)) == (3, 9)
+
+
+def test_faithfulness_by_hand(rows: list[dict[str, Any]]) -> None:
+    """Three statements, two of them supported: 2/3, with every step in the details."""
+    statements = ["a", "b", "c"]
+    verdicts = [{"statement": s, "reason": "r", "verdict": v} for s, v in zip(statements, (1, 0, 1), strict=True)]
+    judge = ScriptedJudge(
+        {"StatementGeneratorOutput": {"statements": statements}, "NLIStatementOutput": {"statements": verdicts}}
+    )
+    results = RAGEvaluator({"metrics": ["faithfulness"]}, judge=judge).evaluate(rows[:1])
+    assert results.summary()["faithfulness"]["mean"] == pytest.approx(2 / 3)
+    (detail,) = results.details()
+    assert [step["prompt"] for step in detail["judgements"]] == ["statement_generator_prompt", "nli_statement_prompt"]
+    assert detail["judgements"][1]["response"] == {"statements": verdicts}
+
+
+def test_context_precision_by_hand() -> None:
+    """Verdicts 0, 1, 1: (1/2 + 2/3) / 2, as the definition of average precision gives it."""
+    row = {"user_input": "q", "retrieved_contexts": ["x", "y", "z"], "response": "r"}
+    judge = ScriptedJudge([{"reason": "", "verdict": verdict} for verdict in (0, 1, 1)])
+    results = RAGEvaluator({"metrics": ["context_utilization"]}, judge=judge).evaluate([row])
+    assert results.scores["context_precision_without_reference"][0].value == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_recorded(
+    rows: list[dict[str, Any]],
+) -> None:
+    from rag_evaluator.errors import PromptTooLongError
+
+    def forgetful(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        if "third" in prompt:
+            raise PromptTooLongError(
+                "a prompt of 9 tokens and an answer of 9 do not fit the model's window of 10 tokens"
+            )
+        return {"rating": 2}
+
+    row = {"user_input": "q", "retrieved_contexts": ["first", "second", "third"]}
+    results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(forgetful)).evaluate([row])
+    (score,) = results.scores["context_relevance"]
+    assert (score.value, score.contexts) == (1.0, (0, 1))
+    assert results.rows()[0]["dropped_contexts"] == {"context_relevance": [2]}
+
+
+def test_a_single_context_that_does_not_fit_is_a_missing_score_with_the_reason() -> None:
+    from rag_evaluator.errors import PromptTooLongError
+
+    def never(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        raise PromptTooLongError("too long")
+
+    row = {"user_input": "q", "retrieved_contexts": ["first", "second"]}
+    results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(never)).evaluate([row])
+    (score,) = results.scores["context_relevance"]
+    assert score.missing
+    assert score.reason == "too long"
+    assert score.contexts == (0,)
+
+
+def test_a_failing_metric_does_not_disturb_its_neighbours(rows: list[dict[str, Any]]) -> None:
+    def half(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        if response_model.__name__ == "ContextRecallOutput":
+            raise RuntimeError("CUDA error")
+        return answer_at_random(prompt, response_model)
+
+    config = {"metrics": ["context_recall", "faithfulness"]}
+    summary = RAGEvaluator(config, judge=ScriptedJudge(half)).evaluate(rows).summary()
+    assert summary["context_recall"] | {"mean": None} == {
+        "mean": None,
+        "coverage": 0.0,
+        "scored": 0,
+        "count": 3,
+        "reasons": {"CUDA error": 3},
+        "dropped": 0,
+    }
+    assert summary["faithfulness"]["coverage"] == 1.0
+
+
+def test_evaluate_works_inside_a_running_event_loop(rows: list[dict[str, Any]]) -> None:
+    async def notebook() -> float:
+        evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
+        return float(evaluator.evaluate(rows).summary()["faithfulness"]["mean"])
+
+    evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
+    assert asyncio.run(notebook()) == evaluator.evaluate(rows).summary()["faithfulness"]["mean"]
+
+
+def test_a_row_without_a_column_is_missing_for_the_metrics_that_need_it_only(rows: list[dict[str, Any]]) -> None:
+    del rows[1]["reference"]
+    config = {"metrics": ["context_recall", "faithfulness"]}
+    results = RAGEvaluator(config, judge=ScriptedJudge(answer_at_random)).evaluate(rows)
+    assert [score.reason for score in results.scores["context_recall"]] == [None, "no reference in this row", None]
+    assert not any(score.missing for score in results.scores["faithfulness"])
+
+
+def test_texts_of_many_samples_are_embedded_together_each_once(rows: list[dict[str, Any]]) -> None:
+    class Counting(HashEmbeddings):
+        batches: ClassVar[list[list[str]]] = []
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            self.batches.append(texts)
+            return super().embed_documents(texts)
+
+    data = [{**row, "response": f"{row['response']} {number}"} for number in range(10) for row in rows]
+    config = {"metrics": ["semantic_similarity", "answer_correctness"]}
+    judge = ScriptedJudge(answer_at_random)
+    RAGEvaluator(config, judge=judge, embeddings=LocalEmbeddings(Counting(), batch_size=64)).evaluate(data)
+    assert [len(batch) for batch in Counting.batches] == [33]  # 30 responses and 3 references
+
+
+def test_details_are_the_same_with_and_without_a_folder(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
+    kept = evaluator.evaluate(rows, folder=tmp_path)
+    assert json.dumps(list(kept.details())) == json.dumps(list(evaluator.evaluate(rows).details()))
+    assert all(not score.judgements for score in kept.scores["faithfulness"])  # they are on disk only
+
+
+@pytest.mark.parametrize("name", ["answer_accuracy", "response_groundedness", "context_relevance"])
+def test_half_of_two_judges_is_no_score(name: str, rows: list[dict[str, Any]]) -> None:
+    """ragas goes on with the one that answered; here the score is missing and says why."""
+    asked: list[str] = []
+
+    def second_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        if prompt not in asked:
+            asked.append(prompt)
+        if asked.index(prompt) > 0:
+            raise JudgementError("no answer")
+        return {"rating": 2}
+
+    results = RAGEvaluator({"metrics": [name]}, judge=ScriptedJudge(second_fails)).evaluate(rows[:1])
+    assert results.summary()[name]["reasons"] == {"no answer": 1}
+
+
+def test_an_answer_at_the_second_asking_is_as_good(rows: list[dict[str, Any]]) -> None:
+    asked: list[str] = []
+
+    def first_time_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        asked.append(prompt)
+        if asked.count(prompt) == 1:
+            raise JudgementError("no answer")
+        return {"rating": 2}
+
+    results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(first_time_fails)).evaluate(rows[:1])
+    assert results.summary()["context_relevance"]["mean"] == 1.0
+
+
+def test_embeddings_that_are_forgotten_meanwhile_are_still_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_evaluator.models.embeddings.REMEMBERED", 2)
+    embeddings = LocalEmbeddings(HashEmbeddings())
+
+    async def scenario() -> list[list[list[float]]]:
+        await embeddings.aembed_texts(["a", "b"])
+        return list(await asyncio.gather(embeddings.aembed_texts(["c", "d"]), embeddings.aembed_texts(["a", "x"])))
+
+    assert asyncio.run(scenario())[1][0] == embeddings.embed_text("a")

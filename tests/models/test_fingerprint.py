@@ -1,0 +1,260 @@
+"""Fingerprints of models: two models never count as one, and a model is not read again at every start."""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from rag_evaluator import RAGEvaluator, __version__
+from rag_evaluator.config import default_config
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ModelError
+from rag_evaluator.models import fingerprint as fingerprints
+from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.tasks.run_digest import seal_of
+
+ROOT = Path(__file__).parents[2]
+MIB = 1 << 20
+LONG_AGO = 1_500_000_000 * 10**9  # nanoseconds since the epoch
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache file, in a folder of this test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "rag_evaluator" / "fingerprints.json"
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the files that are read."""
+    names: list[str] = []
+    read = fingerprints._read_digest
+
+    def counted(path: Path) -> str:
+        names.append(path.name)
+        return read(path)
+
+    monkeypatch.setattr(fingerprints, "_read_digest", counted)
+    return names
+
+
+def model_of(folder: Path, weights: bytes = b"w" * (2 * MIB), old: bool = True, **files: bytes) -> Path:
+    """A folder with weights above the size that is worth caching, written long ago where that is asked for."""
+    folder.mkdir(parents=True)
+    for name, content in {"model.safetensors": weights, "config.json": b"{}", **files}.items():
+        (folder / name).write_bytes(content)
+        if old:
+            age(folder / name)
+    return folder
+
+
+def age(path: Path) -> None:
+    """As if the file had been written long ago: only its times are looked at, and the clock is a test's own."""
+    os.utime(path, ns=(LONG_AGO, LONG_AGO))
+
+
+@pytest.fixture(autouse=True)
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """The clock of the cache, an hour ahead, so that no file is fresh; `later(0)` is the true time."""
+
+    def shift(seconds: float) -> None:
+        import time
+
+        monkeypatch.setattr(fingerprints, "_now", lambda: time.time_ns() + int(seconds * 10**9))
+
+    shift(3600)
+    return shift
+
+
+def test_weights_that_differ_in_the_middle_only_are_another_model(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(DEMO_JUDGE, tmp_path / "copy"))
+    assert fingerprint(copy) == fingerprint(DEMO_JUDGE)
+    seals = {seal_of(config_of(copy))}
+    before = fingerprint(copy)
+    tensors = load_file(copy / "model.safetensors")
+    middle = [name for name in tensors if ".mlp." in name and not name.startswith(("model.layers.0.", "model.norm"))]
+    assert middle
+    for name in middle:
+        tensors[name] = tensors[name] * 0
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    assert (copy / "model.safetensors").stat().st_size == (DEMO_JUDGE / "model.safetensors").stat().st_size
+    assert fingerprint(copy) != before
+    seals.add(seal_of(config_of(copy)))
+    assert len(seals) == 2
+
+
+def config_of(model: Path) -> Any:
+    return default_config(metrics=["faithfulness"], dataset=str(ROOT / "examples" / "dataset.jsonl")).model_copy(
+        update={"judge": default_config(metrics=["faithfulness"]).judge.model_copy(update={"model": str(model)})}
+    )
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "one byte in the middle": lambda folder: edit(folder / "model.safetensors", MIB, b"x"),
+    "a byte more": lambda folder: edit(folder / "model.safetensors", 2 * MIB, b"w"),
+    "another configuration": lambda folder: (folder / "config.json").write_bytes(b"[]"),
+    "a file more": lambda folder: (folder / "merges.txt").write_bytes(b""),
+    "a file less": lambda folder: (folder / "config.json").unlink(),
+    "another name": lambda folder: (folder / "config.json").rename(folder / "configs.json"),
+    "another place": lambda folder: shutil.move(folder / "config.json", empty(folder / "sub") / "config.json"),
+    "code of the model's own": lambda folder: (folder / "modeling_own.py").write_bytes(b"pass"),
+}
+
+
+def empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def edit(path: Path, place: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(data)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_in_a_model_changes_its_fingerprint(change: str, tmp_path: Path) -> None:
+    folder = model_of(tmp_path / "model")
+    before = fingerprint(folder)
+    CHANGES[change](folder)
+    assert fingerprint(folder) != before
+
+
+def test_a_file_moved_within_the_folder_with_another_that_takes_its_name_is_another_model(tmp_path: Path) -> None:
+    one = model_of(tmp_path / "one", **{"a.json": b"1", "b.json": b"2"})
+    other = model_of(tmp_path / "other", **{"a.json": b"2", "b.json": b"1"})
+    assert fingerprint(one) != fingerprint(other)
+
+
+def test_a_readme_does_not_count_and_a_copy_is_the_same_model(tmp_path: Path) -> None:
+    folder = model_of(tmp_path / "model")
+    copy = model_of(tmp_path / "copy", **{"README.md": b"words"})
+    assert fingerprint(folder) == fingerprint(copy)
+    assert fingerprint("some-org/model") == "some-org/model"
+
+
+def test_weights_are_read_once_and_again_after_every_kind_of_change(tmp_path: Path, hashed: list[str]) -> None:
+    folder = model_of(tmp_path / "model")
+    weights = folder / "model.safetensors"
+    before = fingerprint(folder)
+    assert fingerprint(folder) == before
+    assert hashed.count(weights.name) == 1
+    edit(weights, MIB, b"x")  # in place: same size, same inode
+    age(weights)  # and the same time
+    changed = fingerprint(folder)
+    assert changed != before
+    assert hashed.count(weights.name) == 2
+    weights.unlink()
+    weights.write_bytes(b"w" * (2 * MIB))
+    age(weights)
+    assert fingerprint(folder) == before
+    assert hashed.count(weights.name) == 3
+
+
+def test_a_file_written_a_moment_ago_is_read_again(
+    tmp_path: Path, hashed: list[str], cache: Path, later: Callable[[float], None]
+) -> None:
+    folder = model_of(tmp_path / "model", old=False)
+    later(0)
+    fingerprint(folder)
+    assert not cache.exists()
+    fingerprint(folder)
+    assert hashed.count("model.safetensors") == 2
+    later(3)
+    fingerprint(folder)
+    fingerprint(folder)
+    assert hashed.count("model.safetensors") == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"\xff\xfe", b'{"PATH": 3}', b'{"PATH": ["x"]}', b'{"PATH": [[1, 2, 3, 4], "z"]}', b"null"],
+)
+def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache: Path, hashed: list[str]) -> None:
+    folder = model_of(tmp_path / "model")
+    expected = fingerprint(folder)
+    cache.write_bytes(content.replace(b"PATH", str((folder / "model.safetensors").resolve()).encode()))
+    assert fingerprint(folder) == expected
+    assert hashed.count("model.safetensors") == 2
+    assert fingerprint(folder) == expected
+    assert hashed.count("model.safetensors") == 2
+
+
+@pytest.mark.parametrize("place", ["a file", "a folder at the file's name", "no home"])
+def test_a_cache_that_cannot_be_written_is_no_error(
+    place: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="rag_evaluator.models.fingerprint")
+    if place == "a file":
+        (tmp_path / "cache").write_text("x", encoding="utf-8")
+    elif place == "no home":
+        monkeypatch.setenv("XDG_CACHE_HOME", "")
+        monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    else:
+        cache.mkdir(parents=True)
+    assert fingerprint(model_of(tmp_path / "model")) == fingerprint(model_of(tmp_path / "copy"))
+    assert {record.levelname for record in caplog.records} == {"DEBUG"}
+
+
+def test_two_models_share_the_cache_and_files_that_are_gone_leave_it(tmp_path: Path, cache: Path) -> None:
+    one, other = model_of(tmp_path / "one"), model_of(tmp_path / "other", weights=b"v" * (2 * MIB))
+    fingerprint(one)
+    fingerprint(other)
+    assert len(json.loads(cache.read_bytes())) == 2
+    shutil.rmtree(one)
+    fingerprint(model_of(tmp_path / "third"))
+    assert {Path(path).parent.name for path in json.loads(cache.read_bytes())} == {"other", "third"}
+    assert [path.name for path in cache.parent.iterdir()] == [cache.name]
+
+
+def test_a_hub_snapshot_is_known_by_the_names_of_its_blobs_without_being_read(
+    tmp_path: Path, hashed: list[str]
+) -> None:
+    copy = model_of(tmp_path / "copy")
+    expected = fingerprint(copy)
+    import hashlib
+
+    digest = hashlib.sha256((copy / "model.safetensors").read_bytes()).hexdigest()
+    blobs, snapshot = tmp_path / "hub" / "blobs", tmp_path / "hub" / "snapshots" / "main"
+    for folder in (blobs, snapshot):
+        folder.mkdir(parents=True)
+    (copy / "model.safetensors").rename(blobs / digest)
+    (copy / "config.json").rename(blobs / ("a" * 40))
+    (snapshot / "model.safetensors").symlink_to(f"../../blobs/{digest}")
+    (snapshot / "config.json").symlink_to(f"../../blobs/{'a' * 40}")
+    hashed.clear()
+    assert fingerprint(snapshot) == expected
+    assert "model.safetensors" not in hashed
+
+
+def test_signatures_say_engine_thinking_and_the_version_of_this_package() -> None:
+    evaluator = RAGEvaluator({"metrics": ["faithfulness", "exact_match"]})
+    lines = evaluator.signatures()
+    parts = [dict(part.split(":", 1) for part in line.split("|")) for line in lines.values()]
+    assert (parts[0]["engine"], parts[0]["thinking"]) == ("transformers", "off")
+    assert {part["rag-evaluator"] for part in parts} == {__version__}
+    assert "engine" not in parts[1]
+
+
+def test_other_demo_embeddings_are_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = str(ROOT / "examples" / "dataset.jsonl")
+    config = default_config(metrics=["semantic_similarity"], dataset=dataset)
+    before = seal_of(config)
+    monkeypatch.setattr("rag_evaluator.tasks.run_digest.demo_embeddings", lambda: model_of(tmp_path / "model"))
+    assert None is not seal_of(config) != before
+
+
+def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(fingerprints, "_read_digest", refuse)
+    with pytest.raises(ModelError, match=r"model/config\.json: cannot be read: Permission denied"):
+        fingerprint(model_of(tmp_path / "model"))

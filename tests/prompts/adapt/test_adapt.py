@@ -1,0 +1,514 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from pydantic import BaseModel
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.api.functions import sort
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import JudgementError, PromptError, ResultsError
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.languages import find_language
+from rag_evaluator.prompts.adapt.adapt import Adapted, adapt
+from rag_evaluator.prompts.adapt.quality import doubts
+from rag_evaluator.prompts.adapt.segments import Unit, halves, joined, units
+from rag_evaluator.prompts.check import check_language
+from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.prompts.pack import Pack, pack_path, read_pack, write_pack
+
+ROOT = Path(__file__).parents[3]
+OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))
+SPANISH, KLINGON, JAPANESE = find_language("spanish"), find_language("klingon"), find_language("japanese")
+STATEMENTS = "faithfulness_statement_generator_prompt"
+ROW = {
+    "user_input": "Where was Nolu Brak born?",
+    "retrieved_contexts": ["Nolu Brak was born in Tesk."],
+    "response": "Nolu Brak was born in Tesk.",
+}
+ModelFolder = Callable[..., Path]
+
+
+def question(prompt: str) -> dict[str, Any]:
+    """The input of a translation prompt."""
+    found: dict[str, Any] = json.loads(prompt.rpartition("\ninput: ")[2].removesuffix("\nOutput: "))
+    return found
+
+
+def klingon(text: str, keep: list[str]) -> str:
+    """Every Latin word with an ending, but for what is to be kept: unlike English, and nothing is lost."""
+    kept = "|".join(re.escape(one) for one in keep if not one.isdigit())
+    return re.sub(rf"({kept})|([A-Za-z]+)" if kept else "()([A-Za-z]+)", lambda m: m[1] or f"{m[2]}Qu", text)
+
+
+class Translates(ScriptedJudge):
+    """Translates into Klingon, and counts how often it is asked for each text."""
+
+    def __init__(self, pause: float = 0.0) -> None:
+        super().__init__(self.answer)
+        self.texts: Counter[str] = Counter()
+        self.pause = pause
+
+    def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        if response_model.__name__ != "TranslationOutput":
+            return {"statements": ["x"]} if "Generator" in response_model.__name__ else {"statements": []}
+        time.sleep(self.pause)
+        data = question(prompt)
+        self.texts[data["text"]] += 1
+        return {"translation": klingon(data["text"], data["keep"])}
+
+
+def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> Adapted:
+    return adapt(folder, options.pop("language", "klingon"), owners, lambda: judge, **options)
+
+
+def packs_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.json")}
+
+
+def test_a_good_translator_gives_packs_that_pass_every_check_with_nothing_to_review(tmp_path: Path) -> None:
+    judge = Translates()
+    done = adapted(tmp_path, judge)
+    assert len(done.written) == len(all_prompts())
+    assert {one.path.name: one.faults for one in check_language(tmp_path, "klingon") if one.faults} == {}
+    assert done.marked == 0
+    assert done.review == tmp_path / "review_klingon.md"
+    assert done.review.read_text(encoding="utf-8").count("Nothing was doubtful.") == len(done.written)
+    assert set(judge.texts.values()) == {1}, "identical texts are asked for once"
+    assert done.asked == len(judge.texts)
+
+
+def test_an_adapted_pack_is_its_english_source_with_the_texts_exchanged(tmp_path: Path) -> None:
+    adapted(tmp_path, Translates(), ["answer_accuracy"])
+    pack = read_pack(tmp_path / "answer_accuracy_judge1_prompt_klingon.json")
+    english = english_pack(all_prompts()["answer_accuracy", "judge1_prompt"])
+    keep = ['{"rating": X}']
+    assert pack.instruction == klingon(english.instruction, keep)
+    assert '{"rating": X}' in pack.instruction
+    assert pack.examples[0] == {
+        "input": {name: klingon(text, []) for name, text in english.examples[0]["input"].items()},
+        "output": {"rating": 2},
+    }
+    assert (pack.language, pack.original_hash) == ("klingon", english.original_hash)
+
+
+def test_the_judge_is_told_what_to_keep_and_the_language_by_both_its_names(tmp_path: Path) -> None:
+    judge = Translates()
+    adapted(tmp_path, judge, ["answer_relevancy", "answer_correctness"], language="ca")
+    asked = [question(prompt) for prompt in judge.prompts]
+    assert {one["language"] for one in asked} == {"catalan (català)"}
+    [noncommittal] = [one for one in asked if one["text"].startswith("Give noncommittal")]
+    assert noncommittal["keep"] == ["noncommittal", "1", "0"]
+    [classes] = [one for one in asked if "TP (true positive)" in one["text"]]
+    assert classes["keep"] == ["FN", "FP", "TP"]
+
+
+def test_instructions_may_stay_in_english(tmp_path: Path) -> None:
+    adapted(tmp_path, Translates(), ["faithfulness"], instruction=False)
+    english = english_pack(all_prompts()["faithfulness", "statement_generator_prompt"])
+    pack = read_pack(tmp_path / f"{STATEMENTS}_klingon.json")
+    assert pack.instruction == english.instruction
+    assert pack.examples != english.examples
+    [faults] = [one.faults for one in check_language(tmp_path, "klingon", ["faithfulness"]) if STATEMENTS in str(one)]
+    assert [str(fault) for fault in faults] == ["instruction: left in English"]
+    assert not [one for one in check_language(tmp_path, "klingon", ["faithfulness"], instruction=False) if one.faults]
+
+
+def test_a_pack_that_exists_is_kept_unless_it_is_forced(tmp_path: Path) -> None:
+    adapted(tmp_path, Translates(), ["faithfulness"])
+    mine = pack_path(tmp_path, ("faithfulness", "statement_generator_prompt"), "klingon")
+    made = mine.read_bytes()
+    mine.write_bytes(made + b" ")
+    judge = Translates()
+    done = adapted(tmp_path, judge, ["faithfulness", "context_recall"])
+    assert mine.read_bytes() == made + b" "
+    assert [path.name for path in done.written] == ["context_recall_prompt_klingon.json"]
+    assert mine in done.kept
+    review = (tmp_path / "review_klingon.md").read_text(encoding="utf-8")
+    assert re.findall("## (.*)_klingon", review) == [
+        STATEMENTS,
+        "faithfulness_nli_statement_prompt",
+        "context_recall_prompt",
+    ]
+    assert len(adapted(tmp_path, judge, ["faithfulness"], force=True).written) == 2
+    assert mine.read_bytes() == made
+
+
+def test_no_judge_is_loaded_where_nothing_is_missing(tmp_path: Path) -> None:
+    adapted(tmp_path, Translates(), ["faithfulness"])
+    done = adapt(tmp_path, "klingon", ["faithfulness", "bleu_score"], lambda: pytest.fail("the judge is loaded"))
+    assert (len(done.written), len(done.kept), done.review) == (0, 2, None)
+
+
+def test_a_run_that_breaks_off_writes_no_pack_and_is_continued(tmp_path: Path) -> None:
+    whole = Translates()
+    adapted(tmp_path / "whole", whole)
+
+    class Breaks(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            if len(self.texts) == 50:
+                raise RuntimeError("the machine is gone")
+            return super().answer(prompt, response_model)
+
+    first, second = Breaks(), Translates()
+    with pytest.raises(RuntimeError, match="gone"):
+        adapted(tmp_path / "broken", first)
+    assert packs_in(tmp_path / "broken") == {}
+    done = adapted(tmp_path / "broken", second)
+    assert not first.texts.keys() & second.texts.keys()
+    assert first.texts + second.texts == whole.texts
+    assert done.asked == len(whole.texts) - 50
+    assert packs_in(tmp_path / "broken") == packs_in(tmp_path / "whole")
+    assert not list((tmp_path / "broken").rglob("*.tmp"))
+
+
+def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Path] = []
+
+    def write_once(path: Path, pack: Pack) -> None:
+        if written:
+            raise ResultsError("the disk is full")
+        written.append(path)
+        write_pack(path, pack)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rag_evaluator.prompts.adapt.adapt.write_pack", write_once)
+        with pytest.raises(ResultsError, match="full"):
+            adapted(tmp_path, Translates(), ["faithfulness", "sort"])
+    assert len(packs_in(tmp_path)) == 1
+    done = adapted(tmp_path, Translates(), ["faithfulness", "sort"])
+    assert (len(done.written), list(done.kept), done.asked) == (3, written, 0)
+    review = (tmp_path / "review_klingon.md").read_text(encoding="utf-8")
+    assert sorted(re.findall("## (.*)", review)) == sorted(packs_in(tmp_path))
+
+
+def test_a_translation_of_a_line_is_a_line(tmp_path: Path) -> None:
+    pack, _ = spoiled(tmp_path, lambda text: klingon(text, ["noncommittal"]).replace(" ", " \n", 1))
+    english = english_pack(all_prompts()["answer_relevancy", "prompt"])
+    assert pack.instruction == klingon(english.instruction, ["noncommittal"])
+
+
+def test_replies_of_another_judge_are_not_taken_over(tmp_path: Path) -> None:
+    class Stops(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            if len(self.texts) == 5:
+                raise RuntimeError
+            return super().answer(prompt, response_model)
+
+    with pytest.raises(RuntimeError):
+        adapted(tmp_path, Stops(), ["faithfulness"], identity="one")
+    with pytest.raises(RuntimeError):
+        adapted(tmp_path, Stops(), ["faithfulness"], identity="one")
+    other = Translates()
+    adapted(tmp_path, other, ["faithfulness"], identity="other")
+    texts = english_texts("faithfulness")
+    assert len(other.texts) == len(texts)
+
+
+def english_texts(owner: str) -> set[str]:
+    """The different units of a metric whose texts are all short: its instructions and its examples' texts."""
+    judge = Translates()
+    found: set[str] = set()
+    for key, prompt in all_prompts().items():
+        if key[0] == owner:
+            pack = english_pack(prompt)
+            found |= {unit.text for text in [pack.instruction, *strings(pack.examples)] for unit in units(text)}
+    assert judge.texts == Counter()
+    return found
+
+
+def strings(value: Any) -> list[str]:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [value] if isinstance(value, str) else [text for one in inside for text in strings(one)]
+
+
+def test_two_runs_at_once_ask_once(tmp_path: Path) -> None:
+    judges, done = [Translates(0.02), Translates(0.02)], []
+    threads = [
+        threading.Thread(target=lambda judge=judge: done.append(adapted(tmp_path, judge, ["faithfulness"])))
+        for judge in judges
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(len(one.written) for one in done) == [0, 2]
+    assert sorted(len(judge.texts) for judge in judges) == [0, len(english_texts("faithfulness"))]
+
+
+def spoiled(tmp_path: Path, wrong: Callable[[str], str], owner: str = "answer_relevancy") -> tuple[Any, str]:
+    """The pack and the report of a judge that gives `wrong` answers."""
+
+    class Spoils(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            return {"translation": wrong(question(prompt)["text"])}
+
+    adapted(tmp_path, Spoils(), [owner])
+    [path] = tmp_path.glob("*.json")
+    return read_pack(path), (tmp_path / "review_klingon.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda text: " ", "it is empty"),
+        (lambda text: "ghom " * 20, "it repeats 'ghom '"),
+        (lambda text: "tlhIngan maH taHjaj boq Duj ghom law qagh jej " + "x", "lost: "),
+        (
+            lambda text: f"{klingon(text, ['noncommittal'])} {' '.join(f'Qapla{n} batlh' for n in range(80))}",
+            "lon",
+        ),
+    ],
+)
+def test_a_worse_than_doubtful_text_stays_english_and_is_told(
+    tmp_path: Path, wrong: Callable[[str], str], told: str
+) -> None:
+    pack, review = spoiled(tmp_path, wrong)
+    english = english_pack(all_prompts()["answer_relevancy", "prompt"])
+    assert "Give noncommittal as 1 if the answer is noncommittal" in pack.instruction
+    assert pack.instruction.splitlines()[1] == english.instruction.splitlines()[1]
+    assert [one for one in review.splitlines() if told in one]
+    assert "  - refused, English stands: " in review
+    assert "  - English: Give noncommittal as 1 if the answer is noncommittal (evasive, vague, or ambiguous)" in review
+
+
+def test_a_doubtful_text_stands_and_is_told(tmp_path: Path) -> None:
+    pack, review = spoiled(tmp_path, lambda text: text)
+    english = english_pack(all_prompts()["answer_relevancy", "prompt"])
+    assert (pack.instruction, pack.examples) == (english.instruction, english.examples)
+    assert "- `examples[1].input.response`: left in English\n" in review
+    assert "  - stands: The capital of France is Paris, a city known for its architecture and culture.\n" in review
+    assert "`prompts check` says: instruction: left in English" in review
+
+
+def test_a_judge_that_never_answers_gives_english_texts_and_says_why(tmp_path: Path) -> None:
+    def refuse(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        raise JudgementError("the model is asleep")
+
+    adapted(tmp_path, ScriptedJudge(refuse), ["context_recall"])
+    pack = read_pack(tmp_path / "context_recall_prompt_klingon.json")
+    english = english_pack(all_prompts()["context_recall", "prompt"])
+    assert (pack.instruction, pack.examples) == (english.instruction, english.examples)
+    assert "the model is asleep" in (tmp_path / "review_klingon.md").read_text(encoding="utf-8")
+
+
+def test_a_text_that_fails_whole_is_tried_in_pieces(tmp_path: Path) -> None:
+    class Tires(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            text = question(prompt)["text"]
+            return {"translation": ""} if text.count(". ") else super().answer(prompt, response_model)
+
+    judge = Tires()
+    adapted(tmp_path, judge, ["faithfulness"])
+    pack = read_pack(tmp_path / f"{STATEMENTS}_klingon.json")
+    english = english_pack(all_prompts()["faithfulness", "statement_generator_prompt"])
+    assert pack.instruction == klingon(english.instruction, [])
+    assert pack.examples[0]["input"]["answer"] == klingon(english.examples[0]["input"]["answer"], [])
+    assert set(judge.texts.values()) == {1}
+
+
+def test_english_is_not_adapted(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="English already"):
+        adapted(tmp_path, Translates(), language="en")
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    with pytest.raises(PromptError, match="cannot be written"):
+        adapted(tmp_path / "taken", Translates(), ["faithfulness"])
+
+
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "gemma-metaspace-unigram"])
+def test_a_random_model_ends_with_valid_packs(kind: str, model_folder: ModelFolder, tmp_path: Path) -> None:
+    config = JudgeConfig(model=str(model_folder(kind)), max_new_tokens=48)
+    done = adapted(tmp_path, Judge.from_config(config), ["answer_relevancy", "context_recall"], language="catalan")
+    assert len(done.written) == 2
+    assert done.marked > 0
+    assert len(load_prompts(["answer_relevancy", "context_recall"], "ca", tmp_path)) == 2
+    kinds = {fault.kind for one in check_language(tmp_path, "ca", ["answer_relevancy"]) for fault in one.faults}
+    assert kinds <= {"language"}
+
+
+def test_a_model_with_too_small_a_window_loses_no_text(model_folder: ModelFolder, tmp_path: Path) -> None:
+    folder = model_folder("llama-bytelevel", max_position_embeddings=512)
+    done = adapted(tmp_path, Judge.from_config(JudgeConfig(model=str(folder))), ["answer_relevancy"])
+    english = english_pack(all_prompts()["answer_relevancy", "prompt"])
+    pack = read_pack(done.written[0])
+    assert (pack.instruction, pack.examples) == (english.instruction, english.examples)
+    assert "does not fit the model's window of 512 tokens" in (tmp_path / "review_klingon.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_a_killed_command_is_continued_without_asking_again(
+    model_folder: ModelFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = model_folder("llama-bytelevel")
+    options = ["--language", "catalan", "--metrics", "answer_relevancy", "--set"]
+    options += [f"judge={{model: {folder}, max_new_tokens: 48, batch_size: 2}}", "--folder"]
+    assert main(["prompts", "adapt", *options, str(tmp_path / "whole")]) == 0
+    in_all = int(re.findall(r"(\d+) questions", capsys.readouterr().out)[0])
+
+    broken = tmp_path / "broken"
+    record = broken / ".adapting" / "catalan.jsonl"
+    command = [sys.executable, str(ROOT / "main.py"), "prompts", "adapt", *options, str(broken)]
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
+        deadline = time.monotonic() + 120
+        while not record.is_file() or record.read_bytes().count(b"\n") < 4:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    answered = record.read_bytes().count(b"\n")
+    assert 4 <= answered < in_all
+    assert packs_in(broken) == {}
+
+    assert main(["prompts", "adapt", *options, str(broken)]) == 0
+    assert f"1 packs written to {broken}/, 0 were there and are kept; {in_all - answered} questions" in (
+        capsys.readouterr().out
+    )
+    assert packs_in(broken) == packs_in(tmp_path / "whole")
+    assert (broken / "review_catalan.md").read_bytes() == (tmp_path / "whole" / "review_catalan.md").read_bytes()
+    assert not record.exists()
+
+
+def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {
+        "metrics": ["faithfulness", "answer_relevancy"],
+        "language": "klingon",
+        "prompts_dir": str(tmp_path / "packs"),
+        "prompts": {"adapt": True},
+    }
+    judge = Translates()
+    evaluator = RAGEvaluator(config, judge=judge, embeddings=DeterministicFakeEmbedding(size=8))
+    evaluator.evaluate([ROW])
+    assert len(packs_in(tmp_path / "packs")) == 3
+    asked = [prompt for prompt in judge.prompts if not prompt.startswith("Translate the English text")]
+    assert asked[0].startswith("GivenQu aQu questionQu")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path / 'packs'}: packs in klingon are missing and are made with the judge, which takes a while",
+        f"3 packs made, nobody has read them yet: see {tmp_path / 'packs' / 'review_klingon.md'}",
+    ]
+    again = Translates()
+    RAGEvaluator(config, judge=again, embeddings=DeterministicFakeEmbedding(size=8)).set_prompts()
+    assert again.prompts == []
+
+
+def test_sort_has_its_packs_made_too(tmp_path: Path) -> None:
+    class Sorts(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            if response_model.__name__ == "TranslationOutput":
+                return super().answer(prompt, response_model)
+            return {"verdict": 1} if response_model.__name__ == "FilterOutput" else {"choice": 1}
+
+    config = {
+        "metrics": ["bleu_score"],
+        "language": "klingon",
+        "prompts_dir": str(tmp_path),
+        "prompts": {"adapt": True},
+    }
+    judge = Sorts()
+    sort(["Who?"], [["A.", "B."]], judge=judge, config=config, output_dir=tmp_path / "out")
+    assert set(packs_in(tmp_path)) == {"sort_filter_prompt_klingon.json", "sort_compare_prompt_klingon.json"}
+    assert any(prompt.startswith("DecideQu whetherQu theQu contextQu") for prompt in judge.prompts)
+
+
+def test_missing_packs_are_told_with_the_way_to_make_them(tmp_path: Path) -> None:
+    config = {"metrics": ["faithfulness"], "language": "ca", "prompts_dir": str(tmp_path)}
+    with pytest.raises(PromptError) as caught:
+        RAGEvaluator(config, judge=Translates()).set_prompts()
+    assert str(caught.value).startswith(
+        f"language 'ca': 2 of 2 prompt packs are missing in {tmp_path}: {STATEMENTS}_ca"
+    )
+    assert "Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language catalan'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One.\n\n* Two. Three\n", [("", "One.", "\n"), ("\n", "", ""), ("* ", "Two. Three", "\n")]),
+        ("0. Say 0.\nA. Say 1.", [("0. ", "Say 0.", "\n"), ("A. ", "Say 1.", "")]),
+        (" x ", [(" ", "x", " ")]),
+    ],
+)
+def test_lines_are_units_and_markers_stand_outside(text: str, parts: list[tuple[str, str, str]]) -> None:
+    assert units(text) == [Unit(*part) for part in parts]
+
+
+def test_a_sentence_that_stands_elsewhere_is_a_unit_of_its_own() -> None:
+    assert [unit.text for unit in units("He ate. He slept. She ran.", ["He slept.", "He ate. He slept. She ran."])] == [
+        "He ate.",
+        "He slept.",
+        "She ran.",
+    ]
+
+
+def test_long_lines_are_divided_at_sentence_ends() -> None:
+    sentence = "This one has exactly thirty-six letters. "
+    parts = units(sentence * 30)
+    assert len(parts) == 3
+    assert all(len(part.text) <= 500 and part.text.endswith("letters.") for part in parts)
+
+
+def test_halves_are_sentences_else_clauses_else_nothing() -> None:
+    assert [unit.text for unit in halves("He ate. He slept.")] == ["He ate.", "He slept."]
+    assert [unit.text for unit in halves("He ate, and he slept.")] == ["He ate,", "and he slept."]
+    assert [unit.text for unit in halves("He ate.")] == ["He ate."]
+
+
+def test_blanks_between_sentences_go_where_the_script_has_none() -> None:
+    parts = units("He ate. He slept.\n* She ran.", ["He ate."])
+    assert joined(parts, ["一。", "二。", "三。"], JAPANESE) == "一。二。\n* 三。"
+    assert joined(parts, ["Uno.", "Dos.", "Tres."], SPANISH) == "Uno. Dos.\n* Tres."
+
+
+@given(st.text(alphabet="aB. \n*0!?。؟,;", max_size=80), st.lists(st.text(alphabet="aB. ", min_size=1, max_size=5)))
+def test_joined_units_are_the_text(text: str, known: list[str]) -> None:
+    parts = units(text, known)
+    assert joined(parts, [part.text for part in parts], SPANISH) == text
+    assert [part.text for part in parts] == [part.text.strip() for part in parts]
+    pieces = halves(text)
+    assert joined(pieces, [piece.text for piece in pieces], SPANISH) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "language", "fatal", "told"),
+    [
+        ("The sun is a star.", "El Sol es una estrella.", SPANISH, None, ""),
+        ("The sun is a star.", "太陽は恒星です。", JAPANESE, None, ""),
+        ("The sun is a star.", "", SPANISH, True, "it is empty"),
+        ("It is 100 degrees.", "Son cien grados.", SPANISH, True, "lost: 100"),
+        ("Yes", "sí, sí, sí, sí, sí, sí, ", SPANISH, True, "it repeats 'sí, '"),
+        ("The sun is one of the stars in the sky.", "El Sol, estrella", SPANISH, False, "shorter than expected, 2.7"),
+        ("The sun is one of the stars in the sky.", "Sol", SPANISH, True, "shorter than expected, "),
+        ("The sun is one of the stars.", "The sun is one of the stars.", SPANISH, False, "left in English"),
+        ("The sun is one of the stars.", "The sun is among the stars in it.", SPANISH, False, "it reads like english"),
+        ("The film 'Red Harbour' is old.", "La película «Puerto rojo» es vieja.", SPANISH, False, "names in quotes"),
+        ("The film 'Red Harbour' is old.", "La película «Red Harbour» es vieja.", SPANISH, None, ""),
+    ],
+)
+def test_doubts_tell_what_is_wrong(text: str, translation: str, language: Any, fatal: bool | None, told: str) -> None:
+    found = doubts(text, translation, language, frozenset())
+    if fatal is None:
+        assert found == []
+    else:
+        assert any(doubt.reason.startswith(told) for doubt in found)
+        assert any(doubt.fatal for doubt in found) == fatal

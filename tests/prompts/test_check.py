@@ -1,0 +1,327 @@
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.cli.main import main
+from rag_evaluator.languages import LANGUAGES, find_language, sentences
+from rag_evaluator.prompts.adapt.quality import doubts
+from rag_evaluator.prompts.check import Fault, check_language, check_pack, languages_in
+from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.fields import is_prose, label_words, leaves, lost, must_survive
+from rag_evaluator.prompts.language_id import foreign
+from rag_evaluator.prompts.pack import Key, Pack, pack_path, read_pack
+
+SHIPPED = Path(__file__).parents[2] / "prompts"
+TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
+NLI = "faithfulness_nli_statement_prompt_spanish.json"
+CLAIMS = "factual_correctness_prompt_spanish.json"
+RATING = "answer_accuracy_judge1_prompt_spanish.json"
+RECALL = "context_recall_prompt_spanish.json"
+RELEVANCY = "answer_relevancy_prompt_spanish.json"
+PRECISION = "context_precision_with_reference_prompt_spanish.json"
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(scope="module")
+def originals() -> dict[Key, Any]:
+    return all_prompts()
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Callable[[str, Change], list[Fault]]:
+    """`broken(file, change)`: the faults of the Spanish packs after a change to one of them."""
+    for path in SHIPPED.glob("*_spanish.json"):
+        shutil.copy(path, tmp_path)
+
+    def faults(name: str, change: Change) -> list[Fault]:
+        pack = json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        change(pack)
+        (tmp_path / name).write_text(json.dumps(pack, ensure_ascii=False), encoding="utf-8")
+        found = check_language(tmp_path, "spanish")
+        assert {one.path.name for one in found if one.faults} <= {name}
+        return [fault for one in found for fault in one.faults]
+
+    return faults
+
+
+def at(*place: Any, value: Any) -> Change:
+    """Sets what stands at a place."""
+
+    def change(pack: dict[str, Any]) -> None:
+        holder: Any = pack
+        for part in place[:-1]:
+            holder = holder[part]
+        holder[place[-1]] = value
+
+    return change
+
+
+def in_instruction(old: str, new: str) -> Change:
+    def change(pack: dict[str, Any]) -> None:
+        assert old in pack["instruction"]
+        pack["instruction"] = pack["instruction"].replace(old, new)
+
+    return change
+
+
+@pytest.mark.parametrize("language", TEN)
+def test_every_prompt_has_a_good_pack_in_each_of_the_ten_languages(language: str, originals: dict[Key, Any]) -> None:
+    found = check_language(SHIPPED, language)
+    assert [one.path for one in found] == [pack_path(SHIPPED, key, language) for key in originals]
+    assert {one.path.name: [str(fault) for fault in one.faults] for one in found if one.faults} == {}
+
+
+def test_the_shipped_folder_holds_packs_of_the_ten_languages_and_nothing_else(originals: dict[Key, Any]) -> None:
+    assert languages_in(SHIPPED) == TEN
+    expected = {pack_path(SHIPPED, key, language) for key in originals for language in TEN}
+    assert set(SHIPPED.glob("*.*")) - {SHIPPED / ".adapting"} == expected
+
+
+def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> None:
+    shutil.copy(SHIPPED / NLI, tmp_path / "faithfulness_nli_statement_prompt_old_norse.json")
+    shutil.copy(SHIPPED / NLI, tmp_path / "answer_correctness_correctness_classifier_prompt_middle_high_german.json")
+    (tmp_path / "notes_spanish.json").write_text("{}", encoding="utf-8")
+    assert languages_in(tmp_path) == ["middle_high_german", "old_norse"]
+
+
+def test_every_language_is_told_by_its_script_or_its_words() -> None:
+    for language in LANGUAGES.values():
+        assert language.scripts
+        assert bool(language.words) == (language.scripts == ("LATIN",))
+
+
+def test_a_missing_pack_is_caught(tmp_path: Path) -> None:
+    for path in SHIPPED.glob("*_spanish.json"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / NLI).unlink()
+    wrong = [one for one in check_language(tmp_path, "es") if one.faults]
+    assert [(one.path.name, one.faults) for one in wrong] == [(NLI, [Fault("missing", "", "no such file")])]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "kind", "told"),
+    [
+        (NLI, lambda pack: pack["examples"].clear(), "invalid", "'examples' must be a non-empty list"),
+        (NLI, lambda pack: pack["examples"][0]["input"].pop("context"), "invalid", "examples[0].input does not fit"),
+        (RATING, lambda pack: pack["examples"].pop(), "structure", "examples: 2 examples, the source has 3"),
+        (
+            NLI,
+            lambda pack: pack["examples"][0]["output"]["statements"].pop(),
+            "structure",
+            "examples[0].output.statements[3].reason: missing",
+        ),
+        (NLI, at("examples", 0, "input", "note", value="x"), "structure", "examples[0].input.note: not in the source"),
+        (NLI, at("examples", 0, "input", "context", value=" "), "structure", "examples[0].input.context: empty"),
+        (
+            NLI,
+            at("examples", 0, "output", "statements", 2, "verdict", value=0),
+            "labels",
+            "examples[0].output.statements[2].verdict: is 0, the source has 1",
+        ),
+        (
+            CLAIMS,
+            at("examples", 0, "input", "atomicity", value="baja"),
+            "labels",
+            "examples[0].input.atomicity: is 'baja', the source has 'low'",
+        ),
+        (RATING, in_instruction('{"rating": X}', '{"nota": X}'), "labels", 'instruction: {"rating": X} of the source'),
+        (RELEVANCY, in_instruction("noncommittal", "evasiva"), "labels", "instruction: noncommittal of the source"),
+        (PRECISION, in_instruction('"0"', "cero"), "labels", "instruction: 0 of the source is lost"),
+        (
+            PRECISION,
+            at(
+                "examples",
+                2,
+                "output",
+                "reason",
+                value=f"{'Los Andes son la cordillera de la que habla el contexto' * 2}.",
+            ),
+            None,
+            "",
+        ),
+        (
+            RATING,
+            at("examples", 0, "input", "user_answer", value="Albert Einstein nació en 1789."),
+            "labels",
+            "examples[0].input.user_answer: 1879 of the source is lost",
+        ),
+        (at, at("original_hash", value="0123456789abcdef"), "stale", "original_hash: made from another English source"),
+        (at, at("original_hash", value=-5566213545361), "stale", "original_hash: made from another English source"),
+        (NLI, at("language", value="español"), "language", "language: is 'español', the file's name says 'spanish'"),
+        (
+            NLI,
+            at("examples", 0, "output", "statements", 0, "statement", value="John estudia Biología."),
+            "repeats",
+            "examples[0].output.statements[0].statement: differs from examples[0].input.statements[0]",
+        ),
+        (
+            RECALL,
+            at("examples", 0, "output", "classifications", 3, "statement", value="En 1895 Einstein se fue a Suiza."),
+            "repeats",
+            "examples[0].output.classifications[3].statement: is no longer a part of examples[0].input.answer",
+        ),
+        (
+            PRECISION,
+            at("examples", 2, "input", "context", value="Los Andes son la cordillera más larga del mundo."),
+            "length",
+            "examples[2].input.context: 0.1 times as long as a translation is",
+        ),
+        (
+            RATING,
+            at("examples", 2, "input", "user_answer", value="The Eiffel Tower is a famous landmark."),
+            "language",
+            "examples[2].input.user_answer: left in English",
+        ),
+        (
+            RATING,
+            at("examples", 2, "input", "user_answer", value="It is the Eiffel Tower, which is famous in the world."),
+            "language",
+            "examples[2].input.user_answer: it reads like english",
+        ),
+    ],
+)
+def test_a_broken_pack_is_caught(broken: Any, name: Any, change: Change, kind: str | None, told: str) -> None:
+    faults = broken(NLI if name is at else name, change)
+    if kind is None:
+        assert faults == []
+    else:
+        assert {fault.kind for fault in faults} == {kind}
+        assert str(faults[0]).startswith(told)
+
+
+def test_an_instruction_left_in_english_is_caught_unless_it_is_allowed(
+    broken: Any, tmp_path: Path, originals: dict[Key, Any]
+) -> None:
+    english = originals["faithfulness", "nli_statement_prompt"].instruction
+    [fault] = broken(NLI, at("instruction", value=english))
+    assert (fault.kind, str(fault)) == ("language", "instruction: left in English")
+    assert not [one for one in check_language(tmp_path, "spanish", instruction=False) if one.faults]
+
+
+@pytest.mark.parametrize(("one", "other"), itertools.permutations(TEN, 2), ids="-".join)
+def test_packs_of_one_language_under_the_name_of_another_are_caught(
+    one: str, other: str, originals: dict[Key, Any]
+) -> None:
+    named = find_language(one)
+    for key, prompt in list(originals.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1]:
+        pack = replace(read_pack(pack_path(SHIPPED, key, other)), language=one)
+        assert "language" in {fault.kind for fault in check_pack(pack, prompt, named)}, key
+
+
+def test_the_command_shows_a_table_and_every_fault_and_fails(
+    broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(NLI, at("original_hash", value="0"))
+    broken(NLI, at("language", value="english"))
+    assert main(["prompts", "check", str(tmp_path)]) == 2
+    shown = capsys.readouterr().out
+    [row] = [line for line in shown.splitlines() if "│ spanish" in line]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "23/24", "", "", "1", "", "", "", "", "1"]
+    assert f"{tmp_path / NLI}: language: is 'english', the file's name says 'spanish'\n" in shown
+    assert f"{tmp_path / NLI}: original_hash: made from another English source (0; " in shown
+
+
+def test_the_command_passes_on_the_chosen_metrics_and_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in [*SHIPPED.glob("context_recall*_hindi.json"), *SHIPPED.glob("sort*_hindi.json")]:
+        shutil.copy(path, tmp_path)
+    assert main(["prompts", "check", str(tmp_path)]) == 2
+    assert main(["prompts", "check", str(tmp_path), "--language", "hi", "--metrics", "LLMContextRecall", "sort"]) == 0
+    shown = capsys.readouterr().out
+    assert "│ 3/24 │" in " ".join(shown.split())
+    assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
+
+
+def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prompts", "check", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: no prompt packs. ")
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "gone"),
+    [
+        ("In 1879, 212 degrees", "En 1879, 212 grados", []),
+        ("In 1879, 212 degrees", "En 1897, 212 grados", ["1879"]),
+        ("over 21,196 kilometers", "más de 21 196 kilómetros", []),
+        ("299,792,458 meters", "299.792.458 metros", []),
+        ("299,792,458 meters", "२९,९७,९२,४५८ मीटर", []),
+        ("299,792,458 meters", "299.792.485 metros", ["299792458"]),
+        ("born March 14, 1879", "1879年3月14日生まれ", []),
+        ("born March 14, 1879", "١٤ مارس ١٨٧٩", []),
+        ("between 50,000 and 80,000", "5万至8万", []),
+        ("between 50,000 and 80,000", "5万至9万", ["80000"]),
+        ("the 7th century BC", "siglo VII a. C.", []),
+        ("E = mc2, T20, COVID-19", "E = mc², T20, la COVID", ["19"]),
+        ("COVID-19", "COVID-19", []),
+        ('say {"rating": X}', 'di {"rating": X}', []),
+        ('say {"rating": X}', 'di {"rating":X}', ['{"rating": X}']),
+        ("give verdict 1", "给出verdict为1", []),
+        ("give verdict 1", "da verdicto 1", ["verdict"]),
+    ],
+)
+def test_numbers_placeholders_and_label_words_must_survive(text: str, translation: str, gone: list[str]) -> None:
+    assert lost(text, translation, frozenset({"verdict"})) == gone
+
+
+def test_what_must_survive_is_told_once() -> None:
+    assert must_survive('1 or 1: {"a": 5}, verdict', frozenset({"verdict"})) == ['{"a": 5}', "verdict", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Hola. ¿Qué tal? Bien.", ["Hola. ", "¿Qué tal? ", "Bien."]),
+        ("Einstein (70 d. C.) y J. Smith fueron. Fin", ["Einstein (70 d. C.) y J. Smith fueron. ", "Fin"]),
+        ("他出生了。那里有河！对吗？是", ["他出生了。", "那里有河！", "对吗？", "是"]),
+        ("彼は「行く。」と言った。", ["彼は「行く。」", "と言った。"]),
+        ("هل هذا؟ نعم. لا", ["هل هذا؟ ", "نعم. ", "لا"]),
+        ("यह है। वह था। 2020 में", ["यह है। ", "वह था। ", "2020 में"]),
+        ("3.14 is pi. So", ["3.14 is pi. ", "So"]),
+        ("", []),
+    ],
+)
+def test_sentences_end_as_the_languages_end_them(text: str, parts: list[str]) -> None:
+    assert sentences(text) == parts
+    assert "".join(parts) == text
+
+
+def test_a_few_words_may_be_in_any_language() -> None:
+    for language in LANGUAGES.values():
+        assert foreign("Albert Einstein, 1905", language) is None
+
+
+def test_a_language_that_is_not_known_may_be_any_but_english() -> None:
+    klingon = find_language("klingon")
+    assert foreign("The verdict is one if the statement is in the context.", klingon) == "it reads like english"
+    assert foreign("tlhIngan maH! taHjaj boq Duj tIn law' qagh jej", klingon) is None
+
+
+def test_a_pack_in_which_two_languages_are_mixed_is_caught(originals: dict[Key, Any]) -> None:
+    key = ("context_recall", "prompt")
+    spanish, french = (read_pack(pack_path(SHIPPED, key, name)) for name in ("spanish", "french"))
+    mixed = Pack("spanish", spanish.instruction, french.examples, spanish.original_hash)
+    assert "language" in {fault.kind for fault in check_pack(mixed, originals[key], find_language("es"))}
+
+
+@pytest.mark.parametrize("language", TEN)
+def test_what_makes_an_adapted_text_doubtful_is_seldom_found_in_good_translations(
+    language: str, originals: dict[Key, Any]
+) -> None:
+    named, found = find_language(language), set()
+    for key, prompt in originals.items():
+        english, pack = english_pack(prompt), read_pack(pack_path(SHIPPED, key, language))
+        given = dict(leaves(list(pack.examples)))
+        for place, text in leaves(list(english.examples)):
+            if is_prose(place, text):
+                found |= {(text, doubt) for doubt in doubts(text, given[place], named, frozenset())}
+        labels = label_words(prompt, english.instruction)
+        found |= {(english.instruction, one) for one in doubts(english.instruction, pack.instruction, named, labels)}
+    assert not [doubt for _, doubt in found if doubt.fatal]
+    assert len([text for text, doubt in found if not doubt.reason.startswith("names in quotes")]) <= 2

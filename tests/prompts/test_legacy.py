@@ -1,0 +1,147 @@
+"""Packs that the older classes of the installed ragas save are loaded and read the same."""
+
+import json
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.prompts.check import check_language
+from rag_evaluator.prompts.english import all_prompts
+from rag_evaluator.prompts.legacy import OLDER_NAMES, older_path
+from rag_evaluator.prompts.loading import PackPrompt, find_packs, load_pack, load_prompts
+from rag_evaluator.prompts.pack import Key
+
+OWNERS = list(dict.fromkeys(key[0] for key in OLDER_NAMES))
+CLASSES = [
+    "AnswerCorrectness",
+    "ContextEntityRecall",
+    "FactualCorrectness",
+    "Faithfulness",
+    "LLMContextPrecisionWithReference",
+    "LLMContextPrecisionWithoutReference",
+    "LLMContextRecall",
+    "NoiseSensitivity",
+    "ResponseRelevancy",
+]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which ragas' older metrics saved their prompts, named Spanish."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import ragas.metrics as older
+
+        folder = tmp_path_factory.mktemp("older")
+        for name in CLASSES:
+            metric = getattr(older, name)()
+            for prompt in metric.get_prompts().values():
+                prompt.language = "spanish"
+            metric.save_prompts(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def originals() -> dict[Key, Any]:
+    return all_prompts()
+
+
+def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
+    found, missing = find_packs(OWNERS, "es", saved)
+    assert not missing
+    assert found.keys() == OLDER_NAMES.keys()
+    assert {path.name for path in saved.iterdir()} <= {path.name for path in found.values()}
+
+
+@pytest.mark.parametrize("key", OLDER_NAMES, ids="-".join)
+def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
+    key: Key, saved: Path, originals: dict[Key, Any]
+) -> None:
+    path = find_packs([key[0]], "es", saved)[0][key]
+    older = json.loads(path.read_text(encoding="utf-8"))
+    prompt = load_prompts([key[0]], "es", saved)[key].prompt
+    assert isinstance(prompt, PackPrompt)
+    assert prompt.instruction == older["instruction"]
+    assert len(prompt.all_examples) == len(older["examples"]) > 0
+    for (given, answer), example in zip(prompt.all_examples, older["examples"], strict=True):
+        assert answer.model_dump() == example["output"]
+        renamed = {"answer": "text"} if key == ("noise_sensitivity", "statement_prompt") else {}
+        expected = {renamed.get(name, name): value for name, value in example["input"].items()}
+        assert expected.items() <= given.model_dump().items()
+        shown = prompt.to_string(given)
+        assert all(
+            json.dumps(text, ensure_ascii=False) in shown for text in example["input"].values() if isinstance(text, str)
+        )
+        assert answer.model_dump_json(indent=4) in shown
+
+
+def test_claims_of_an_older_pack_are_shown_at_the_default_levels(saved: Path, originals: dict[Key, Any]) -> None:
+    key = ("factual_correctness", "prompt")
+    prompt = load_prompts([key[0]], "es", saved)[key]
+    text = prompt.to_string(originals[key].input_model(response="x"))
+    assert text.count('"atomicity": "low"') == 3  # two examples and the input
+
+
+def test_a_file_under_todays_name_comes_before_an_older_one(saved: Path, tmp_path: Path) -> None:
+    older = saved / "faithfulness_n_l_i_statement_prompt_spanish.json"
+    for name in (older.name, "faithfulness_nli_statement_prompt_spanish.json"):
+        (tmp_path / name).write_bytes(older.read_bytes())
+    found, _ = find_packs(["faithfulness"], "es", tmp_path)
+    assert found["faithfulness", "nli_statement_prompt"].name == "faithfulness_nli_statement_prompt_spanish.json"
+
+
+def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    pack = json.loads(path.read_text(encoding="utf-8"))
+    edit(pack)
+    path.write_text(json.dumps(pack), encoding="utf-8")
+
+
+def test_a_field_that_no_longer_exists_is_left_out_with_a_warning(
+    saved: Path, tmp_path: Path, originals: dict[Key, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "answer_relevancy_response_relevance_prompt_spanish.json"
+    path.write_bytes((saved / path.name).read_bytes())
+    change(path, lambda pack: pack["examples"][0]["input"].update(context="Ulm", answer="y"))
+    key = ("answer_relevancy", "prompt")
+    with caplog.at_level(logging.WARNING):
+        pack = load_pack(path, originals[key], key)
+    assert pack.examples[0]["input"].keys() == {"response"}
+    [record] = caplog.records
+    assert record.getMessage().startswith(f"{path}: input.answer, input.context: no longer a field of this prompt")
+
+
+def test_statements_that_were_given_sentence_by_sentence_become_one_list(
+    tmp_path: Path, originals: dict[Key, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "faithfulness_long_form_answer_prompt_spanish.json"
+    example = {
+        "input": {"question": "¿Quién?", "answer": "Nació. Murió.", "sentences": {"0": "Nació.", "1": "Murió."}},
+        "output": {
+            "sentences": [
+                {"sentence_index": 0, "simpler_statements": ["Einstein nació.", "Einstein vivió."]},
+                {"sentence_index": 1, "simpler_statements": ["Einstein murió."]},
+            ]
+        },
+    }
+    pack = {"ragas_version": "0.2.3", "original_hash": 12, "language": "spanish", "instruction": "Divide."}
+    path.write_text(json.dumps({**pack, "examples": [example]}), encoding="utf-8")
+    key = ("faithfulness", "statement_generator_prompt")
+    assert older_path(tmp_path, key, "spanish") == path
+    loaded = load_pack(path, originals[key], key)
+    assert loaded.examples == [
+        {
+            "input": {"question": "¿Quién?", "answer": "Nació. Murió."},
+            "output": {"statements": ["Einstein nació.", "Einstein vivió.", "Einstein murió."]},
+        }
+    ]
+    assert "input.sentences: no longer a field" in caplog.text
+
+
+def test_the_check_says_that_an_older_pack_is_of_another_source(saved: Path) -> None:
+    [checked] = check_language(saved, "es", ["answer_relevancy"])
+    assert checked.path.name == "answer_relevancy_response_relevance_prompt_spanish.json"
+    assert "stale" in {fault.kind for fault in checked.faults}

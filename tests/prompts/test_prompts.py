@@ -1,0 +1,277 @@
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from pydantic import BaseModel
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import PromptError
+from rag_evaluator.prompts.english import all_prompts, english_pack, export
+from rag_evaluator.prompts.loading import PackPrompt, load_prompts
+from rag_evaluator.prompts.own import OWN_PROMPTS
+from rag_evaluator.prompts.pack import Key, pack_path, read_pack
+
+ROOT = Path(__file__).parents[2]
+OF_RAGAS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
+KEYS = [*OF_RAGAS, *OWN_PROMPTS]
+TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
+SPANISH_ROW = {
+    "user_input": "¿Dónde nació Núria Cañizares?",
+    "retrieved_contexts": ["Núria Cañizares nació en Ávila.", "Ávila está en España."],
+    "response": "Núria Cañizares nació en Ávila.",
+    "reference": "En Ávila, España.",
+}
+LEVELS = [("low", "low"), ("low", "high"), ("high", "low"), ("high", "high")]
+
+
+def sample_input(prompt: Any) -> BaseModel:
+    """An input with awkward text in every field."""
+    fields = prompt.input_model.model_fields
+    values = {name: TEXT if field.annotation is str else [TEXT, "two"] for name, field in fields.items()}
+    data: BaseModel = prompt.input_model(**{k: v for k, v in values.items() if k not in ("atomicity", "coverage")})
+    return data
+
+
+@pytest.fixture(scope="module")
+def originals() -> dict[Key, Any]:
+    return all_prompts()
+
+
+@pytest.fixture
+def packs(tmp_path: Path) -> Path:
+    """A complete set of packs named Spanish: English examples, each instruction begun with a mark of its own."""
+    for path in export(tmp_path):
+        pack = json.loads(path.read_text(encoding="utf-8"))
+        name = path.name.replace("_english.json", "")
+        pack |= {"language": "spanish", "instruction": f"«{name}» ñandú: {pack['instruction']}"}
+        spanish = path.with_name(f"{name}_spanish.json")
+        spanish.write_text(json.dumps(pack, ensure_ascii=False), encoding="utf-8")
+        path.unlink()
+    return tmp_path
+
+
+@pytest.fixture
+def spoil(packs: Path) -> Iterator[Callable[[Callable[[dict[str, Any]], object]], str]]:
+    """`spoil(change)`: the error for the Spanish pack of answer_relevancy after a change to its content."""
+    path = packs / "answer_relevancy_prompt_spanish.json"
+
+    def change_and_load(change: Callable[[dict[str, Any]], object]) -> str:
+        pack = json.loads(path.read_text(encoding="utf-8"))
+        change(pack)
+        path.write_text(json.dumps(pack), encoding="utf-8")
+        with pytest.raises(PromptError) as caught:
+            load_prompts(["answer_relevancy"], "es", packs)
+        assert str(caught.value).startswith(f"{path}: ")
+        return str(caught.value).removeprefix(f"{path}: ")
+
+    yield change_and_load
+
+
+def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path: Path) -> None:
+    exported = {path.name: path.read_bytes() for path in export(tmp_path)}
+    committed = {path.name: path.read_bytes() for path in (ROOT / "orig_prompts").glob("*.json")}
+    assert committed.keys() == exported.keys(), "run: rag-evaluator prompts export"
+    assert committed == exported
+    assert len(exported) == len(KEYS)
+
+
+def test_the_command_exports_into_the_folder_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prompts", "export", str(tmp_path / "new" / "folder")]) == 0
+    assert "faithfulness_nli_statement_prompt_english.json" in [p.name for p in (tmp_path / "new/folder").iterdir()]
+    assert capsys.readouterr().out.startswith(f"{len(KEYS)} English prompts")
+
+
+def test_an_export_into_a_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    assert main(["prompts", "export", str(tmp_path / "taken")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_an_exported_pack_holds_what_ragas_shows_the_model(tmp_path: Path) -> None:
+    export(tmp_path)
+    pack = json.loads((tmp_path / "noise_sensitivity_statement_prompt_english.json").read_text(encoding="utf-8"))
+    assert pack["language"] == "english"
+    assert pack["instruction"].startswith("Given a question and an answer, analyze the complexity of each sentence")
+    assert pack["instruction"].endswith("Format the outputs in JSON.")
+    [example] = pack["examples"]
+    assert example["input"]["question"] == "Who was Albert Einstein and what is he best known for?"
+    assert example["input"]["text"].startswith("He was a German-born theoretical physicist")
+    assert len(example["output"]["statements"]) == 4
+
+
+@pytest.mark.parametrize("key", KEYS, ids="-".join)
+def test_an_english_prompt_reads_exactly_as_ragas_writes_it(
+    key: Key, originals: dict[Key, Any], tmp_path: Path
+) -> None:
+    prompt = load_prompts([key[0]], "english", tmp_path)[key]
+    data = sample_input(originals[key])
+    assert str(prompt.to_string(data)) == originals[key].to_string(data)
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key[0] != "noise_sensitivity"], ids="-".join)
+def test_a_pack_of_ragas_own_english_reads_exactly_as_ragas_writes_it(key: Key, originals: dict[Key, Any]) -> None:
+    data = sample_input(originals[key])
+    packed = PackPrompt(english_pack(originals[key]), originals[key])
+    assert packed.to_string(data) == originals[key].to_string(data)
+
+
+@pytest.mark.parametrize("levels", LEVELS, ids="-".join)
+def test_claims_are_shown_the_examples_of_their_atomicity_and_coverage(
+    levels: tuple[str, str], originals: dict[Key, Any], tmp_path: Path
+) -> None:
+    key = ("factual_correctness", "prompt")
+    data = originals[key].input_model(response=TEXT, atomicity=levels[0], coverage=levels[1])
+    expected = originals[key].to_string(data)
+    assert expected.count(f'"atomicity": "{levels[0]}",\n    "coverage": "{levels[1]}"') == 3  # two examples, one input
+    assert str(load_prompts([key[0]], "en", tmp_path)[key].to_string(data)) == expected
+    assert PackPrompt(english_pack(originals[key]), originals[key]).to_string(data) == expected
+
+
+def test_a_prompt_carries_its_input_name_language_and_source(packs: Path, originals: dict[Key, Any]) -> None:
+    key = ("faithfulness", "nli_statement_prompt")
+    data = sample_input(originals[key])
+    spanish = load_prompts(["faithfulness"], "español", packs)[key].to_string(data)
+    english = load_prompts(["faithfulness"], "english", packs)[key].to_string(data)
+    assert (spanish.data, spanish.name, spanish.language) == (data, "nli_statement_prompt", "spanish")
+    assert (english.data, english.name, english.language) == (data, "nli_statement_prompt", "english")
+    assert spanish.source != english.source
+
+
+@pytest.fixture
+def scripted(originals: dict[Key, Any]) -> ScriptedJudge:
+    """Answers every question with the first example of its prompt."""
+    outputs = {p.output_model.__name__: english_pack(p).examples[0]["output"] for p in originals.values()}
+    return ScriptedJudge(outputs)
+
+
+def test_every_prompt_of_every_metric_is_taken_from_the_packs_of_the_language(
+    packs: Path, scripted: ScriptedJudge
+) -> None:
+    metrics = [name for name, metric in METRICS.items() if metric.prompts]
+    config = {"metrics": metrics, "language": "español", "prompts_dir": str(packs)}
+    RAGEvaluator(config, judge=scripted, embeddings=DeterministicFakeEmbedding(size=8)).evaluate([SPANISH_ROW])
+    seen = {prompt.partition(" ñandú: ")[0] for prompt in scripted.prompts}
+    assert seen == {f"«{metric}_{attribute}»" for metric, attribute in OF_RAGAS}
+    assert not [prompt for prompt in scripted.prompts if "\\u00" in prompt]
+    assert sum("Núria Cañizares nació en Ávila." in prompt for prompt in scripted.prompts) > len(metrics)
+
+
+def test_english_prompts_are_ragas_own_whatever_lies_in_the_prompts_folder(
+    packs: Path, scripted: ScriptedJudge
+) -> None:
+    (packs / "answer_relevancy_prompt_english.json").write_text("{}", encoding="utf-8")
+    config = {"metrics": ["answer_relevancy"], "prompts_dir": str(packs)}
+    RAGEvaluator(config, judge=scripted, embeddings=DeterministicFakeEmbedding(size=8)).evaluate([SPANISH_ROW])
+    assert scripted.prompts[0].startswith("Generate a question for the given answer")
+
+
+def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_path: Path) -> None:
+    with pytest.raises(PromptError) as caught:
+        load_prompts(["bleu_score", "faithfulness"], "ca", tmp_path)
+    assert str(caught.value).startswith(
+        f"language 'ca': 2 of 2 prompt packs are missing in {tmp_path}: "
+        "faithfulness_statement_generator_prompt_catalan.json, faithfulness_nli_statement_prompt_catalan.json. Set "
+        "prompts.adapt: true, or run 'rag-evaluator prompts adapt --language catalan' and review"
+    )
+
+
+def test_of_a_language_that_is_shipped_the_place_of_its_packs_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=f"own are in {re.escape(str(ROOT / 'prompts'))}: set prompts_dir to it"):
+        load_prompts(["faithfulness"], "es", tmp_path)
+
+
+def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path) -> None:
+    (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
+    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. The"):
+        load_prompts(["faithfulness"], "spanish", packs)
+    assert load_prompts(["context_recall"], "spanish", packs).keys() == {("context_recall", "prompt")}
+
+
+def test_metrics_without_prompts_need_no_packs(tmp_path: Path) -> None:
+    assert load_prompts(["bleu_score", "semantic_similarity"], "klingon", tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize("text", ['{"instruction": ', "", "\x00"])
+def test_a_pack_that_is_no_json_is_told(packs: Path, text: str) -> None:
+    path = packs / "answer_relevancy_prompt_spanish.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PromptError) as caught:
+        load_prompts(["answer_relevancy"], "es", packs)
+    assert str(caught.value).startswith(f"{path}: not readable as JSON: ")
+
+
+def test_a_pack_that_is_no_object_is_told(packs: Path) -> None:
+    path = packs / "answer_relevancy_prompt_spanish.json"
+    path.write_text("[]", encoding="utf-8")
+    with pytest.raises(PromptError, match="expected an object with 'instruction' and 'examples'"):
+        load_prompts(["answer_relevancy"], "es", packs)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("instruction", None, "'instruction' must be a non-empty str, got None"),
+        ("instruction", "", "'instruction' must be a non-empty str, got ''"),
+        ("instruction", ["a"], "'instruction' must be a non-empty str, got ['a']"),
+        ("examples", {"input": 1}, "'examples' must be a non-empty list, got {'input': 1}"),
+        ("examples", [], "'examples' must be a non-empty list, got []"),
+        ("language", 5, "'language' must be a non-empty str, got 5"),
+    ],
+)
+def test_a_wrong_value_in_a_pack_is_told_with_its_key(
+    spoil: Callable[..., str], key: str, value: Any, told: str
+) -> None:
+    assert spoil(lambda pack: pack.update({key: value})) == f"{told}."
+
+
+@pytest.mark.parametrize("key", ["instruction", "examples", "language"])
+def test_a_key_that_a_pack_lacks_is_told(spoil: Callable[..., str], key: str) -> None:
+    assert spoil(lambda pack: pack.pop(key)).startswith(f"'{key}' must be a non-empty ")
+
+
+def test_a_broken_example_is_told_with_its_place_and_field(spoil: Callable[..., str]) -> None:
+    assert spoil(lambda pack: pack["examples"][1]["output"].pop("noncommittal")) == (
+        "examples[1].output does not fit AnswerRelevanceOutput: noncommittal: Field required."
+    )
+
+
+@pytest.mark.parametrize(
+    ("example", "told"),
+    [
+        ({"input": {"response": "x"}}, "examples[0].output does not fit AnswerRelevanceOutput: no 'output'."),
+        ({"output": {}}, "examples[0].input does not fit AnswerRelevanceInput: no 'input'."),
+        ("x", "examples[0].input does not fit AnswerRelevanceInput: no 'input'."),
+        (
+            {"input": {"response": 5}, "output": {}},
+            "examples[0].input does not fit AnswerRelevanceInput: response: Input should be a valid string.",
+        ),
+    ],
+)
+def test_an_example_without_input_or_output_is_told(spoil: Callable[..., str], example: Any, told: str) -> None:
+    assert spoil(lambda pack: pack["examples"].__setitem__(0, example)) == told
+
+
+def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
+    path = packs / "answer_relevancy_prompt_spanish.json"
+    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    assert load_prompts(["answer_relevancy"], "es", packs)["answer_relevancy", "prompt"].language == "spanish"
+
+
+@pytest.mark.parametrize("language", ["spanish", "chinese"])
+def test_details_tell_by_their_digests_that_prompts_were_in_the_language(
+    language: str, scripted: ScriptedJudge, tmp_path: Path
+) -> None:
+    metrics = ["faithfulness", "context_relevance"]
+    config = {"metrics": metrics, "language": language, "prompts_dir": str(ROOT / "prompts")}
+    RAGEvaluator(config, judge=scripted).evaluate([SPANISH_ROW]).write(tmp_path)
+    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()]
+    used = {(line["metric"], one["prompt"]): one["source_digest"] for line in details for one in line["judgements"]}
+    keys = [key for key in OF_RAGAS if key[0] in metrics]
+    assert used == {key: read_pack(pack_path(ROOT / "prompts", key, language)).digest for key in keys}
+    instructions = {read_pack(pack_path(ROOT / "prompts", key, language)).instruction for key in keys}
+    assert all(any(prompt.startswith(text) for text in instructions) for prompt in scripted.prompts)

@@ -1,0 +1,647 @@
+"""Nothing is lost and nothing is done twice: kills, workers, merge, damage, disks."""
+
+import asyncio
+import gc
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.dataset import Sample
+from rag_evaluator.errors import ConfigError, MissingChunksError, ResultsError
+from rag_evaluator.results.writers import FILES
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.stages import work_all
+from rag_evaluator.run.task import Cell, Record
+from rag_evaluator.run.worker_journal import WorkerJournal
+from rag_evaluator.run.workers import Worker, find_worker, parse_worker, run_id, share_devices
+from rag_evaluator.signals import Stop
+from rag_evaluator.tasks import stage_of
+
+ROOT = Path(__file__).parents[2]
+PLAIN = ["bleu_score", "exact_match"]
+Rows = list[dict[str, Any]]
+
+
+def make_rows(count: int) -> Rows:
+    return [
+        {"id": number, "response": f"He was born in Tesk on day {number % 7}.", "reference": f"Born {number} in Tesk."}
+        for number in range(count)
+    ]
+
+
+def write_config(folder: Path, rows: Rows, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
+    return folder / "config.yaml"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path, make_rows(40), f"metrics: [{', '.join(PLAIN)}]\nchunk_size: 4")
+
+
+def results_of(config: Path) -> Path:
+    return config.parent / "results" / "run"
+
+
+def parts_of(config: Path) -> Path:
+    return results_of(config) / "journal" / "g1" / "parts"
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def error_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(list(arguments)) == code
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    return shown.err
+
+
+class Zygote:
+    """Starts command lines without the seconds that imports take; see zygote.py."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(ROOT / "tests" / "zygote.py")]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, env=environment, **pipes)
+
+    def run(self, record: Path, *runs: dict[str, Any]) -> list[int]:
+        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `signals`."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        task = {"record": str(record), "runs": [{"environment": {}, "signals": [], **run} for run in runs]}
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+        return list(json.loads(self.process.stdout.readline()))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote()
+    yield made
+    made.close()
+
+
+def begun(record: Path) -> list[str]:
+    """`row metric` of every score that was begun so far."""
+    return record.read_text().splitlines() if record.exists() else []
+
+
+def kept(config: Path) -> set[str]:
+    """`row metric` of every score on disk; a line torn by the kill is none."""
+    found = set()
+    for path in (results_of(config) / "journal").glob("g*/[ps]*s/*.jsonl"):
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            record = json.loads(line)
+            if record.get("value") is not None:
+                found.add(f"{record['index']} {record['column']}")
+    return found
+
+
+def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, seed: int) -> None:
+    """Kill runs at random moments; what is on disk at a kill must never be begun again."""
+    moments, killed, record = random.Random(seed), 0, config.parent / "record"
+    run = {"arguments": [str(config)]}
+    while killed < kills:
+        known, before = kept(config), len(begun(record))
+        [code] = zygote.run(record, {**run, "signals": [[moments.uniform(0, longest), signal.SIGKILL]]})
+        assert not known & set(begun(record)[before:])
+        if code != -9:  # it was done before: begin anew, to be killed at another moment
+            assert code == 0
+            shutil.rmtree(results_of(config))
+            continue
+        killed += 1
+    known, before = kept(config), len(begun(record))
+    assert zygote.run(record, run) == [0]
+    last = begun(record)[before:]
+    assert not known & set(last)
+    assert all(count == 1 for count in Counter(last).values())
+
+
+def test_a_run_killed_at_20_random_moments_gives_the_same_bytes_and_judges_nothing_twice(
+    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
+) -> None:
+    rows = [
+        {
+            "user_input": f"Where was number {number} born?",
+            "retrieved_contexts": [f"Number {number} was born in Tesk.", "Tesk lies on the river Om."][
+                : number % 2 + 1
+            ],
+            "response": f"In Tesk, said number {number}. " * (number % 3 + 1),
+            "reference": "In Tesk.",
+        }
+        for number in range(48)
+    ]
+    text = (
+        "metrics: [context_relevance, semantic_similarity, bleu_score]\nchunk_size: 6\n"
+        f"judge: {{model: {model_folder('llama-bytelevel')}, dtype: float32, max_new_tokens: 32, batch_size: 2}}"
+    )
+    config = write_config(tmp_path / "killed", rows, text)
+    whole = write_config(tmp_path / "whole", rows, text)
+    undisturbed_run = {"arguments": [str(whole), "--set", f"output_dir={tmp_path / 'undisturbed'}"]}
+    assert zygote.run(tmp_path / "record", undisturbed_run) == [0]
+    kill_and_continue(zygote, config, 20, 0.4, seed=1)
+    undisturbed = bytes_of(tmp_path / "undisturbed" / "run")
+    killed = bytes_of(results_of(config))
+    for name in set(FILES) - {"manifest.json"}:  # it names the folders
+        assert killed[name] == undisturbed[name], name
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_any_number_of_workers_gives_the_same_bytes(count: int, tmp_path: Path, zygote: Zygote, config: Path) -> None:
+    runs = [{"arguments": [str(config), "--worker", f"{number}/{count}"]} for number in range(count)]
+    assert zygote.run(tmp_path / "record", *runs) == [0] * count
+    same_as_alone(config, tmp_path)
+
+
+@pytest.mark.parametrize(("first", "then"), [(4, 2), (1, 3), (2, 1)])
+def test_the_number_of_workers_may_change_after_a_kill(
+    first: int, then: int, tmp_path: Path, zygote: Zygote, config: Path
+) -> None:
+    runs = [
+        {"arguments": [str(config), "--worker", f"{number}/{first}"], "signals": [[0.005, signal.SIGKILL]]}
+        for number in range(first)
+    ]
+    assert -9 in zygote.run(tmp_path / "record", *runs)
+    known, before = kept(config), len(begun(tmp_path / "record"))
+    runs = [{"arguments": [str(config), "--worker", f"{number}/{then}"]} for number in range(then)]
+    assert zygote.run(tmp_path / "record", *runs) == [0] * then
+    assert not known & set(begun(tmp_path / "record")[before:])
+    same_as_alone(config, tmp_path)
+
+
+def test_the_workers_of_an_array_are_numbered_by_slurm(tmp_path: Path, zygote: Zygote, config: Path) -> None:
+    array = {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "0", "SLURM_ARRAY_JOB_ID": "1"}
+    environments = [{**array, "SLURM_ARRAY_TASK_ID": str(number)} for number in range(2)]
+    runs = [{"arguments": [str(config)], "environment": environment} for environment in environments]
+    assert zygote.run(tmp_path / "record", *runs) == [0, 0]
+    journal = Journal(results_of(config))
+    assert {journal.read_part(chunk).footer["worker"] for chunk in range(10)} <= {"0/2", "1/2"}
+    same_as_alone(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("signals", "grace", "code"),
+    [
+        ([[0.1, signal.SIGTERM]], 0.5, 75),  # the batch in flight is given up
+        ([[0.1, signal.SIGTERM], [0.2, signal.SIGTERM]], 0.5, 75),  # an echo of the first
+        ([[0.1, signal.SIGINT], [1.5, signal.SIGINT]], 60, 130),
+        ([[0.1, signal.SIGUSR1], [1.5, signal.SIGTERM]], 60, 143),
+    ],
+)
+def test_a_batch_that_does_not_end_is_given_up_and_a_second_signal_stops_at_once(
+    signals: list[list[float]], grace: float, code: int, zygote: Zygote, config: Path
+) -> None:
+    run = {"arguments": [str(config), "--grace", str(grace)], "environment": {"SLOW": "30"}, "signals": signals}
+    began = time.monotonic()
+    assert zygote.run(config.parent / "record", run) == [code]
+    assert time.monotonic() - began < 20
+
+
+def test_what_is_in_the_making_is_finished_within_the_grace_time(zygote: Zygote, config: Path) -> None:
+    record = config.parent / "record"
+    run = {"arguments": [str(config)], "environment": {"SLOW": "0.01"}, "signals": [[0.05, signal.SIGTERM]]}
+    assert zygote.run(record, run) == [75]
+    assert 0 < len(begun(record)) < 80
+    assert kept(config) == set(begun(record))
+    [note] = (results_of(config) / "journal" / "g1" / "workers").iterdir()
+    assert json.loads(note.read_text(encoding="utf-8"))["ended"] == "stopped by SIGTERM"
+
+
+def same_as_alone(config: Path, tmp_path: Path) -> None:
+    """The results are those of one undisturbed process, with every score exactly once."""
+    assert main([str(config), "--set", f"output_dir={tmp_path / 'alone'}"]) == 0
+    alone, shared = bytes_of(tmp_path / "alone" / "run"), bytes_of(results_of(config))
+    for name in set(FILES) - {"manifest.json"}:
+        assert shared[name] == alone[name], name
+    details = (results_of(config) / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    keys = [(line["row"], line["metric"]) for line in map(json.loads, details)]
+    assert keys == [(row, name) for row in range(40) for name in PLAIN]
+
+
+def half_done(config: Path, done: int = 6) -> None:
+    """A run of which only the first chunks are there."""
+    assert main([str(config)]) == 0
+    for path in sorted(parts_of(config).iterdir())[done:]:
+        path.unlink()
+    for name in FILES:
+        (results_of(config) / name).unlink()
+    (results_of(config) / "journal" / "g1" / "merged.json").unlink()
+
+
+def test_merge_names_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half_done(config)
+    told = error_of(capsys, 75, "merge", str(results_of(config)))
+    names = ", ".join(f"{chunk:06d}.jsonl" for chunk in range(6, 10))
+    assert f"4 of 10 chunks are missing (16 rows): {names}." in told
+    assert not [name for name in FILES if (results_of(config) / name).exists()]
+
+
+def test_merge_writes_what_one_undisturbed_process_writes(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(config)]) == 0
+    before = bytes_of(results_of(config))
+    for name in FILES:
+        (results_of(config) / name).unlink()
+    assert main(["merge", str(results_of(config))]) == 0
+    assert bytes_of(results_of(config)) == before
+    assert f"40 rows from 10 chunks written to {results_of(config)}" in capsys.readouterr().out
+
+
+def spoil_footer(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def spoil_score(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"value": 0.0', b'"value": 1.0', 1))
+
+
+def drop_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes().split(b"\n", 1)[1])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def take_another(path: Path) -> None:
+    shutil.copy(path.with_name("000001.jsonl"), path)
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (spoil_footer, "damaged ("),
+        (spoil_score, "damaged (its checksum does not fit)"),
+        (drop_line, "damaged (its checksum does not fit)"),
+        (empty, "damaged ("),
+        (take_another, "foreign: it is chunk 1 of the plan"),
+    ],
+)
+def test_a_damaged_or_foreign_chunk_is_refused_by_name_and_made_again_once_removed(
+    harm: Callable[[Path], None], told: str, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    before = bytes_of(results_of(config))
+    path = parts_of(config) / "000003.jsonl"
+    harm(path)
+    message = error_of(capsys, 2, "merge", str(results_of(config)))
+    assert f"error: {path}: {told}" in message
+    assert "Remove it, and the same command makes it again." in message
+    assert bytes_of(results_of(config)) == before
+    path.unlink()
+    (results_of(config) / "scores.csv").unlink()
+    assert main([str(config)]) == 0
+    assert bytes_of(results_of(config)) == before
+
+
+def test_a_chunk_of_another_run_is_refused(tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_config(tmp_path / "other", make_rows(41), "metrics: [bleu_score, exact_match]\nchunk_size: 4")
+    assert main([str(config)]) == main([str(other)]) == 0
+    shutil.copy(parts_of(other) / "000002.jsonl", parts_of(config))
+    told = error_of(capsys, 2, "merge", str(results_of(config)))
+    assert f"{parts_of(config) / '000002.jsonl'}: foreign: it is chunk 2 of the plan " in told
+
+
+def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    (config.parent / "rows.jsonl").write_text(json.dumps(make_rows(1)[0]), encoding="utf-8")
+    told = error_of(capsys, 2, "merge", str(results_of(config)))
+    assert "rows.jsonl: not the rows that were scored: the file has changed since." in told
+
+
+def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("merge", "status"):
+        assert "no run has begun here" in error_of(capsys, 2, command, str(tmp_path))
+
+
+def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
+    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half_done(config)
+    before = {path.name: path.read_bytes() for path in parts_of(config).iterdir()}
+    other = write_config(tmp_path / "other", make_rows(40), "metrics: [bleu_score, chrf_score]\nchunk_size: 4")
+    told = error_of(capsys, 2, str(other), "--set", f"output_dir={config.parent / 'results'}")
+    assert "Changed: metrics: bleu_score, exact_match before, bleu_score, chrf_score now" in told
+    assert {path.name: path.read_bytes() for path in parts_of(config).iterdir()} == before
+    assert main([str(config)]) == 0
+
+
+def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_path: Path) -> None:
+    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}}, model_id="two")
+    rows = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu"]} for number in range(8)]
+    first = RAGEvaluator({"metrics": ["context_relevance"], "judge": {"batch_size": 1}}, judge=judge)
+    second = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
+
+    def take_over(done: int, total: int) -> None:
+        if done == 2:
+            second.evaluate(rows[:4], folder=tmp_path, start="fresh")
+
+    with pytest.raises(ResultsError, match="another run that started over or updated took this folder over"):
+        first.evaluate(rows, take_over, tmp_path)
+    assert len((tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 4
+    second.evaluate(rows[:4], folder=tmp_path)
+
+
+def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(caplog) -> None:
+    class Quick:
+        in_flight, about = 8, {}
+
+        async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
+            return Record(1.0)
+
+    def done(cell: Cell, record: Record) -> None:
+        raise OSError(f"no space left for {cell.unit.index}")
+
+    cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(8)]
+    with pytest.raises(OSError, match="no space left"):
+        asyncio.run(work_all(iter(cells), Quick(), done, Stop()))
+    gc.collect()  # asyncio tells of an error that nobody read when its task is collected
+    assert caplog.messages == []
+
+
+@contextmanager
+def small_disk(folder: Path, size: str, options: str = "") -> Iterator[Path]:
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}{options}", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a tmpfs")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(
+    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "disk", "64k") as disk:
+        told = error_of(capsys, 2, str(config), "--set", f"output_dir={disk}")
+        assert "cannot be written: " in told
+        assert "No space left on device" in told
+        lines = [line for path in disk.glob("run/journal/g1/[ps]*s/*.jsonl") for line in path.read_bytes().splitlines()]
+        assert len(lines) > 8
+        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        known = {path: path.stat().st_ino for path in disk.glob("run/journal/g1/parts/*.jsonl")}
+        assert known
+        assert main([str(config), "--set", f"output_dir={disk}"]) == 0
+        assert {path: path.stat().st_ino for path in known} == known  # finished chunks were not made again
+        assert main([str(config), "--set", f"output_dir={tmp_path / 'other'}"]) == 0
+        full, other = bytes_of(disk / "run"), bytes_of(tmp_path / "other" / "run")
+        for name in set(FILES) - {"manifest.json"}:
+            assert full[name] == other[name]
+
+
+def test_a_folder_that_is_read_only_is_told_and_a_finished_run_in_it_can_be_shown(
+    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        told = error_of(capsys, 2, str(config), "--set", f"output_dir={disk}")
+        assert f"{disk}/run" in told
+        assert "cannot be written: Read-only file system" in told
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+        assert main([str(config), "--set", f"output_dir={disk}"]) == 0
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert main([str(config), "--set", f"output_dir={disk}"]) == 0
+        assert "Read-only" in error_of(capsys, 2, "merge", str(disk / "run"))
+
+
+def test_where_hard_links_are_missing_files_are_renamed(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    assert main([str(config), "--set", f"output_dir={tmp_path / 'linked'}"]) == 0
+    monkeypatch.setattr("rag_evaluator.run.journal.os.link", refuse)
+    assert main([str(config)]) == 0
+    linked, renamed = bytes_of(tmp_path / "linked" / "run"), bytes_of(results_of(config))
+    assert all(linked[name] == renamed[name] for name in set(FILES) - {"manifest.json"})
+
+
+def test_the_first_to_publish_a_chunk_wins(config: Path) -> None:
+    half_done(config, done=0)
+    found = Journal(results_of(config))
+    one, two = (WorkerJournal(results_of(config), stage_of(found), name) for name in ("one", "two"))
+    assert one.publish(0, [b"{}\n"], {"made": 1})
+    assert not two.publish(0, [b"{}\n"], {"made": 2})
+    assert found.read_part(0).footer["made"] == 1
+    assert not list((results_of(config) / "journal" / "g1" / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("torn", [b'{"row": 1, "sa', b"\x00" * 30, b"\xff\xfe"])
+def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: Path) -> None:
+    assert main([str(config)]) == 0
+    before = bytes_of(results_of(config))
+    part = parts_of(config) / "000002.jsonl"
+    lines = part.read_bytes().splitlines(keepends=True)[:3]
+    half = results_of(config) / "journal" / "g1" / "scores" / "000002.dead.jsonl"
+    half.write_bytes(b"".join(lines) + torn)
+    part.unlink()
+    (results_of(config) / "scores.csv").unlink()
+    assert main([str(config)]) == 0
+    assert bytes_of(results_of(config)) == before
+    assert Journal(results_of(config)).read_part(2).footer["made"] == 8 - 3
+
+
+@pytest.mark.parametrize("damage", [b"{broken}\n", b"\n", b"[]\n", b'{"sample": "a", "value": 1}\n', b"\xff\n"])
+def test_other_damage_of_unfinished_scores_is_told_with_its_line(
+    damage: bytes, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    part = parts_of(config) / "000002.jsonl"
+    first, second, *_ = part.read_bytes().splitlines(keepends=True)
+    half = results_of(config) / "journal" / "g1" / "scores" / "000002.dead.jsonl"
+    half.write_bytes(first + damage + second)
+    part.unlink()
+    (results_of(config) / "scores.csv").unlink()
+    told = error_of(capsys, 2, str(config))
+    assert f"{half}, line 2: damaged (" in told
+    assert "Remove the line, or start over with --fresh." in told
+    assert half.read_bytes() == first + damage + second
+    assert main([str(config), "--fresh"]) == 0
+
+
+def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half_done(config)
+    manifest = results_of(config) / "journal" / "manifest.json"
+    for text in ("", "{}", manifest.read_text(encoding="utf-8").replace('"units": 40', '"units": 39')):
+        manifest.write_text(text, encoding="utf-8")
+        assert f"{manifest}: damaged (" in error_of(capsys, 2, str(config))
+    assert main([str(config), "--fresh"]) == 0
+
+
+def test_status_tells_what_is_done_and_what_is_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half_done(config)
+    capsys.readouterr()
+    assert main(["status", str(results_of(config))]) == 0
+    shown = capsys.readouterr().out
+    assert "chunks 6/10, scores 48/80 (60.0 %)" in shown
+    assert "missing: 000006, 000007, 000008, 000009" in shown
+    assert "nobody works" in shown
+    assert "results not written yet" in shown
+    assert main([str(config)]) == 0
+    capsys.readouterr()
+    assert main(["status", str(results_of(config))]) == 0
+    shown = capsys.readouterr().out
+    assert "chunks 10/10, scores 80/80 (100.0 %)" in shown
+    assert "results written" in shown
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if "finished" in line]
+    assert sorted(row[2:4] for row in rows) == [["4", "32"], ["6", "48"]] or [row[2:4] for row in rows] == [
+        ["10", "80"]
+    ]
+
+
+def test_fresh_is_refused_where_it_would_throw_away_the_work_of_others(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half_done(config)
+    for flag in ("--fresh", "--update"):
+        told = error_of(capsys, 2, str(config), flag, "--worker", "0/2")
+        assert "each would throw away what the others did" in told
+    inodes = {path.name: path.stat().st_ino for path in parts_of(config).iterdir()}
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")  # the same command, run again by Slurm
+    assert main([str(config), "--fresh"]) == 0
+    assert {name: (parts_of(config) / name).stat().st_ino for name in inodes} == inodes
+
+
+SLURM_ARRAY = {"SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "0"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "worker"),
+    [
+        ({}, (0, 1)),
+        ({**SLURM_ARRAY, "SLURM_ARRAY_TASK_ID": "3"}, (3, 4)),
+        ({"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "5", "SLURM_ARRAY_TASK_ID": "7"}, (2, 3)),
+        (
+            {
+                "SLURM_ARRAY_TASK_COUNT": "3",
+                "SLURM_ARRAY_TASK_MIN": "1",
+                "SLURM_ARRAY_TASK_STEP": "2",
+                "SLURM_ARRAY_TASK_ID": "5",
+            },
+            (2, 3),
+        ),
+        ({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}, (1, 2)),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, (0, 1)),  # the batch script, outside of srun
+        (
+            {**SLURM_ARRAY, "SLURM_ARRAY_TASK_ID": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
+            (5, 8),
+        ),
+        ({"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "3"}, (3, 8)),  # torchrun, accelerate launch
+        (
+            {"RANK": "3", "WORLD_SIZE": "8", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"},
+            (3, 8),
+        ),  # torchrun by srun
+        ({"WORLD_SIZE": "8"}, (0, 1)),
+    ],
+)
+def test_the_worker_is_numbered_from_the_environment(environment: dict[str, str], worker: tuple[int, int]) -> None:
+    assert find_worker(environment) == Worker(*worker)
+
+
+def test_elements_of_an_array_that_run_again_only_help(config: Path) -> None:
+    again = {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "3", "SLURM_ARRAY_TASK_ID": "7"}
+    assert find_worker(again) == Worker(4, 2)
+    evaluator = RAGEvaluator.from_config(config)
+    evaluator.run(results_of(config), worker=Worker(4, 2))
+    assert len(list(parts_of(config).iterdir())) == 10
+
+
+def test_a_variable_that_is_no_number_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="the environment variable RANK is 'x': expected a number"):
+        find_worker({"RANK": "x", "WORLD_SIZE": "2"})
+
+
+def test_the_worker_can_be_said_by_hand() -> None:
+    assert parse_worker("3/16") == Worker(3, 16)
+    for text in ("16/16", "3", "-1/2", "a/b", "1/0"):
+        with pytest.raises(ConfigError, match="expected NUMBER/COUNT, numbers from 0"):
+            parse_worker(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "devices"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, None),  # alone: device_map spreads the model
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, "1"),
+        ({"CUDA_VISIBLE_DEVICES": "4,5,6,7", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, "6,7"),
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "2(x3)"}, "0"),
+        ({"CUDA_VISIBLE_DEVICES": "1", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, None),  # given its own
+        ({"CUDA_VISIBLE_DEVICES": "", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, None),
+    ],
+)
+def test_processes_of_a_node_share_its_gpus(environment: dict[str, str], devices: str | None) -> None:
+    assert share_devices(environment) == devices
+
+
+def test_workers_of_one_job_share_its_number() -> None:
+    assert run_id({"SLURM_ARRAY_JOB_ID": "7", "SLURM_JOB_ID": "9"}) == "SLURM_ARRAY_JOB_ID=7"
+    assert run_id({"SLURM_JOB_ID": "9"}) == "SLURM_JOB_ID=9"
+    assert run_id({"TORCHELASTIC_RUN_ID": "none"}) is None
+
+
+def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu"]} for number in range(4)]
+    judge = ScriptedJudge({}, model_id="silent")
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    evaluator.run(tmp_path, rows)
+    asked = len(judge.prompts)
+    evaluator.run(tmp_path, rows, worker=Worker(1, 2))
+    assert len(judge.prompts) == asked
+    monkeypatch.setenv("SLURM_JOB_ID", "2")
+    evaluator.run(tmp_path, rows)
+    assert len(judge.prompts) == 2 * asked
+
+
+def test_merging_by_two_workers_at_once_waits_and_is_done_once(config: Path) -> None:
+    half_done(config, done=10)
+    claim = results_of(config) / "journal" / "g1" / "tmp" / "merging"
+    claim.touch()  # another worker is merging, and dies
+    from rag_evaluator.run import merge
+
+    quiet, merge.QUIET_SECONDS = merge.QUIET_SECONDS, 0.5
+    try:
+        assert main([str(config)]) == 0
+    finally:
+        merge.QUIET_SECONDS = quiet
+    assert not claim.exists()
+    assert set(FILES) <= {path.name for path in results_of(config).iterdir()}
+
+
+def test_missing_chunks_are_an_error_of_their_own(config: Path) -> None:
+    half_done(config)
+    journal = Journal(results_of(config))
+    with pytest.raises(MissingChunksError):
+        ChunkTable(journal, stage_of(journal))

@@ -1,0 +1,403 @@
+"""Faults of runs that lost work, locked it, or believed what was damaged; each was reproduced before it was mended."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import RagEvaluatorError
+
+ROOT = Path(__file__).parents[2]
+Rows = list[dict[str, Any]]
+
+
+def rows_of(count: int) -> Rows:
+    return [
+        {
+            "user_input": f"Where was number {number} born?",
+            "retrieved_contexts": [f"Number {number} was born in Tesk."],
+            "response": f"Number {number} was born in Tesk.",
+            "reference": f"Number {number}: in Tesk.",
+        }
+        for number in range(count)
+    ]
+
+
+def write_config(folder: Path, rows: Rows, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
+    return folder / "config.yaml"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path, rows_of(12), "metrics: [exact_match, chrf_score]\nchunk_size: 4")
+
+
+def results_of(config: Path) -> Path:
+    return config.parent / "results" / "run"
+
+
+def journal_files(config: Path, folder: str) -> list[Path]:
+    """Files of a folder of the journal, whatever generation it belongs to."""
+    return sorted(path for path in (results_of(config) / "journal").rglob(f"{folder}/*") if path.is_file())
+
+
+def shown(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+    """What a command prints; it must exit with a code and without a traceback."""
+    capsys.readouterr()
+    assert main(list(arguments)) == code
+    both = "".join(capsys.readouterr())
+    assert "Traceback" not in both
+    return both
+
+
+def unpublish(config: Path, chunk: int, change: Callable[[bytes], bytes] = bytes) -> Path:
+    """Make a finished chunk an unfinished one, as if its worker had been killed before it published."""
+    [part] = [path for path in journal_files(config, "parts") if path.stem == f"{chunk:06d}"]
+    lines = part.read_bytes().splitlines(keepends=True)[:-1]
+    scores = part.parent.parent / "scores" / f"{chunk:06d}.killed.jsonl"
+    scores.write_bytes(b"".join(map(change, lines)))
+    part.unlink()
+    (results_of(config) / "scores.csv").unlink()
+    return scores
+
+
+def test_a_damaged_value_of_an_unfinished_chunk_is_not_believed(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    scores = unpublish(config, 1, lambda line: line.replace(b'"value": 0.0', b'"value": 7.0'))
+    assert f"{scores}, line 1: damaged (its checksum does not fit)" in shown(capsys, 2, str(config))
+
+
+def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rag_evaluator.files.jsonl import checked_line, read_checked
+
+    def spoil(line: bytes) -> bytes:
+        return checked_line({**read_checked(line), "value": 7.0})
+
+    assert main([str(config)]) == 0
+    unpublish(config, 1, spoil)
+    message = shown(capsys, 2, str(config))
+    assert "000001" in message
+    assert "7.0 is no exact_match, which lies between 0.0 and 1.0" in message
+
+
+def test_scores_of_a_judge_without_a_name_are_never_used_again(tmp_path: Path) -> None:
+    values = []
+    for rating in (2, 0, 1):
+        judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": rating}})
+        evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
+        values.append(evaluator.evaluate(rows_of(2), folder=tmp_path).summary()["context_relevance"]["mean"])
+    assert values == [1.0, 0.0, 0.5]
+
+
+def test_scores_of_embeddings_without_a_name_are_never_used_again(tmp_path: Path) -> None:
+    from langchain_core.embeddings import Embeddings
+
+    class Fixed(Embeddings):
+        def __init__(self, vectors: list[list[float]]) -> None:
+            self.vectors = vectors
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [self.vectors[text.startswith("Number 0:")] for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.embed_documents([text])[0]
+
+    values = []
+    for vectors in ([[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]):
+        evaluator = RAGEvaluator({"metrics": ["semantic_similarity"]}, embeddings=Fixed(vectors))
+        values.append(evaluator.evaluate(rows_of(1), folder=tmp_path).summary()["semantic_similarity"]["mean"])
+    assert values == [1.0, 0.0]
+
+
+def test_a_metric_beside_one_with_an_unnamed_judge_keeps_its_scores(tmp_path: Path) -> None:
+    made = []
+    for rating in (2, 0):
+        judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": rating}})
+        evaluator = RAGEvaluator({"metrics": ["context_relevance", "exact_match"]}, judge=judge)
+        counts: list[int] = []
+        evaluator.evaluate(rows_of(3), lambda done, total, counts=counts: counts.append(done), tmp_path)
+        made.append(len(counts))
+    assert made[1] < made[0]
+
+
+class TestStartingOver:
+    """`--fresh` must not lose what there is before there is something new."""
+
+    def test_fresh_with_a_broken_template_leaves_everything_as_it_was(
+        self, tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        model = model_folder("llama-bytelevel")
+        text = f"metrics: [context_relevance]\njudge: {{model: {model}, max_new_tokens: 32}}"
+        config = write_config(tmp_path, rows_of(2), text)
+        assert main([str(config)]) == 0
+        before = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
+        (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
+        shown(capsys, 2, str(config), "--fresh", "--set", "judge.chat_template=broken.jinja")
+        after = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
+        assert before.items() <= after.items()
+        assert "was complete already" in shown(capsys, 0, str(config))
+
+    def test_fresh_that_is_killed_before_its_first_score_loses_nothing(
+        self, config: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert main([str(config)]) == 0
+        before = {path: path.read_bytes() for path in journal_files(config, "parts")}
+
+        def stop(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("rag_evaluator.api.evaluator.RAGEvaluator._scorer", stop)
+            assert main([str(config), "--fresh"]) == 130
+        assert {path: path.read_bytes() for path in journal_files(config, "parts")} == before
+
+    def test_fresh_makes_every_score_again(self, config: Path) -> None:
+        assert main([str(config)]) == 0
+        before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
+        inodes = {path.stat().st_ino for path in journal_files(config, "parts")}
+        assert main([str(config), "--fresh"]) == 0
+        assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
+        parts = journal_files(config, "parts")
+        assert len(parts) == 3
+        assert not inodes & {path.stat().st_ino for path in parts}
+
+    def test_files_of_others_in_the_journal_are_never_removed(self, config: Path) -> None:
+        assert main([str(config)]) == 0
+        places = {path.parent for path in (results_of(config) / "journal").rglob("*")}
+        notes = [place / "my notes.txt" for place in places]
+        for note in notes:
+            note.write_text("mine", encoding="utf-8")
+        assert main([str(config), "--fresh"]) == 0
+        assert main([str(config), "--update", "--set", "metrics=[exact_match]"]) == 0
+        assert all(note.read_text(encoding="utf-8") == "mine" for note in notes)
+
+
+FOREIGN = [
+    ("scores.csv", "a,b\n1,2\n"),
+    ("scores.xlsx", "not a workbook"),
+    ("summary.json", "{}"),
+    ("manifest.json", '{"name": "of my web application"}'),
+    ("journal/manifest.json", '{"name": "of my diary"}'),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), FOREIGN)
+@pytest.mark.parametrize("flags", [(), ("--fresh",), ("--update",)])
+def test_files_that_are_not_ours_are_never_replaced(
+    name: str, text: str, flags: tuple[str, ...], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results_of(config) / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    message = shown(capsys, 2, str(config), *flags)
+    assert str(path.parent) in message
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(("name", "text"), FOREIGN[:4])
+def test_results_are_not_written_over_files_that_are_not_ours(name: str, text: str, tmp_path: Path) -> None:
+    results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(1))
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(RagEvaluatorError, match=f"holds {name}, which this program did not write"):
+        results.write(tmp_path)
+    assert (tmp_path / name).read_text(encoding="utf-8") == text
+    results.write(tmp_path / "other")
+    results.write(tmp_path / "other")
+
+
+def test_a_first_run_that_fails_before_any_score_does_not_lock_its_folder(
+    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"metrics: [context_relevance]\njudge: {{model: {model_folder('llama-bytelevel')}, max_new_tokens: 32}}"
+    config = write_config(tmp_path, rows_of(2), text)
+    (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
+    shown(capsys, 2, str(config), "--set", "judge.chat_template=broken.jinja")
+    assert "context_relevance" in shown(capsys, 0, str(config))
+
+
+def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_model(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import sys, time\nfrom rag_evaluator import RAGEvaluator\n"
+        "RAGEvaluator._scorer = lambda self: (print('loading', flush=True), time.sleep(60))\n"
+        "from rag_evaluator.cli.main import main\nmain([sys.argv[1]])"
+    )
+    command = [sys.executable, "-c", code, str(config)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "loading\n"
+        message = shown(capsys, 2, str(config), "--set", "metrics=[bleu]")
+        other.kill()
+        assert "Changed: metrics: exact_match, chrf_score before, bleu_score now" in message
+    assert "bleu_score" in shown(capsys, 0, str(config), "--set", "metrics=[bleu]")
+
+
+def asked_on_update(folder: Path, before: Rows, after: Rows, metrics: list[str]) -> int:
+    """Questions to the judge that an update needs."""
+    judge = ScriptedJudge(
+        {"ContextRelevanceOutput": {"rating": 2}, "AnswerAccuracyOutput": {"rating": 4}}, model_id="j"
+    )
+    evaluator = RAGEvaluator({"metrics": metrics}, judge=judge)
+    evaluator.evaluate(before, folder=folder)
+    asked = len(judge.prompts)
+    results = evaluator.evaluate(after, folder=folder, start="update")
+    assert [row["user_input"] for row in results.rows()] == [row["user_input"] for row in after]
+    details = list(results.details())
+    assert [line["row"] for line in details[:: len(metrics)]] == list(range(len(after)))
+    return len(judge.prompts) - asked
+
+
+EIGHT = rows_of(8)
+UPDATES = [
+    ("a row before the others", [rows_of(9)[8], *EIGHT], 2),
+    ("a row in the middle", [*EIGHT[:4], rows_of(9)[8], *EIGHT[4:]], 2),
+    ("the other way round", EIGHT[::-1], 0),
+    ("one left out", EIGHT[1:], 0),
+    ("each twice", [*EIGHT, *EIGHT], 0),
+    ("a column that the metric does not read", [{**row, "reference": "changed"} for row in EIGHT], 0),
+    ("a column that the metric reads", [{**EIGHT[0], "retrieved_contexts": ["Other."]}, *EIGHT[1:]], 2),
+]
+
+
+@pytest.mark.parametrize(("after", "asked"), [case[1:] for case in UPDATES], ids=[case[0] for case in UPDATES])
+def test_update_judges_only_what_it_does_not_have(after: Rows, asked: int, tmp_path: Path) -> None:
+    assert asked_on_update(tmp_path, EIGHT, after, ["context_relevance"]) == asked
+
+
+def test_a_part_that_was_deleted_after_the_merge_is_made_again(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
+    journal_files(config, "parts")[1].unlink()
+    assert "The command that began the run makes them." in shown(capsys, 75, "merge", str(results_of(config)))
+    assert "written to" in shown(capsys, 0, str(config))
+    assert len(journal_files(config, "parts")) == 3
+    assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
+    shown(capsys, 0, "merge", str(results_of(config)))
+
+
+ODD = ["[]", "{}", "", "null", '{"exact_match": 1}', '{"plan": 3, "again": {}, "files": []}', "\x00"]
+
+
+@pytest.mark.parametrize("text", ODD)
+@pytest.mark.parametrize("name", ["workers", "summary.json", "merged.json"])
+def test_odd_files_of_a_finished_run_give_no_traceback(
+    name: str, text: str, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    summary = (results_of(config) / "summary.json").read_bytes()
+    found = [path for path in results_of(config).rglob("*.json") if name in (path.name, path.parent.name)]
+    assert found
+    for path in found:
+        path.write_text(text, encoding="utf-8")
+    assert "24/24" in shown(capsys, 0, "status", str(results_of(config)))
+    assert "exact_match" in shown(capsys, 0, str(config))
+    assert (results_of(config) / "summary.json").read_bytes() == summary
+
+
+def test_a_finished_run_that_is_started_again_says_that_nothing_was_written(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "written to" in shown(capsys, 0, str(config))
+    again = shown(capsys, 0, str(config))
+    assert "written to" not in again
+    assert f"{results_of(config)} was complete already: nothing was scored or written" in again
+    shutil.copy(results_of(config) / "scores.csv", results_of(config) / "copy")  # the same bytes at another time
+    (results_of(config) / "copy").replace(results_of(config) / "scores.csv")
+    assert "somebody has changed it" not in shown(capsys, 0, str(config))
+
+
+def test_a_finished_run_that_is_started_again_notices_a_changed_file(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    path = results_of(config) / "scores.csv"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("0.0", "1.0"), encoding="utf-8")
+    message = shown(capsys, 0, str(config))
+    assert "scores.csv is not as written, somebody has changed it" in message
+    assert path.read_text(encoding="utf-8") != text
+    shown(capsys, 0, "merge", str(results_of(config)))
+    assert path.read_text(encoding="utf-8") == text
+
+
+def begin_and(config: Path, signals: list[int]) -> None:
+    """Start a run, send it signals a second and a half apart once it is at work, and wait for its end."""
+    code = (
+        "import sys, time, rag_evaluator.metrics.scorer as scoring\n"
+        "async def score(self, job):\n"
+        "    import asyncio\n"
+        "    print('works', flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "scoring.Scorer.score = score\n"
+        "from rag_evaluator.cli.main import main\nmain([sys.argv[1], '--grace', '60'])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(config)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "works\n"
+        for number in signals:
+            os.kill(run.pid, number)
+            time.sleep(1.5)
+        run.kill()
+
+
+@pytest.mark.parametrize(
+    ("signals", "state"),
+    [
+        ([signal.SIGKILL], "gone without a word (killed?)"),
+        ([signal.SIGTERM, signal.SIGTERM], "stopped at once by SIGTERM"),
+    ],
+)
+def test_status_does_not_show_a_killed_worker_as_working(
+    signals: list[int], state: str, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin_and(config, signals)
+    message = shown(capsys, 0, "status", str(results_of(config)))
+    assert state in message
+    assert "│ works" not in message
+    assert "nobody works" in message
+
+
+def test_the_folder_of_an_older_version_is_refused_in_one_line(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = results_of(config) / "journal"
+    (journal / "parts").mkdir(parents=True)
+    (journal / "parts" / "000000.jsonl").write_text("{}\n", encoding="utf-8")
+    (journal / "manifest.json").write_text('{"format": 1, "digest": "a", "plan": {}, "about": {}}', encoding="utf-8")
+    for arguments in ([str(config)], ["status", str(results_of(config))], ["merge", str(results_of(config))]):
+        message = shown(capsys, 2, *arguments)
+        assert len(message.splitlines()) == 1
+        assert "its journal has format 1, this version reads and writes 2" in message
+        assert "--fresh" in message
+    assert main([str(config), "--fresh"]) == 0
+    assert not (journal / "parts").exists()
+
+
+def test_errors_of_the_python_functions_name_arguments(tmp_path: Path) -> None:
+    RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(2), folder=tmp_path)
+    with pytest.raises(RagEvaluatorError) as caught:
+        RAGEvaluator({"metrics": ["bleu_score"]}).evaluate(rows_of(2), folder=tmp_path)
+    assert "--" not in str(caught.value)
+    assert 'start="update"' in str(caught.value)

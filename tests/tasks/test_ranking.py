@@ -1,0 +1,411 @@
+import asyncio
+import json
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_evaluator import ScriptedJudge
+from rag_evaluator.config import JudgeConfig, with_arguments
+from rag_evaluator.errors import ConfigError, PromptTooLongError
+from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.context_window import Window
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.prompts.own import CompareOutput, FilterOutput
+from rag_evaluator.tasks.ranking import (
+    STRATEGIES,
+    Ranking,
+    Sorter,
+    SortOptions,
+    compare_orders,
+    retrieval_measures,
+    summarise,
+    with_relevance,
+)
+
+SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
+SORTED_OF_200 = [
+    *(55, 178, 0, 59, 169, 11, 9, 1, 5, 13, 56, 28, 53, 95, 3, 186, 21, 22, 20, 57, 25, 26, 38, 70, 98, 106, 165, 182),
+    *(54, 99, 111, 129, 140, 141, 144, 192, 87, 51, 168, 17, 19, 30, 33, 31, 32, 36, 34, 35, 39, 40, 67, 47, 41, 49),
+    *(78, 121, 122, 127, 132, 42, 45, 61, 62, 80, 69, 85, 153, 128, 135, 180, 137, 152, 154, 172, 187, 195, 198, 160),
+]
+CALLS_OF_200 = range(1153, 1346)  # comparisons of binary insertion, the fewest and the most
+ModelFolder = Callable[..., Path]
+
+
+def run_strategy(name: str, places: Sequence[int]) -> tuple[list[int], int, int]:
+    """Order, comparisons and rounds for items whose true place is `places[item]`."""
+    calls = rounds = 0
+    waiting: list[asyncio.Future[None]] = []
+
+    async def prefer(one: int, other: int) -> float:
+        nonlocal calls
+        calls += 1
+        turn = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
+        await turn
+        return float(places[one] < places[other])
+
+    async def in_rounds() -> list[int]:
+        nonlocal rounds
+        task = asyncio.ensure_future(STRATEGIES[name](range(len(places)), prefer))
+        while not task.done():
+            for _ in range(60):  # until everybody waits
+                await asyncio.sleep(0)
+            rounds += bool(waiting)
+            for turn in waiting:
+                turn.set_result(None)
+            waiting.clear()
+        return task.result()
+
+    return asyncio.run(in_rounds()), calls, rounds
+
+
+def true_order(places: Sequence[int]) -> list[int]:
+    return sorted(range(len(places)), key=lambda item: places[item])
+
+
+def places_of(count: int, seed: int) -> list[int]:
+    return random.Random(seed).sample(range(count), count)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 30, 61])
+def test_every_strategy_finds_the_true_order(name: str, count: int) -> None:
+    for seed in range(5):
+        places = places_of(count, seed)
+        assert run_strategy(name, places)[0] == true_order(places)
+
+
+def insertion_calls(places: Sequence[int]) -> int:
+    """Comparisons of binary insertion, counted by another writing of it: a search in the places already taken."""
+    calls, taken = 0, list[int]()
+    for place in places:
+        low, high = 0, len(taken)
+        while low < high:
+            middle = (low + high - 1) // 2
+            calls += 1
+            low, high = (low, middle) if place < taken[middle] else (middle + 1, high)
+        taken.insert(low, place)
+    return calls
+
+
+@pytest.mark.parametrize("count", [10, 30, 200])
+def test_insertion_takes_exactly_the_comparisons_of_binary_insertion(count: int) -> None:
+    for seed in range(3):
+        places = places_of(count, seed)
+        order, calls, rounds = run_strategy("insertion", places)
+        assert order == true_order(places)
+        assert calls == rounds == insertion_calls(places)
+        assert count < 200 or calls in CALLS_OF_200
+
+
+def test_merge_takes_hardly_more_comparisons_in_a_tenth_of_the_rounds() -> None:
+    places = places_of(200, 0)
+    order, calls, rounds = run_strategy("merge", places)
+    assert order == true_order(places)
+    assert calls < 1.1 * max(CALLS_OF_200)
+    assert rounds <= 115
+
+
+def test_allpairs_takes_one_round() -> None:
+    assert run_strategy("allpairs", places_of(30, 0))[1:] == (435, 1)
+
+
+@given(st.integers(0, 12), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_judge_who_contradicts_himself_still_gets_every_item_once(count: int, data: st.DataObject) -> None:
+    shares = {
+        (one, other): data.draw(st.sampled_from([0.0, 0.3, 0.5, 0.9]))
+        for one in range(count)
+        for other in range(count)
+        if one != other
+    }
+
+    async def prefer(one: int, other: int) -> float:
+        return shares[one, other]
+
+    for strategy in STRATEGIES.values():
+        assert sorted(asyncio.run(strategy(range(count), prefer))) == list(range(count))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_where_nothing_is_better_the_order_stays_as_it_was(name: str) -> None:
+    async def prefer(one: int, other: int) -> float:
+        return 0.5
+
+    assert asyncio.run(STRATEGIES[name](range(40), prefer)) == list(range(40))  # type: ignore[arg-type]
+
+
+def test_the_measures_of_the_published_example_come_out() -> None:
+    found = compare_orders(SORTED, sorted(SORTED), 10, top=True, fast=True)
+    assert (found.spearman, found.sim, found.overlap) == (0.121, 0.7, [0, 14, 13, 5, 9, 11, 1])
+
+
+def test_the_measures_of_the_published_example_of_200_contexts_come_out() -> None:
+    found = compare_orders(SORTED_OF_200, sorted(SORTED_OF_200), 10, top=True, fast=True)
+    assert (found.spearman, found.sim, found.overlap) == (0.443, 0.6, [0, 11, 9, 1, 5, 13])
+
+
+def test_the_tail_is_compared_where_top_is_false() -> None:
+    found = compare_orders([3, 0, 1, 2], [0, 1, 2, 3], 2, top=False, fast=True)
+    assert (found.sim, found.overlap) == (0.5, [2])
+    assert found.kendall == 0.0  # of six pairs three stand as before, three the other way round
+
+
+@pytest.mark.parametrize(("size", "fast", "k"), [(30, True, 10), (12, True, 10), (7, True, 7), (12, False, 12)])
+def test_a_k_that_is_too_large_is_ten_or_all(size: int, fast: bool, k: int) -> None:
+    assert compare_orders(range(size), range(size), 10 if size == 30 else 50, top=True, fast=fast).k == k
+
+
+def test_no_context_and_one_context_have_no_correlation() -> None:
+    none, one = (compare_orders(order, order, 10, top=True, fast=True) for order in ([], [4]))
+    assert (none.spearman, none.kendall, none.sim, none.overlap, none.k) == (None, None, None, [], 0)
+    assert (one.spearman, one.kendall, one.sim, one.overlap, one.k) == (None, None, 1.0, [4], 1)
+
+
+def test_retrieval_measures_are_those_worked_out_by_hand() -> None:
+    found = retrieval_measures([0, 1, 2], [0, 1, 1], ["nDCG@10", "P@2", "RR"])
+    gain = 1 / math.log2(3) + 1 / math.log2(4)  # relevant at ranks 2 and 3
+    assert found == {"nDCG@10": round(gain / (1 + 1 / math.log2(3)), 4), "P@2": 0.5, "RR": 0.5}
+
+
+def test_grades_weigh_as_they_are_and_an_order_with_the_best_first_has_1() -> None:
+    assert retrieval_measures([2, 0, 1], [0, 1, 2], ["nDCG@1"]) == {"nDCG@1": 1.0}
+    assert retrieval_measures([1, 2, 0], [0, 1, 2], ["nDCG@1"]) == {"nDCG@1": 0.5}
+
+
+def test_without_a_relevant_context_ndcg_is_not_known() -> None:
+    assert retrieval_measures([0, 1], [0, 0], ["nDCG@10", "P@1", "RR"]) == {"nDCG@10": None, "P@1": 0.0, "RR": 0.0}
+
+
+# The judge of these tests knows how good a context is: it is written in it. Bad ones have 0.
+
+
+def quality(context: str) -> float:
+    return float(context.rsplit(" ", 1)[-1])
+
+
+def contexts_of(qualities: Sequence[float]) -> list[str]:
+    return [f"Context {position} says {quality}" for position, quality in enumerate(qualities)]
+
+
+def scripted(first: Callable[[float, float], float], **arguments: Any) -> ScriptedJudge:
+    """A judge that gives the first context shown `first(its quality, the other's)`."""
+
+    def choices(prompt: str, options: Sequence[str]) -> Mapping[str, float] | str:
+        assert isinstance(prompt, PromptText)
+        shown: Any = prompt.data
+        if prompt.name == "filter_prompt":
+            return FilterOutput(verdict=int(quality(shown.context) > 0)).model_dump_json(indent=4)
+        share = first(quality(shown.context_1), quality(shown.context_2))
+        one, other = (CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2))
+        return {one: share, other: 1 - share}
+
+    return ScriptedJudge(choices=choices, **arguments)
+
+
+def honest(one: float, other: float) -> float:
+    return 0.9 if one > other else 0.1
+
+
+def sort_all(judge: Any, contexts_list: Sequence[Sequence[str]], **options: Any) -> list[Ranking]:
+    questions = [f"Question {position}?" for position in range(len(contexts_list))]
+    sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions(**options))
+    return asyncio.run(sorter.sort_all(questions, contexts_list))
+
+
+def sort_one(judge: Any, contexts: Sequence[str], **options: Any) -> Mapping[str, Any]:
+    return sort_all(judge, [contexts], **options)[0].fields
+
+
+QUALITIES = [0.3, 0, 0.7, 0.1, 0, 0.9, 0.2, 0.5, 0, 0.8]
+BEST_FIRST = [5, 9, 2, 7, 0, 6, 3]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("both_orders", [True, False])
+def test_the_good_contexts_are_sorted_and_the_others_left_out(strategy: str, both_orders: bool) -> None:
+    found = sort_one(scripted(honest), contexts_of(QUALITIES), strategy=strategy, both_orders=both_orders)
+    assert found["good"] == [0, 2, 3, 5, 6, 7, 9]
+    assert found["bad"] == [1, 4, 8]
+    assert found["sorted"] == BEST_FIRST
+    assert found["agreement"] == (1.0 if both_orders else None)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_all_contexts_are_sorted_where_fast_is_false(strategy: str) -> None:
+    found = sort_one(scripted(honest), contexts_of([0.1, 0.5, 0, 0.9]), strategy=strategy, fast=False)
+    assert (found["good"], found["bad"], found["verdicts"]) == (None, None, None)
+    assert found["sorted"] == [3, 1, 0, 2]
+    assert found["retriever"] == {"nDCG@10": None, "P@10": None, "RR": None}
+    assert "fast: false" in found["reasons"]["RR"]
+
+
+def always_first(one: float, other: float) -> float:
+    """Prefers the context shown first whatever it holds, a little less when it is the worse one."""
+    return 0.999999 if one > other else 0.99999
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_both_orders_cancel_a_judge_who_always_prefers_the_first_context_shown(strategy: str) -> None:
+    contexts = contexts_of(QUALITIES)
+    fair = sort_one(scripted(always_first), contexts, strategy=strategy)
+    unfair = sort_one(scripted(always_first), contexts, strategy=strategy, both_orders=False)
+    assert fair["sorted"] == BEST_FIRST
+    assert fair["agreement"] == 0.0
+    assert unfair["sorted"] != BEST_FIRST
+
+
+def test_a_judge_who_sees_only_the_place_leaves_the_retrievers_order_and_is_found_out() -> None:
+    found = sort_one(scripted(lambda one, other: 0.8), contexts_of(QUALITIES))
+    assert found["sorted"] == found["good"]
+    assert found["agreement"] == 0.0
+    assert found["ties"] == found["comparisons"]
+
+
+def test_calls_are_one_for_each_context_and_two_for_each_pair() -> None:
+    judge = scripted(honest)
+    found = sort_one(judge, contexts_of(QUALITIES))
+    assert found["comparisons"] == insertion_calls([-quality for quality in QUALITIES if quality])
+    assert found["judge_calls"] == len(judge.prompts) == len(QUALITIES) + 2 * found["comparisons"]
+
+
+def test_each_question_has_its_own_k() -> None:
+    sizes = [3, 30, 1, 12, 0, 30]
+    found = sort_all(scripted(honest), [contexts_of([1 / (n + 1) for n in range(size)]) for size in sizes])
+    assert [ranking.fields["k"] for ranking in found] == [3, 10, 1, 10, 0, 10]
+    assert [ranking.fields["sim"] for ranking in found] == [1.0, 1.0, 1.0, 1.0, None, 1.0]
+
+
+def test_what_cannot_be_measured_is_null_with_its_reason_and_the_json_is_valid() -> None:
+    one, none, empty = sort_all(scripted(honest), [contexts_of([0, 0.5]), contexts_of([0, 0]), []])
+    assert (one.fields["sorted"], one.fields["spearman"]) == ([1], None)
+    assert one.fields["reasons"]["spearman"] == "one context has no order"
+    assert (none.fields["sorted"], none.fields["sim"]) == ([], None)
+    assert none.fields["reasons"]["sim"] == "the judge finds the answer in no context"
+    assert none.fields["retriever"] == {"nDCG@10": None, "P@10": 0.0, "RR": 0.0}
+    assert empty.fields["reasons"]["kendall"] == "there is no context"
+    for ranking in (one, none, empty):
+        json.dumps(dict(ranking.fields), allow_nan=False)
+
+
+def test_an_empty_context_is_never_shown_and_comes_last() -> None:
+    judge = scripted(honest)
+    contexts = ["", *contexts_of([0.2, 0.4]), "  \n"]
+    assert sort_one(judge, contexts)["bad"] == [0, 3]
+    assert sort_one(judge, contexts, fast=False)["sorted"] == [2, 1, 0, 3]
+    assert not any('""' in prompt.rsplit("input:", 1)[-1] for prompt in judge.prompts)
+
+
+def test_equal_contexts_are_not_compared_and_stay_in_their_order() -> None:
+    judge = scripted(honest)
+    found = sort_one(judge, ["good 0.5"] * 4 + ["best 0.9"])
+    assert found["sorted"] == [4, 0, 1, 2, 3]
+    assert found["agreement"] == 1.0
+    assert len(judge.prompts) == 2 + 2  # the two filters and the two orders of the one pair
+
+
+def test_equal_questions_are_sorted_each_and_asked_once() -> None:
+    judge = scripted(honest)
+    sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions())
+    first, second = asyncio.run(sorter.sort_all(["Same?", "Same?"], [contexts_of(QUALITIES)] * 2))
+    assert first.fields == second.fields
+    assert len(judge.prompts) == first.fields["judge_calls"]
+
+
+def test_a_judge_that_fails_costs_one_question_its_order_and_no_other() -> None:
+    def choices(prompt: str, options: Sequence[str]) -> str:
+        return "nonsense" if "Question 0" in prompt else options[0]
+
+    failed, fine = sort_all(ScriptedJudge(choices=choices), [["a", "b"]] * 2)
+    assert failed.fields["sorted"] is None
+    assert "nonsense" in failed.fields["reasons"]["sorted"]
+    assert fine.fields["sorted"] == [0, 1]
+
+
+def test_a_judge_without_probabilities_is_asked_for_its_choice() -> None:
+    class Plain(ScriptedJudge):
+        achoose = property()  # type: ignore[assignment]  # as an LLM that has none
+
+    def script(prompt: str, model: Any) -> Any:
+        shown: Any = prompt.data  # type: ignore[attr-defined]
+        if model is FilterOutput:
+            return {"verdict": int(quality(shown.context) > 0)}
+        return {"choice": 1 if quality(shown.context_1) > quality(shown.context_2) else 2}
+
+    assert sort_one(Plain(script), contexts_of(QUALITIES))["sorted"] == BEST_FIRST
+
+
+def test_given_relevance_measures_both_orders() -> None:
+    ranking = sort_all(scripted(honest), [contexts_of([0.1, 0, 0.9])])[0]
+    assert ranking.order == [2, 0, 1]
+    measured = with_relevance(ranking, [0, 1, 2])
+    assert measured.fields["measured"]["judge"]["nDCG@1"] == 1.0
+    assert measured.fields["measured"]["retriever"]["nDCG@1"] == 0.0
+    summary = summarise([measured, sort_all(scripted(honest), [[]])[0]])
+    assert summary["measures"]["judge nDCG@1 by relevance"]["mean"] == 1.0
+    assert summary["measures"]["spearman"] == {
+        "mean": -1.0,
+        "scored": 1,
+        "count": 2,
+        "reasons": {"there is no context": 1},
+    }
+
+
+def test_unknown_strategies_and_k_are_refused() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'merge'"):
+        with_arguments(SortOptions(), strategy="merg")
+    with pytest.raises(ConfigError, match="k is 0"):
+        with_arguments(SortOptions(), k=0)
+
+
+@pytest.fixture(scope="module")
+def tiny(model_folder: ModelFolder) -> Judge:
+    folder = model_folder("llama-bytelevel", max_position_embeddings=1600)
+    return Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=64))
+
+
+def test_pieces_are_short_enough_and_nothing_is_lost(tiny: Judge) -> None:
+    window = Window(tiny)
+    text = "Nolu Brak was born in Tesk. " * 60 + "他出生于一座小城市。" * 40 + "x" * 900
+    pieces = window.pieces(text, 100)
+    assert len(pieces) > 5
+    assert max(map(window.tokens, pieces)) <= 100
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert window.pieces("short", 100) == ["short"]
+
+
+def test_a_context_longer_than_the_window_is_judged_in_pieces_and_that_is_told(tiny: Judge) -> None:
+    contexts = ["A bridge is long.", "Nolu Brak was born in Tesk. " * 300, "Tesk lies on a river."]
+    for fast in (True, False):
+        found = sort_one(tiny, contexts, fast=fast)
+        assert "sorted" not in found["reasons"]
+        assert list(found["cut"]) == ["1"]
+        assert found["cut"]["1"]["pieces"] > 3
+        assert found["judge_calls"] >= (found["cut"]["1"]["pieces"] + 2 if fast else 4)
+
+
+def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
+    sorter = Sorter(Asker(tiny), load_prompts(["sort"], "english", Path()), SortOptions())
+    ranking = asyncio.run(sorter.sort("Where was he born? " * 500, ["In Tesk."]))
+    assert ranking.fields["sorted"] is None
+    assert "fills the model's window" in ranking.fields["reasons"]["sorted"]
+    with pytest.raises(PromptTooLongError):
+        Window(tiny).room("word " * 2000)
+
+
+def test_the_same_question_gets_the_same_order_alone_and_beside_others(tiny: Judge) -> None:
+    contexts = [f"Fact {number} about the river Om in {1900 + number}." for number in range(6)]
+    alone = sort_one(tiny, contexts, strategy="merge", fast=False)
+    tiny._replies.clear()
+    beside = sort_all(tiny, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0].fields
+    assert alone == beside

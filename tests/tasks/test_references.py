@@ -1,0 +1,254 @@
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluator import ScriptedJudge
+from rag_evaluator.config import JudgeConfig, with_arguments
+from rag_evaluator.errors import ConfigError, JudgementError
+from rag_evaluator.files.atomic import safe_names, to_json, write_json
+from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.prompts.own import AnswerInput, ReduceInput, SupportInput
+from rag_evaluator.tasks.references import GenerateOptions, Generator, Reference
+from rag_evaluator.tasks.references.groups import Piece, balanced_groups, fitting_groups, shuffled
+
+NO = {"answerable": 0, "answer": ""}
+ModelFolder = Callable[..., Path]
+
+
+def answer_with_facts(shown: Any) -> dict[str, Any]:
+    """Answers with whatever facts (words that begin with 'F') it is shown; joins answers by their facts."""
+    texts = shown.contexts if isinstance(shown, AnswerInput) else shown.answers
+    facts = [word for text in texts for word in text.split() if word.startswith("F")]
+    return {"answerable": 1, "answer": " ".join(facts)} if facts else NO
+
+
+class Asked:
+    """A scripted judge and what it was shown, in order."""
+
+    def __init__(self, answer: Callable[[Any], Any] = answer_with_facts) -> None:
+        self.shown: list[Any] = []
+
+        def script(prompt: str, model: Any) -> Any:
+            self.shown.append(prompt.data)  # type: ignore[attr-defined]
+            return answer(self.shown[-1])
+
+        def choices(prompt: str, options: Sequence[str]) -> str:
+            shown: Any = prompt.data  # type: ignore[attr-defined]
+            self.shown.append(shown)
+            return options[0 if set(shown.answer.split()) & set(shown.context.split()) else 1]
+
+        self.judge = ScriptedJudge(script, choices)
+
+    def of(self, kind: type) -> list[Any]:
+        return [shown for shown in self.shown if isinstance(shown, kind)]
+
+
+def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
+    prompts = load_prompts(["generate"], "english", Path())
+    return asyncio.run(Generator(Asker(judge), prompts, GenerateOptions(**options)).generate(question, contexts))
+
+
+CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]
+FACTS = {f"Fact{number}" for number in range(0, 45, 3)}
+
+
+def test_groups_of_twenty_are_answered_and_joined_once() -> None:
+    asked = Asked()
+    reference = generate(asked.judge, CONTEXTS)
+    assert [len(shown.contexts) for shown in asked.of(AnswerInput)] == [20, 20, 5]
+    assert [len(shown.answers) for shown in asked.of(ReduceInput)] == [3]
+    assert set(reference.ground_truth.split()) == FACTS
+    assert (reference.parts, reference.answered, reference.reason) == (3, 3, None)
+    assert reference.used == list(range(45))
+    assert reference.supporting == list(range(0, 45, 3))
+    assert reference.support == [1.0 if number % 3 == 0 else 0.0 for number in range(45)]
+
+
+def test_the_shuffle_depends_on_the_seed_only() -> None:
+    pieces = [Piece(number, "") for number in range(50)]
+    assert shuffled(pieces, 0) == shuffled(pieces, 0) != shuffled(pieces, 1)
+    assert sorted(piece.index for piece in shuffled(pieces, 0)) == list(range(50))
+    first, second, other = (Asked() for _ in range(3))
+    generate(first.judge, CONTEXTS)
+    generate(second.judge, CONTEXTS)
+    generate(other.judge, CONTEXTS, seed=1)
+    assert first.shown == second.shown != other.shown
+
+
+def test_in_slow_mode_every_context_is_asked_alone_in_order() -> None:
+    asked = Asked()
+    reference = generate(asked.judge, CONTEXTS, fast=False)
+    assert [shown.contexts for shown in asked.of(AnswerInput)] == [[text] for text in CONTEXTS]
+    assert set(reference.ground_truth.split()) == FACTS
+    assert reference.used == reference.supporting == list(range(0, 45, 3))
+    assert reference.parts == 45
+
+
+def test_a_single_answer_is_not_joined_with_anything() -> None:
+    asked = Asked()
+    reference = generate(asked.judge, ["Nothing.", "Fact1 is here."], fast=False)
+    assert reference.ground_truth == "Fact1"
+    assert asked.of(ReduceInput) == []
+
+
+def test_without_an_answer_anywhere_the_reference_is_empty_and_says_why() -> None:
+    asked = Asked()
+    reference = generate(asked.judge, ["Nothing."] * 50)
+    assert (reference.ground_truth, reference.used, reference.supporting) == ("", [], None)
+    assert reference.reason == "the judge finds the answer in no context"
+    assert asked.of(SupportInput) == []
+
+
+def test_a_judge_who_denies_the_answer_when_joining_leaves_it_empty_with_that_reason() -> None:
+    asked = Asked(lambda shown: NO if isinstance(shown, ReduceInput) else answer_with_facts(shown))
+    reference = generate(asked.judge, CONTEXTS)
+    assert (reference.ground_truth, reference.answered) == ("", 3)
+    assert reference.reason == "the judge found no answer when it joined those of the parts"
+
+
+@pytest.mark.parametrize("contexts", [[], ["", "  "]])
+def test_without_contexts_nobody_is_asked(contexts: list[str]) -> None:
+    asked = Asked()
+    assert generate(asked.judge, contexts).reason == "there is no context"
+    assert asked.shown == []
+
+
+def test_joining_always_ends_even_if_answers_grow() -> None:
+    def growing(shown: Any) -> dict[str, Any]:
+        texts = shown.contexts if isinstance(shown, AnswerInput) else shown.answers
+        return {"answerable": 1, "answer": " and ".join(texts)}
+
+    asked = Asked(growing)
+    reference = generate(asked.judge, [f"F{number}" for number in range(100)], fast=False)
+    assert sorted(reference.ground_truth.split(" and ")) == sorted(f"F{number}" for number in range(100))
+    assert [len(shown.answers) for shown in asked.of(ReduceInput)] == [20] * 5 + [5]
+
+
+def test_a_part_that_fails_is_told_and_the_others_count() -> None:
+    def answer(shown: Any) -> Any:
+        if isinstance(shown, AnswerInput) and "Fact0 stands here." in shown.contexts:
+            raise JudgementError("the budget ended")
+        return answer_with_facts(shown)
+
+    reference = generate(Asked(answer).judge, CONTEXTS)
+    assert set(reference.ground_truth.split()) < FACTS
+    assert (reference.failed, reference.answered) == ({"the budget ended": 1}, 2)
+
+
+def test_where_every_part_fails_that_is_the_reason() -> None:
+    def answer(shown: Any) -> Any:
+        raise JudgementError("the budget ended")
+
+    assert generate(Asked(answer).judge, ["Fact1"]).reason == "the budget ended"
+
+
+def test_answers_that_the_judge_fails_to_join_are_put_one_after_the_other() -> None:
+    def answer(shown: Any) -> Any:
+        if isinstance(shown, ReduceInput):
+            raise JudgementError("the budget ended")
+        return answer_with_facts(shown)
+
+    reference = generate(Asked(answer).judge, ["Fact1 here.", "Fact2 here."], fast=False)
+    assert reference.ground_truth == "Fact1\nFact2"
+    assert reference.unjoined == 2
+
+
+def test_where_support_cannot_be_asked_the_answer_stays_and_that_is_told() -> None:
+    asked = Asked()
+    asked.judge.choices = lambda prompt, options: "neither"
+    reference = generate(asked.judge, ["Fact1 is here.", "Nothing."])
+    assert (reference.ground_truth, reference.used) == ("Fact1", [0, 1])
+    assert (reference.supporting, reference.support) == (None, None)
+    assert sum(reference.failed.values()) == 1
+
+
+@given(st.lists(st.integers(1, 90)), st.integers(1, 25))
+def test_groups_keep_order_and_both_limits(lengths: list[int], size: int) -> None:
+    pieces = [Piece(number, "x" * length) for number, length in enumerate(lengths)]
+    groups = fitting_groups(pieces, size, 100, len)
+    assert [piece for group in groups for piece in group] == pieces
+    assert all(len(group) <= size and sum(len(piece.text) for piece in group) <= 100 for group in groups)
+
+
+@given(st.lists(st.text(max_size=30), min_size=2), st.integers(2, 25), st.integers(0, 100))
+def test_every_level_of_the_tree_has_at_most_half_as_many_answers(texts: list[str], size: int, room: int) -> None:
+    groups = balanced_groups(texts, size, lambda group: sum(map(len, group)) <= room)
+    assert [text for group in groups for text in group] == texts
+    assert all(len(group) >= 2 for group in groups)
+    assert max(map(len, groups)) - min(map(len, groups)) <= 1
+    assert max(map(len, groups)) <= max(size, 3)
+
+
+def test_groups_smaller_than_two_are_refused() -> None:
+    with pytest.raises(ConfigError, match="group_size is 1"):
+        with_arguments(GenerateOptions(), group_size=1)
+
+
+@pytest.mark.parametrize("window", [1600, 2400])
+def test_with_a_real_model_every_prompt_fits_its_window(model_folder: ModelFolder, window: int) -> None:
+    folder = model_folder("llama-bytelevel", max_position_embeddings=window)
+    judge = Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=128))
+    contexts = ["Nolu Brak was born in Tesk. " * repeated for repeated in (1, 3, 200, 0, 2, 1)] * 4
+    for fast in (True, False):
+        reference = generate(judge, contexts, question="Where was Nolu Brak born?", fast=fast, support=False)
+        assert reference.failed == {}
+        assert reference.parts > (5 if fast else 20)
+        assert reference.ground_truth or reference.reason
+
+
+def test_a_question_that_fills_the_window_gets_the_reason(model_folder: ModelFolder) -> None:
+    folder = model_folder("llama-bytelevel", max_position_embeddings=1300)
+    judge = Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=128))
+    assert "fills the model's window" in str(generate(judge, ["Tesk."], question="Where was he? " * 400).reason)
+
+
+def test_file_names_are_safe_and_all_different() -> None:
+    texts = [
+        "东方航空公司主营业务",
+        "Who?",
+        "who",
+        "Who?",
+        "a/b",
+        "a?b",
+        "../../etc/passwd",
+        "",
+        "...",
+        "x" * 500,
+        "x" * 501,
+    ]
+    texts += ["很" * 200, "con\n\x00\ud800"]
+    names = safe_names(texts)
+    assert names[:4] == ["东方航空公司主营业务", "Who", "who_2", "Who_3"]
+    assert len({name.casefold() for name in names}) == len(texts)
+    for name in names:
+        assert 0 < len(f"GT_{name}.json".encode()) < 255
+        assert not set(name) & set('/\\:*?"<>|\n\x00')
+
+
+def test_files_of_every_question_can_be_written_and_read(tmp_path: Path) -> None:
+    texts = ["../up", "a/b\\c", "很" * 400, "nul\x00", "", "half \ud800 pair"]
+    for name, text in zip(safe_names(texts), texts, strict=True):
+        write_json(tmp_path / "gt" / f"GT_{name}.json", {"question": text})
+    assert len(list((tmp_path / "gt").glob("GT_*.json"))) == len(texts)
+    assert [path.name for path in tmp_path.iterdir()] == ["gt"]
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+                    | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
+def test_json_with_number_lists_on_one_line_says_the_same(value: Any) -> None:
+    assert json.loads(to_json(value)) == value
+
+
+def test_lists_of_numbers_stand_on_one_line() -> None:
+    text = to_json({"sorted": [0, 26, 14], "contexts": ["[\n 1,\n 2\n]"], "support": [0.5, 1e-07], "none": []})
+    assert '"sorted": [0, 26, 14],' in text
+    assert '"support": [0.5, 1e-07],' in text

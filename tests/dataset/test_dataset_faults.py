@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from ragas.dataset_schema import EvaluationDataset, MultiTurnSample, SingleTurnSample
 from ragas.messages import HumanMessage
-from tests.test_dataset import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
+from test_dataset import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
 
 from rag_evaluator import RAGEvaluator, evaluate, generate, sort
 from rag_evaluator.cli.main import main

@@ -75,7 +75,11 @@ def measure(
         asker, load_prompts(["sort"], "english", Path("prompts")), SortOptions(fast=fast, strategy=strategy)
     )
     wall, cpu = time.perf_counter(), time.process_time()
-    rankings: list[Ranking] = asyncio.run(sorter.sort_all(questions, contexts))
+
+    async def sort_all() -> list[Ranking]:
+        return list(await asyncio.gather(*map(sorter.sort, questions, contexts)))
+
+    rankings = asyncio.run(sort_all())
     figures: dict[str, Any] = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     if grades:
         rankings = [with_relevance(*pair) for pair in zip(rankings, grades, strict=True)]

@@ -23,9 +23,12 @@ import transformers
 import rag_evaluator.api.evaluator
 import rag_evaluator.cli.console
 import rag_evaluator.cli.main
+import rag_evaluator.cli.tasks
 import rag_evaluator.tasks.run_digest
 from rag_evaluator.metrics.scorer import Job, Scorer
 from rag_evaluator.models.batching import MODELS
+from rag_evaluator.tasks.ranking import Sorter
+from rag_evaluator.tasks.references import Generator
 
 torch.set_num_threads(1)
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
@@ -41,6 +44,22 @@ async def score(self: Scorer, job: Job) -> Any:
 
 
 Scorer.score = score  # type: ignore[method-assign]
+SORT, GENERATE = Sorter.sort, Generator.generate
+
+
+async def sort(self: Sorter, question: str, contexts: Any) -> Any:
+    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
+        file.write(f"{question} sort\n".encode())
+    return await SORT(self, question, contexts)
+
+
+async def generate(self: Generator, question: str, contexts: Any) -> Any:
+    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
+        file.write(f"{question} generate\n".encode())
+    return await GENERATE(self, question, contexts)
+
+
+Sorter.sort, Generator.generate = sort, generate  # type: ignore[method-assign]
 
 
 def start(arguments: list[str], environment: dict[str, str]) -> int:

@@ -127,7 +127,7 @@ class RAGEvaluator:
 
         async def work() -> Mapping[str, Any]:
             cells = (Cell(sample, name) for sample in stage.units for name in self.metrics)
-            async with stage.open() as scoring:
+            async with stage.open(None) as scoring:
                 await work_all(cells, scoring, keep, Stop())
                 return scoring.about
 

@@ -11,13 +11,20 @@ from rag_evaluator.config import DEMO, Config, load_config, make_config, with_ar
 from rag_evaluator.dataset import as_text, is_blank, plain
 from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.files.atomic import write_json, write_whole
+from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.judge.source import GivenJudge
 from rag_evaluator.metrics.given_metrics import read_metrics
 from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.writers import write_xlsx
-from rag_evaluator.tasks.runs import Progress, Run
+from rag_evaluator.results.writers import refuse_foreign, write_xlsx
+from rag_evaluator.run.chunks import Progress
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.workers import ALONE
+from rag_evaluator.tasks.generate import Output, generate_stage
+from rag_evaluator.tasks.question import Asking, QuestionStage
+from rag_evaluator.tasks.sort import sort_stage
 
 FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
 logger = logging.getLogger(__name__)
@@ -62,11 +69,10 @@ def sort(
     questions, contexts = check_lists(question_list, contexts_list)
     settings, folder = _settings(config, language), Path(output_dir) / "result"
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
-    run = Run("sort", settings, _given_judge(judge, settings))
-    rankings = run.sort(questions, contexts, options, folder, fresh, progress)
-    rows = [dict(ranking.fields) for ranking in rankings]
-    write_json(folder / "sorted_indices.json", rows)
-    return rows
+    asking = Asking("sort", settings.model_copy(update={"dataset": None}), _given_judge(judge, settings))
+    stage = sort_stage(questions, contexts, options, asking)
+    table = _run(stage, folder, fresh, progress)
+    return [dict(ranking.fields) for ranking in stage.rankings(table)]
 
 
 def generate(
@@ -97,12 +103,18 @@ def generate(
     questions, contexts = check_lists(question_list, contexts_list)
     settings = _settings(config, language)
     options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
-    run = Run("generate", settings, _given_judge(chat_model if judge is None else judge, settings))
-    output_dir = Path(output_dir)
-    references = run.generate(
-        questions, contexts, options, output_dir / "result", fresh, progress, answers=output_dir / "gt"
-    )
-    return [reference.ground_truth for reference in references]
+    given = _given_judge(chat_model if judge is None else judge, settings)
+    asking, output_dir = Asking("generate", settings.model_copy(update={"dataset": None}), given), Path(output_dir)
+    stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
+    table = _run(stage, output_dir / "result", fresh, progress)
+    return [reference.ground_truth for reference in stage.references(table)]
+
+
+def _run(stage: QuestionStage, folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
+    """The finished cells of a stage; what holds of earlier calls is kept."""
+    refuse_foreign(folder, stage.files)
+    journal = run_stage(stage, folder, ALONE, run, progress, start="fresh" if fresh else "update")
+    return ChunkTable(journal, stage)
 
 
 class Scores(dict[str, float | None]):

@@ -5,27 +5,17 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from rag_evaluator import __version__
 from rag_evaluator.cli.prompts import add_prompt_commands, prompts
-from rag_evaluator.config import Config, load_config
+from rag_evaluator.cli.start import beginning, read_config
+from rag_evaluator.config import Config
 from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.offline import disable_network, prepare_command
+from rag_evaluator.offline import prepare_command
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.worker_journal import Start, now
-from rag_evaluator.run.workers import (
-    ALONE,
-    DEVICES,
-    Worker,
-    find_worker,
-    is_restart,
-    parse_worker,
-    process_name,
-    run_id,
-    share_devices,
-)
+from rag_evaluator.run.workers import ALONE, Worker, process_name, run_id
 from rag_evaluator.signals import GRACE, Stop, StopSignal
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
@@ -84,10 +74,22 @@ def _is_path(word: str) -> bool:
 
 def evaluate(options: argparse.Namespace) -> int:
     """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
+    return _stoppable(_evaluate, options)
+
+
+def function(options: argparse.Namespace) -> int:
+    """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
+    from rag_evaluator.cli import tasks
+
+    return _stoppable(getattr(tasks, options.command), options)
+
+
+def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
+    """The exit code of a task that the first signal asks to end soon."""
     stop = Stop(options.grace)
     try:
         with stop:
-            return _evaluate(options, stop)
+            return run(options, stop)
     except StopSignal as signal:
         print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
         if stop.overdue:  # the model's thread is still at work on a batch that nobody waits for
@@ -124,7 +126,7 @@ def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
     from rag_evaluator.run import slurm
 
-    config = _read_config(options)
+    config = read_config(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     submission = slurm.prepare(
@@ -143,15 +145,6 @@ def submit(options: argparse.Namespace) -> int:
     return OK
 
 
-def function(options: argparse.Namespace) -> int:
-    """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
-    from rag_evaluator.cli import tasks as cli_functions
-    from rag_evaluator.cli.console import watched
-
-    run: Callable[[argparse.Namespace, Any], int] = getattr(cli_functions, options.command)
-    return run(options, watched)
-
-
 COMMANDS = {
     "evaluate": evaluate,
     "merge": merge,
@@ -168,14 +161,8 @@ FUNCTIONS = {
 
 
 def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
-    config = _read_config(options)
-    if config.offline:
-        disable_network()
-    worker = parse_worker(options.worker) if options.worker else find_worker()
-    start = _start(options, worker)
-    devices = share_devices(worker=worker if options.worker else ALONE)
-    if devices is not None:
-        os.environ[DEVICES] = devices
+    config = read_config(options)
+    worker, start = beginning(options)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.writers import read_summary
     from rag_evaluator.run.finished import changed_files, read_finished
@@ -190,13 +177,6 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
 
 
-def _read_config(options: argparse.Namespace) -> Config:
-    """The configuration, its metrics checked before ragas and torch are imported, which takes seconds."""
-    config = load_config(options.config, options.set)
-    select_metrics(config.metrics, config.place)
-    return config
-
-
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.cli.console import watched
@@ -207,17 +187,6 @@ def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
         lambda told: evaluator.run(config.results_dir, worker=worker, progress=told, stop=stop, start=start),
     )
     return journal
-
-
-def _start(options: argparse.Namespace, worker: Worker) -> Start:
-    """How to begin in a folder that has been used; a job that Slurm runs again must not throw away what it did."""
-    start: Start = "fresh" if options.fresh else "update" if options.update else "continue"
-    if start != "continue" and worker.count > 1:
-        raise ConfigError(
-            f"--{start} with {worker.count} workers: each would throw away what the others did. Run it once alone, "
-            "with --worker 0/1, or give the run another name."
-        )
-    return "continue" if is_restart() else start
 
 
 class _Parser(argparse.ArgumentParser):
@@ -244,21 +213,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_config(run)
-    start = run.add_mutually_exclusive_group()
-    start.add_argument("--fresh", action="store_true", help="forget scores of earlier runs in the results folder")
-    start.add_argument(
-        "--update", action="store_true", help="the configuration or the rows have changed: keep the scores that hold"
-    )
-    run.add_argument(
-        "--worker", metavar="N/COUNT", help="this process is worker N of COUNT, from 0; default: from the environment"
-    )
-    run.add_argument(
-        "--grace",
-        type=float,
-        default=GRACE,
-        metavar="SECONDS",
-        help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
-    )
+    _add_beginning(run)
     for name, help_text in (
         ("merge", "check that all chunks are there and write the result files; exit code 75 if some are missing"),
         ("status", "done, missing, rate, time left, and each worker"),
@@ -277,9 +232,27 @@ def _parser() -> argparse.ArgumentParser:
     for name, help_text in FUNCTIONS.items():
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
-        command.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
+        _add_beginning(command)
     add_prompt_commands(commands)
     return parser
+
+
+def _add_beginning(parser: argparse.ArgumentParser) -> None:
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
+    start.add_argument(
+        "--update", action="store_true", help="the configuration or the rows have changed: keep what still holds"
+    )
+    parser.add_argument(
+        "--worker", metavar="N/COUNT", help="this process is worker N of COUNT, from 0; default: from the environment"
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE,
+        metavar="SECONDS",
+        help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
+    )
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +29,8 @@ def _on_one_line(found: re.Match[str]) -> str:
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file whole or not at all; its folder is made. Raises `ResultsError` if that cannot be done."""
-    temporary = path.with_name(f".{hashlib.sha256(path.name.encode()).hexdigest()[:16]}.tmp")
+    name = hashlib.sha256(path.name.encode()).hexdigest()[:16]
+    temporary = path.with_name(f".{name}.{os.getpid()}.tmp")  # workers may write the same file at the same time
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -45,10 +47,28 @@ def write_json(path: Path, value: Any) -> None:
     write_whole(path, lambda to: _write(to, to_json(value)))
 
 
+def write_json_list(path: Path, values: Iterable[Any]) -> None:
+    """One list, written value by value, with the same text as `write_json`. Any: JSON."""
+
+    def write(to: Path) -> None:
+        with to.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            between = "[\n"
+            for value in values:
+                file.write(between + to_json([value])[len("[\n") : -len("\n]\n")])
+                between = ",\n"
+            file.write("[]\n" if between == "[\n" else "\n]\n")
+
+    write_whole(path, write)
+
+
 def write_lines(path: Path, records: Iterable[Any]) -> None:
     """One JSON value a line."""
-    lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records]
-    write_whole(path, lambda to: _write(to, "".join(lines)))
+
+    def write(to: Path) -> None:
+        with to.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.writelines(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
+
+    write_whole(path, write)
 
 
 def _write(path: Path, text: str) -> None:

@@ -2,23 +2,26 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.files.jsonl import Records
 from rag_evaluator.results.questions import digest
 
 Answer = TypeVar("Answer", bound=BaseModel)
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-KEYS = ("signature", "prompt")  # what the judge is, digest of the whole text it was shown
 DECIMALS = 6
 NEVER = math.exp(-30)  # stands for a probability of 0
-SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
+
+
+class KeptAnswers(Protocol):
+    """Answers of this and earlier runs, by signature of the judge and digest of the prompt."""
+
+    def find(self, key: tuple[str, str]) -> dict[str, Any] | None: ...
+
+    def append(self, key: tuple[str, str], answer: Mapping[str, Any]) -> None: ...
 
 
 class Asker:
@@ -35,7 +38,7 @@ class Asker:
     Belongs to one event loop. A question that failed is asked again the next time.
     """
 
-    def __init__(self, judge: InstructorBaseRagasLLM, signature: str = "", records: Records | None = None) -> None:
+    def __init__(self, judge: InstructorBaseRagasLLM, signature: str = "", records: KeptAnswers | None = None) -> None:
         self.judge, self.signature, self.records = judge, signature, records
         self.asked = 0
         self._said: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -100,30 +103,3 @@ class Asker:
 def sigmoid(log_odds: float) -> float:
     """The probability that belongs to log odds."""
     return 1 / (1 + math.exp(-log_odds))
-
-
-async def side_by_side(
-    items: Sequence[Item],
-    work: Callable[[Item], Awaitable[Result]],
-    done: Callable[[int, Result], None],
-    limit: int = SIDE_BY_SIDE,
-) -> list[Result]:
-    """The results of `work(item)` in the order of the items, at most `limit` under way at any time.
-
-    `done` is called with position and result of each item as it is finished.
-    """
-    results: dict[int, Result] = {}
-    waiting = iter(enumerate(items))
-
-    async def worker() -> None:
-        for position, item in waiting:
-            results[position] = await work(item)
-            done(position, results[position])
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(limit, len(items))):
-                group.create_task(worker())
-    except BaseExceptionGroup as errors:  # a full disk, for instance: one error, not a tree of them
-        raise errors.exceptions[0] from None
-    return [results[position] for position in range(len(items))]

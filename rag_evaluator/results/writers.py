@@ -147,7 +147,8 @@ def _is_ours(folder: Path) -> bool:
     except (OSError, ValueError):
         manifest = None
     known = isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
-    return known or (folder / "journal" / "manifest.json").is_file()
+    journals = [folder / "journal" / "manifest.json", *(folder / "journal").glob("*.*/manifest.json")]
+    return known or any(path.is_file() for path in journals)
 
 
 def write_table(table: Table, folder: Path) -> dict[str, dict[str, Any]]:

@@ -83,7 +83,7 @@ def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, run: Run, p
         yield from left
 
     async def work() -> None:
-        async with stage.open() as made:
+        async with stage.open(journal) as made:
             if made.about:
                 journal.note_worker(engine=made.about)
             with stop.patiently():

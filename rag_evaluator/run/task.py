@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from rag_evaluator.run.answers import Answers
 from rag_evaluator.run.plan import Plan
 
 
@@ -49,6 +50,13 @@ class Cell(NamedTuple):
     unit: Any  # the stage's own kind of unit
     column: str
     repeat: int = 0
+
+
+class Context(Protocol):
+    """What a run gives to the work of a stage."""
+
+    def answers(self) -> Answers:
+        """Answers of the judge that were kept by this and earlier starts."""
 
 
 class Work(Protocol[U_contra]):
@@ -119,8 +127,12 @@ class Stage(Protocol[U]):
     def check(self, column: str, value: Any) -> None:
         """Raises `ValueError` for a value that the column cannot have. Any: JSON."""
 
-    def open(self) -> AbstractAsyncContextManager[Work[U]]:
-        """Load what the work needs; called only where a cell is left to be made."""
+    def open(self, context: Context | None) -> AbstractAsyncContextManager[Work[U]]:
+        """Load what the work needs; called only where a cell is left to be made.
+
+        Args:
+            context: None where nothing is kept.
+        """
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         """Whether what `write` has written for a plan can be read."""

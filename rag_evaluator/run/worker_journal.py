@@ -13,9 +13,11 @@ from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.jsonl import Appender, checked_line
+from rag_evaluator.run.answers import Answers
 from rag_evaluator.run.carry import carry_over
 from rag_evaluator.run.finished import Finished, read_finished
 from rag_evaluator.run.journal import (
+    ANSWERS,
     FOLDERS,
     PARTS,
     SCORES,
@@ -62,6 +64,7 @@ class WorkerJournal(Journal):
         self.results, self.place, self.process = results, place_of(results, plan.task, plan.stage), process
         self._appenders: dict[int, Appender] = {}
         self._note = WorkerNote("", now(), now())
+        self._fresh = start == "fresh"
         self.pending = False  # whether the manifest does not yet name this generation
         with writing(self.place):
             old = self._read_old(start)
@@ -88,6 +91,10 @@ class WorkerJournal(Journal):
                     raise
         self._appenders[chunk].append(line)
         self._commit()
+
+    def answers(self) -> Answers:
+        """The answers that cells of this generation may use; an update has those of the one before, too."""
+        return Answers(self.folder / ANSWERS, self.process, lambda: None if self._fresh else self._commit())
 
     def sync(self, seconds: float = 0.0) -> None:
         """Force records to disk, unless that was done within the last `seconds`."""

@@ -7,7 +7,11 @@ from typing import Any
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Stage
 
-TASKS: Mapping[str, str] = {"evaluate": "rag_evaluator.tasks.evaluation:of_journal"}
+TASKS: Mapping[str, str] = {
+    "evaluate": "rag_evaluator.tasks.evaluation:of_journal",
+    "sort": "rag_evaluator.tasks.sort:of_journal",
+    "generate": "rag_evaluator.tasks.generate:of_journal",
+}
 """Name of a task -> what makes a stage from its journal, to write the results of."""
 
 

@@ -17,7 +17,7 @@ from rag_evaluator.results.writers import DROPPED, FILES, Scored, read_summary, 
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.run.plan import Plan, data_digest
-from rag_evaluator.run.task import Record, Table, Work
+from rag_evaluator.run.task import Context, Record, Table, Work
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
@@ -63,7 +63,7 @@ class Evaluation:
             raise ValueError(f"{value!r:.40} is no {column}, which lies between {low} and {high}")
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Work[Sample]]:
+    async def open(self, context: Context | None) -> AsyncIterator[Work[Sample]]:
         assert self._load is not None
         yield _Scoring(self._load(), self.plan.columns)
 

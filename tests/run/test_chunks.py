@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Zygote
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -74,37 +74,6 @@ def error_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> 
     shown = capsys.readouterr()
     assert "Traceback" not in shown.err
     return shown.err
-
-
-class Zygote:
-    """Starts command lines without the seconds that imports take; see zygote.py."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(ROOT / "tests" / "zygote.py")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, env=environment, **pipes)
-
-    def run(self, record: Path, *runs: dict[str, Any]) -> list[int]:
-        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `signals`."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        task = {"record": str(record), "runs": [{"environment": {}, "signals": [], **run} for run in runs]}
-        self.process.stdin.write(json.dumps(task) + "\n")
-        self.process.stdin.flush()
-        return list(json.loads(self.process.stdout.readline()))
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.close()
 
 
 def begun(record: Path) -> list[str]:
@@ -168,8 +137,20 @@ def test_a_run_killed_at_20_random_moments_gives_the_same_bytes_and_judges_nothi
     kill_and_continue(zygote, config, 20, 0.4, seed=1)
     undisturbed = bytes_of(tmp_path / "undisturbed" / "run")
     killed = bytes_of(results_of(config))
-    for name in set(FILES) - {"manifest.json"}:  # it names the folders
+    for name in set(FILES) - {"manifest.json", "details.jsonl"}:  # the manifest names the folders
         assert killed[name] == undisturbed[name], name
+    lines = [[json.loads(line) for line in text["details.jsonl"].splitlines()] for text in (killed, undisturbed)]
+    assert [without_confidence(line) for line in lines[0]] == [without_confidence(line) for line in lines[1]]
+    numbers = [[confidence for line in part for confidence in confidences(line)] for part in lines]
+    assert numbers[0] == pytest.approx(numbers[1], abs=1e-5)  # docs/hpc.md: the last digits depend on the batch
+
+
+def confidences(line: dict[str, Any]) -> list[float]:
+    return [number for judgement in line["judgements"] for number in judgement["confidence"]]
+
+
+def without_confidence(line: dict[str, Any]) -> dict[str, Any]:
+    return {**line, "judgements": [{**judgement, "confidence": ()} for judgement in line["judgements"]]}
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -367,6 +348,26 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
         first.evaluate(rows, take_over, tmp_path)
     assert len((tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 4
     second.evaluate(rows[:4], folder=tmp_path)
+
+
+def test_no_more_cells_than_the_limit_are_in_the_making() -> None:
+    most, under_way, made = 0, 0, []
+
+    class Slow:
+        in_flight, about = 4, {}
+
+        async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
+            nonlocal most, under_way
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.001 * (unit.index % 3))
+            under_way -= 1
+            return Record(unit.index)
+
+    cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(20)]
+    asyncio.run(work_all(iter(cells), Slow(), lambda cell, record: made.append(record.value), Stop()))
+    assert sorted(made) == list(range(20))
+    assert most == 4
 
 
 def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(caplog) -> None:

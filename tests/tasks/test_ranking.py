@@ -220,7 +220,11 @@ def honest(one: float, other: float) -> float:
 def sort_all(judge: Any, contexts_list: Sequence[Sequence[str]], **options: Any) -> list[Ranking]:
     questions = [f"Question {position}?" for position in range(len(contexts_list))]
     sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions(**options))
-    return asyncio.run(sorter.sort_all(questions, contexts_list))
+    return asyncio.run(together(sorter, questions, contexts_list))
+
+
+async def together(sorter: Sorter, questions: Sequence[str], contexts_list: Sequence[Sequence[str]]) -> list[Ranking]:
+    return list(await asyncio.gather(*map(sorter.sort, questions, contexts_list)))
 
 
 def sort_one(judge: Any, contexts: Sequence[str], **options: Any) -> Mapping[str, Any]:
@@ -317,7 +321,7 @@ def test_equal_contexts_are_not_compared_and_stay_in_their_order() -> None:
 def test_equal_questions_are_sorted_each_and_asked_once() -> None:
     judge = scripted(honest)
     sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions())
-    first, second = asyncio.run(sorter.sort_all(["Same?", "Same?"], [contexts_of(QUALITIES)] * 2))
+    first, second = asyncio.run(together(sorter, ["Same?", "Same?"], [contexts_of(QUALITIES)] * 2))
     assert first.fields == second.fields
     assert len(judge.prompts) == first.fields["judge_calls"]
 

@@ -1,14 +1,14 @@
 """`sort` for one question and for many: 0-1 filter, pairwise comparisons, measures against the retriever's order."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.config import SortConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.cached import Asker, side_by_side
+from rag_evaluator.judge.cached import Asker
 from rag_evaluator.judge.context_window import Window
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
@@ -25,8 +25,8 @@ ONE_ITEM = "one context has no order"
 NO_FILTER = "the contexts were not judged one by one (fast: false)"
 ONE_ORDER = "each pair was shown in one order only"
 NO_PAIR = "there was nothing to compare"
+LASTING = frozenset({NO_QUESTION})  # reasons that asking again does not change
 SortOptions = SortConfig
-Done = Callable[[int, "Ranking"], None]
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,6 @@ class Sorter:
         self.asker, self.options = asker, options
         self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
         self.window = Window(asker.judge)
-
-    async def sort_all(
-        self, questions: Sequence[str], contexts_list: Sequence[Sequence[str]], done: Done = lambda *_: None
-    ) -> list[Ranking]:
-        """Rankings in the order of the questions, which are worked on side by side.
-
-        `done` is called with position and ranking of each question as it is finished.
-        """
-        jobs = list(zip(questions, contexts_list, strict=True))
-        return await side_by_side(jobs, lambda job: self.sort(*job), done)
 
     async def sort(self, question: str, contexts: Sequence[str]) -> Ranking:
         """The ranking of one question's contexts; where the judge fails, one without order and with the reason."""

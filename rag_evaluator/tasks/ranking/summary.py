@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.tasks.ranking.measures import retrieval_measures
@@ -28,8 +28,9 @@ def with_relevance(ranking: Ranking, relevance: Sequence[int] | None) -> Ranking
     return Ranking({**ranking.fields, "relevance": list(relevance), "measured": measured})
 
 
-def summarise(rankings: Sequence[Ranking]) -> dict[str, Any]:
-    """Means with coverage per measure, and totals of comparisons, calls and ties; JSON."""
+def summarise(rankings: Iterable[Ranking]) -> dict[str, Any]:
+    """Means with coverage per measure, totals of comparisons, calls and ties, and how many were sorted; JSON."""
+    rankings = list(rankings)
     measures: dict[str, dict[str, Any]] = {}
     for name in OF_ORDERS:
         measures[name] = _mean([ranking.fields[name] for ranking in rankings], _reasons(rankings, name))
@@ -43,7 +44,9 @@ def summarise(rankings: Sequence[Ranking]) -> dict[str, Any]:
                 values = [measured[whose][name] for measured in graded]
                 measures[f"{whose} {name} by relevance"] = _mean(values, Counter())
     totals = ("comparisons", "judge_calls", "ties")
-    return {"measures": measures} | {name: sum(ranking.fields[name] for ranking in rankings) for name in totals}
+    ordered = sum(ranking.fields["sorted"] is not None for ranking in rankings)
+    counts = {name: sum(ranking.fields[name] for ranking in rankings) for name in totals}
+    return {"measures": measures, **counts, "sorted": ordered}
 
 
 def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> dict[str, Any]:

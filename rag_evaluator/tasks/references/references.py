@@ -1,14 +1,14 @@
 """`generate` for one question and many: answers from groups of contexts, joined in a tree, and what supports them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_evaluator.config import GenerateConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.cached import Asker, side_by_side
+from rag_evaluator.judge.cached import Asker
 from rag_evaluator.judge.context_window import RESERVE, Window
 from rag_evaluator.judge.grammar.budget import MAX_STRING
 from rag_evaluator.prompts.loading import CarryingPrompt
@@ -56,9 +56,6 @@ class Reference:
         return asdict(self)
 
 
-Done = Callable[[int, Reference], None]
-
-
 class Generator:
     """Writes reference answers.
 
@@ -75,16 +72,6 @@ class Generator:
             prompts["generate", "reduce_prompt"],
         )
         self.support_prompt = prompts["generate", "support_prompt"]
-
-    async def generate_all(
-        self, questions: Sequence[str], contexts_list: Sequence[Sequence[str]], done: Done = lambda *_: None
-    ) -> list[Reference]:
-        """References in the order of the questions, which are worked on side by side.
-
-        `done` is called with position and reference of each question as it is finished.
-        """
-        jobs = list(zip(questions, contexts_list, strict=True))
-        return await side_by_side(jobs, lambda job: self.generate(*job), done)
 
     async def generate(self, question: str, contexts: Sequence[str]) -> Reference:
         """The reference answer to one question."""

@@ -1,0 +1,169 @@
+"""What `sort` and `generate` share: questions with contexts as units, and a judge whose answers are kept."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config import Config, Section
+from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.prompts.adapt.adapt import ready_prompts
+from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.writers import PROGRAM, PROMPT_TEXTS
+from rag_evaluator.run import manifest
+from rag_evaluator.run.plan import Plan, auto_chunk_size
+from rag_evaluator.run.task import Context, Record, Table, Work
+
+MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
+SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
+Make = Callable[["Question"], Awaitable[Record]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and its contexts, best first as the retriever has them; `index` is its place in the stage."""
+
+    index: int
+    question: str
+    contexts: Sequence[str]
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits of question and contexts."""
+        text = json.dumps([self.question, *self.contexts], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Asking:
+    """The prompts and the judge of a task, found and checked; the judge is not loaded.
+
+    Raises `RagEvaluatorError` for missing prompts or models.
+    """
+
+    def __init__(self, task: str, config: Config, judge: Any = None) -> None:
+        self.config = config
+        self.judge = judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config.judge, config.offline)
+        self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts(
+            [task], config, self.judge.load, lambda: self.judge.signature
+        )
+
+    def signature(self, settings: Section) -> str | None:
+        """What a value depends on beside question and contexts; None if the judge has no name."""
+        if self.judge.identity is None:
+            return None
+        sources = "".join(prompt.source for prompt in self.prompts.values())
+        digest = hashlib.sha256(sources.encode()).hexdigest()[:16]
+        given = "|".join(f"{name}:{value}" for name, value in settings.model_dump().items())
+        return f"{self.judge.signature}|prompts:{digest}|{given}"
+
+    def about(self, task: str, rows: int) -> dict[str, Any]:
+        """What the manifest of the results says."""
+        return manifest.describe(self.config, {task: self.judge.signature}, self.prompts, rows)
+
+
+def plan_of(
+    task: str, stage: str, units: Sequence[Question], column: str, signature: str | None, chunk_size: int | str
+) -> Plan:
+    """What all workers of `sort` or `generate` must agree on."""
+    return Plan(
+        task=task,
+        stage=stage,
+        units=len(units),
+        unit_noun="questions",
+        column_noun="columns",
+        cell_noun="questions",
+        data=hashlib.sha256("".join(unit.digest for unit in units).encode()).hexdigest()[:16],
+        options={},
+        columns={column: signature},
+        chunk_size=chunk_size if isinstance(chunk_size, int) else auto_chunk_size(len(units), MOST_QUESTIONS),
+    )
+
+
+class QuestionStage:
+    """Questions x one column.
+
+    Args:
+        units: the questions, in order.
+        plan, about: see `rag_evaluator.run.task.Stage`.
+        asking: None where nothing is left to be asked.
+
+    Attributes:
+        asked: questions that reached the judge in this process.
+    """
+
+    files: Sequence[str] = ()
+
+    def __init__(self, units: Sequence[Question], plan: Plan, about: Mapping[str, Any], asking: Asking | None) -> None:
+        self.units, self.plan, self.about, self.asking = units, plan, about, asking
+        self.asked = 0
+
+    def digest(self, unit: Question, column: str) -> str:
+        return unit.digest
+
+    def marks(self, unit: Question, record: Record) -> Iterable[str]:
+        return ()
+
+    def check(self, column: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise ValueError(f"{value!r:.40} is no {column}")
+
+    def is_written(self, folder: Path, plan: Plan) -> bool:
+        return True
+
+    @asynccontextmanager
+    async def open(self, context: Context | None) -> AsyncIterator[Work[Question]]:
+        """Load the judge; it is asked through the answers that were kept, unless it has no name."""
+        assert self.asking is not None
+        judge = self.asking.judge
+        loaded = judge.load()
+        answers = None if context is None or judge.identity is None else context.answers()
+        asker = Asker(loaded, judge.signature, answers)
+        try:
+            yield _Working(self.make(asker))
+        finally:
+            self.asked += asker.asked
+            if answers is not None:
+                answers.close()
+
+    def make(self, asker: Asker) -> Make:
+        """What makes the record of a question."""
+        raise NotImplementedError
+
+    def write(self, table: Table[Question], folder: Path) -> None:
+        """Write the result files."""
+        raise NotImplementedError
+
+
+class _Working:
+    """Works on many questions side by side."""
+
+    in_flight = SIDE_BY_SIDE
+
+    def __init__(self, make: Make) -> None:
+        self.make = make
+        self.about: Mapping[str, Any] = {}
+
+    async def __call__(self, unit: Question, column: str, repeat: int) -> Record:
+        return await self.make(unit)
+
+
+def manifest_of(table: Table[Question]) -> dict[str, Any]:
+    """What is written as the manifest of the results."""
+    return {"program": PROGRAM, **{name: part for name, part in table.about.items() if name != PROMPT_TEXTS}}
+
+
+def fields_of(record: Record) -> Mapping[str, Any]:
+    """What is known of a question, also where there is no value."""
+    fields: Mapping[str, Any] = record.details if record.missing else record.value
+    return fields
+
+
+def without_question(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record keeps: question and contexts are those of its unit."""
+    return {name: value for name, value in fields.items() if name not in ("question", "contexts")}

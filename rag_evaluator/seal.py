@@ -12,6 +12,7 @@ from rag_evaluator.fingerprints import fingerprint
 from rag_evaluator.kept_prompts import are_kept
 from rag_evaluator.manifest import versions
 from rag_evaluator.metrics import select_metrics
+from rag_evaluator.resources import packaged
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import data_digest
@@ -32,7 +33,8 @@ def seal_of(config: Config) -> str | None:
     if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
         return None
     template = Path(config.judge.chat_template)
-    files = [*sorted(config.prompts_dir.glob("*.json")), *([template] if template.is_file() else [])]
+    packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
+    files = [*packs, *([template] if template.is_file() else [])]
     parts: dict[str, Any] = {
         "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
         "versions": versions(),

@@ -18,7 +18,7 @@ from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge import run
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.prompts.check import Fault, check_pack
-from rag_evaluator.prompts.loading import CarryingPrompt, find_packs, load_prompts
+from rag_evaluator.prompts.loading import PACKAGED, CarryingPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
 from rag_evaluator.prompts.review import Section, write_review
 from rag_evaluator.prompts.sources import all_prompts, english_pack
@@ -61,7 +61,7 @@ def ready_prompts(
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
     language, folder = config.language, config.prompts_dir
-    if config.prompts.adapt and find_packs(owners, language, folder)[1]:
+    if config.prompts.adapt and find_packs(owners, language, folder, PACKAGED)[1]:
         logger.warning("%s: packs in %s are missing and are made with the judge, which takes a while", folder, language)
         done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
         if done.written:  # else another run has made them meanwhile

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup test test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup test test-package test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -14,11 +14,16 @@ $(SETUP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip uninstall -qq --yes rag-evaluator # the distribution's name until it became ragas-offline
+	rm -rf rag_evaluator.egg-info
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
 	@touch $@
 
 test: setup ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm"
+
+test-package: setup ## the package: built, installed in a fresh environment, used in another folder
+	$(BIN)/python -m pytest tests/test_package.py
 
 test-slow: setup ## the measurements that take minutes
 	$(BIN)/python -m pytest -m "slow and not slurm"

@@ -16,7 +16,7 @@
 #SBATCH --signal=USR1@120            # 120 s before the time limit: finish what is in the making, then continue
 
 # module load python/3.12 cuda/12.8
-PROJECT=${PROJECT:-${SLURM_SUBMIT_DIR:-$PWD}}    # where main.py is
+PROJECT=${PROJECT:-${SLURM_SUBMIT_DIR:-$PWD}}    # a clone of the project, if you work in one
 PYTHON=${PYTHON:-$PROJECT/.venv/bin/python}
 RESTARTS=${RESTARTS:-20}                         # how often a job may continue after its time limit
 # -----------------------------------------------------------------------------------------------------------------
@@ -25,13 +25,16 @@ if [ $# -eq 0 ]; then
   echo "usage: sbatch [--array=0-15] launcher.sh config.yaml" >&2
   exit 2
 fi
+if [ -f "$PROJECT/rag_evaluator/__main__.py" ]; then
+  export PYTHONPATH=$PROJECT${PYTHONPATH:+:$PYTHONPATH}
+fi
 export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 HF_DATASETS_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-1}}
 
 if [ -z "${SLURM_JOB_ID:-}" ]; then
-  exec "$PYTHON" "$PROJECT/main.py" "$@"         # no Slurm: an ordinary process
+  exec "$PYTHON" -P -m rag_evaluator "$@"        # no Slurm: an ordinary process
 fi
-srun --unbuffered --kill-on-bad-exit=0 --wait=0 "$PYTHON" "$PROJECT/main.py" "$@"
+srun --unbuffered --kill-on-bad-exit=0 --wait=0 "$PYTHON" -P -m rag_evaluator "$@"
 code=$?
 if [ $code -eq 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$RESTARTS" ]; then
   scontrol requeue "$SLURM_JOB_ID" && echo "continues: requeued"   # 75: stopped by a signal, more to do

@@ -228,7 +228,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
-    slurm.add_argument("--launcher", type=Path, help="launcher of your site; default: launcher.sh here")
+    slurm.add_argument(
+        "--launcher",
+        type=Path,
+        help="launcher of your site; default: launcher.sh here, beside the configuration, or of the package",
+    )
     for name, help_text in FUNCTIONS.items():
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)

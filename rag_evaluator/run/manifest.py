@@ -138,6 +138,6 @@ def _digest(path: Path) -> str:
 
 def _version(package: str) -> str:
     try:
-        return version(package)
+        return __version__ if package == "rag-evaluator" else version(package)  # whatever the distribution is called
     except PackageNotFoundError:
         return "not installed"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
+from rag_evaluator.resources import packaged
 
 LAUNCHER = "launcher.sh"
-PROJECT = Path(__file__).parents[2]
+PROJECT = packaged(LAUNCHER).parent
 NOT_FOR_MERGE = re.compile(
     r"#SBATCH\s+--?(gres|gpus?|gpus-per-\w+|array|ntasks\S*|nodes|mem\S*|signal|cpus-per-task)\b"
 )
@@ -43,7 +44,7 @@ def prepare(
         results: results folder of the run; scripts and logs go to `slurm/` in it.
         overrides: `--set` values of the run.
         sbatch: more arguments of `sbatch` for the array, such as `--partition=gpu`.
-        launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the project.
+        launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the package.
 
     Raises `ConfigError` if there is no launcher.
     """

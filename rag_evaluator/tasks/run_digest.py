@@ -10,6 +10,7 @@ from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.resources import packaged
 from rag_evaluator.results.writers import read_summary
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
@@ -32,7 +33,8 @@ def seal_of(config: Config) -> str | None:
     if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
         return None
     template = Path(config.judge.chat_template)
-    files = [*sorted(config.prompts_dir.glob("*.json")), *([template] if template.is_file() else [])]
+    packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
+    files = [*packs, *([template] if template.is_file() else [])]
     parts: dict[str, Any] = {
         "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
         "versions": versions(),

@@ -226,7 +226,7 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.Captur
         ("judge.model=results", "results is not a model folder: it has no config.json. It is empty."),
         ("judge.model=some-org/some-model", "judge.model: 'some-org/some-model' is no folder here and is not in the"),
         ("embeddings.model=./none", "embeddings.model: no such folder: "),
-        ("language=spanish", "language 'spanish': 3 of 3 prompt packs are missing in "),
+        ("language=catalan", "language 'catalan': 3 of 3 prompt packs are missing in "),
         ("language=../up", "language is '../up': expected a name of letters"),
         ("output_dir=rows.jsonl", "rows.jsonl/run/journal/g1/parts: cannot be written: "),
         ("judge", "--set 'judge': expected key=value"),

@@ -1,5 +1,5 @@
 import json
-import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,14 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
+from rag_evaluator.config import load_config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.prompts.english import all_prompts, english_pack, export
-from rag_evaluator.prompts.loading import PackPrompt, load_prompts
+from rag_evaluator.prompts.loading import PackPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.own import OWN_PROMPTS
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
+from rag_evaluator.resources import packaged
+from rag_evaluator.tasks.run_digest import seal_of
 
 ROOT = Path(__file__).parents[2]
 OF_RAGAS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
@@ -180,14 +183,44 @@ def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_pa
     )
 
 
-def test_of_a_language_that_is_shipped_the_place_of_its_packs_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match=f"own are in {re.escape(str(ROOT / 'prompts'))}: set prompts_dir to it"):
-        load_prompts(["faithfulness"], "es", tmp_path)
-
-
-def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path) -> None:
+def test_packs_that_prompts_dir_does_not_have_come_from_the_package(packs: Path) -> None:
     (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
-    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. The"):
+    prompts = load_prompts(["faithfulness"], "es", packs)
+    shipped = read_pack(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json")
+    assert prompts["faithfulness", "nli_statement_prompt"].source == shipped.digest
+    own = read_pack(packs / "faithfulness_statement_generator_prompt_spanish.json")
+    assert prompts["faithfulness", "statement_generator_prompt"].source == own.digest
+
+
+def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_package(tmp_path: Path) -> None:
+    key = ("faithfulness", "nli_statement_prompt")
+    older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
+    shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
+    assert find_packs(["faithfulness"], "es", tmp_path, ROOT / "prompts")[0][key] == older
+
+
+def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:
+    package = tmp_path / "site-packages" / "rag_evaluator"
+    package.mkdir(parents=True)
+    assert packaged("prompts", package) == tmp_path / "site-packages" / "prompts"  # a clone
+    (package / "data").mkdir()
+    assert packaged("prompts", package) == package / "data" / "prompts"
+
+
+def test_a_finished_run_is_seen_to_have_changed_with_a_pack_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.tasks.run_digest.packaged", lambda name: tmp_path)
+    config = load_config(ROOT / "config.yaml")
+    before = seal_of(config)
+    (tmp_path / "faithfulness_nli_statement_prompt_spanish.json").write_text("{}", encoding="utf-8")
+    assert None is not seal_of(config) != before
+
+
+def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_evaluator.prompts.loading.PACKAGED", packs / "none")
+    (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
+    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. Set"):
         load_prompts(["faithfulness"], "spanish", packs)
     assert load_prompts(["context_recall"], "spanish", packs).keys() == {("context_recall", "prompt")}
 

@@ -22,7 +22,7 @@ from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
-from rag_evaluator.prompts.loading import CarryingPrompt, find_packs, load_prompts
+from rag_evaluator.prompts.loading import PACKAGED, CarryingPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def ready_prompts(
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
     language, folder = config.language, config.prompts_dir
-    if config.prompts.adapt and find_packs(owners, language, folder)[1]:
+    if config.prompts.adapt and find_packs(owners, language, folder, PACKAGED)[1]:
         logger.warning("%s: packs in %s are missing and are made with the judge, which takes a while", folder, language)
         done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
         if done.written:  # else another run has made them meanwhile

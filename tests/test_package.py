@@ -1,0 +1,171 @@
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rag_evaluator.manifest import versions
+
+from rag_evaluator import RAGEvaluator, __version__
+
+ROOT = Path(__file__).parent.parent
+DATA = ("prompts", "orig_prompts", "launcher.sh", "config.yaml", "examples/dataset.jsonl")
+
+
+def test_signatures_hold_the_version_of_the_code_whatever_the_distribution_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(name: str) -> Any:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("rag_evaluator.manifest.version", refuse)
+    assert versions()["rag-evaluator"] == __version__
+    assert versions()["ragas"] == "not installed"  # the patch is used
+    [signature] = RAGEvaluator({"metrics": ["rouge_score"]}).signatures().values()
+    assert f"|rag-evaluator:{__version__}|" in signature
+
+
+@pytest.mark.parametrize("project", [None, ROOT], ids=["installed", "clone"])
+def test_a_job_runs_the_package_and_nothing_that_lies_in_the_folder(tmp_path: Path, project: Path | None) -> None:
+    (tmp_path / "yaml.py").write_text("raise SystemExit('the folder came before the installed packages')")
+    place = {"PYTHONPATH": str(ROOT)} if project is None else {"PROJECT": str(project)}
+    environment = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, **place}
+    command = ["bash", str(ROOT / "launcher.sh"), "--version"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"rag-evaluator {__version__}\n", "")
+
+
+def test_no_text_has_users_install_a_name_that_is_not_ours() -> None:
+    sources = [*(ROOT / "rag_evaluator").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    told = re.findall(r"pip install (?:-\S+ )*'?([\w.-]+)", "\n".join(path.read_text("utf-8") for path in sources))
+    assert "ragas-offline" in told
+    assert {name for name in told if name not in (".", "ragas-offline")} == set()
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A wheel built from the sdist, in an environment of its own, and a folder that has nothing to do with it."""
+
+    wheel: Path
+    environment: Path
+    folder: Path
+
+    @property
+    def package(self) -> Path:
+        [package] = self.environment.glob("lib/python*/site-packages/rag_evaluator")
+        return package
+
+    def run(self, *command: str) -> str:
+        """What a command of the environment writes, run in the folder."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        program = [str(self.environment / "bin" / command[0]), *command[1:]]
+        done = subprocess.run(program, cwd=self.folder, env=kept, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def config(self, **settings: Any) -> str:
+        """Name of a new configuration in the folder."""
+        rows = [json.loads(line) for line in (self.package / "data/examples/dataset.jsonl").open(encoding="utf-8")]
+        (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:2]), encoding="utf-8")
+        settings = {"dataset": "rows.jsonl", "metrics": ["faithfulness"], **settings}
+        (self.folder / "mine.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        return "mine.yaml"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    built, environment = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("environment")
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        str(built),
+        str(ROOT),
+    ]  # the wheel from the sdist
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [wheel] = built.glob("*.whl")
+    venv.create(environment)
+    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
+    [packages] = environment.glob("lib/python*/site-packages")
+    ours = [path for path in sys.path if path.endswith("site-packages")]  # saves installing the dependencies once more
+    (packages / "dependencies.pth").write_text("\n".join(ours) + "\n", encoding="utf-8")
+    return Installed(wheel, environment, tmp_path_factory.mktemp("elsewhere"))
+
+
+@pytest.mark.slow
+def test_the_wheel_is_called_ragas_offline_and_holds_the_package_only(installed: Installed) -> None:
+    assert installed.wheel.name == f"ragas_offline-{__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(installed.wheel) as file:
+        folders = {name.partition("/")[0] for name in file.namelist()}
+    assert folders == {"rag_evaluator", f"ragas_offline-{__version__}.dist-info"}
+    assert installed.run("rag-evaluator", "--version") == f"rag-evaluator {__version__}\n"
+    assert Path(installed.run("python", "-c", "import rag_evaluator; print(rag_evaluator.__file__)")).parent == (
+        installed.package
+    )
+
+
+@pytest.mark.slow
+def test_packaged_files_are_those_of_the_repository(installed: Installed) -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    homes: dict[str, Path] = {name: installed.package.parent / name for name in tracked if name.startswith("rag_ev")}
+    homes |= {name: installed.package / "data" / name for name in tracked if name.startswith(DATA)}
+    assert len(homes) > 300
+    assert [name for name, home in homes.items() if home.read_bytes() != (ROOT / name).read_bytes()] == []
+    files = {path for path in installed.package.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert files == set(homes.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        pytest.param(
+            lambda it: it.run(
+                "rag-evaluator", f"{it.package}/data/config.yaml", "--set", f"output_dir={it.folder}/results"
+            ),
+            "demo: 12 rows",
+            id="sample",
+        ),
+        pytest.param(
+            lambda it: it.run("rag-evaluator", it.config(language="spanish")), "run: 2 rows", id="language-spanish"
+        ),
+        pytest.param(
+            lambda it: it.run(
+                "python",
+                "-c",
+                "import rag_evaluator\n"
+                "[row] = rag_evaluator.sort(['Qui?'], [['A is B.', 'C is D.']], language='chinese')\n"
+                "print(sorted(row['sorted']))",
+            ),
+            "",
+            id="sort-chinese",
+        ),
+        pytest.param(
+            lambda it: it.run("rag-evaluator", "submit", it.config(), "--workers", "2", "--dry-run"),
+            '"$PYTHON" -P -m rag_evaluator "$@"',
+            id="submit",
+        ),
+    ],
+)
+def test_the_installed_package_works_in_another_folder(
+    installed: Installed, use: Callable[[Installed], str], expected: str
+) -> None:
+    assert expected in use(installed)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rag_evaluator.manifest import versions
+from rag_evaluator.run.manifest import versions
 
 from rag_evaluator import RAGEvaluator, __version__
 
@@ -26,7 +26,7 @@ def test_signatures_hold_the_version_of_the_code_whatever_the_distribution_is_ca
     def refuse(name: str) -> Any:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("rag_evaluator.manifest.version", refuse)
+    monkeypatch.setattr("rag_evaluator.run.manifest.version", refuse)
     assert versions()["rag-evaluator"] == __version__
     assert versions()["ragas"] == "not installed"  # the patch is used
     [signature] = RAGEvaluator({"metrics": ["rouge_score"]}).signatures().values()

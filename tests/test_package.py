@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rag_evaluator.run.manifest import versions
 
 from rag_evaluator import RAGEvaluator, __version__
+from rag_evaluator.run.manifest import versions
 
 ROOT = Path(__file__).parent.parent
 DATA = ("prompts", "orig_prompts", "launcher.sh", "config.yaml", "examples/dataset.jsonl")

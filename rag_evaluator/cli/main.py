@@ -29,6 +29,7 @@ EXAMPLES = """examples:
   rag-evaluator status results/demo
   rag-evaluator merge results/demo
   rag-evaluator submit config.yaml --workers 16 --dry-run
+  rag-evaluator submit config.yaml --workers 4 --task sort
   rag-evaluator prompts check
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal or not all there: run again to
@@ -104,11 +105,17 @@ def merge(options: argparse.Namespace) -> int:
     from rag_evaluator.run.worker_journal import MERGE, WorkerJournal
     from rag_evaluator.tasks import stage_of
 
+    incomplete: list[MissingChunksError] = []
     for found in journals_in(options.folder):
-        stage = stage_of(found)
-        merge(WorkerJournal(options.folder, stage, process_name(ALONE), MERGE), stage, run_id(), None)
-        plan = found.plan
+        stage, plan = stage_of(found), found.plan
+        try:
+            merge(WorkerJournal(options.folder, stage, process_name(ALONE), MERGE), stage, run_id(), None)
+        except MissingChunksError as error:  # of one task; the others may be complete
+            incomplete.append(error)
+            continue
         print(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {options.folder}")
+    if incomplete:
+        raise MissingChunksError(" ".join(map(str, incomplete)))
     return OK
 
 
@@ -130,7 +137,13 @@ def submit(options: argparse.Namespace) -> int:
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     submission = slurm.prepare(
-        options.config, config.results_dir, options.workers, options.set, options.sbatch, options.launcher
+        options.config,
+        config.results_dir,
+        options.workers,
+        options.set,
+        options.sbatch,
+        options.launcher,
+        options.task,
     )
     if options.dry_run:
         for path, text in submission.scripts.items():
@@ -227,6 +240,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_config(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
+    slurm.add_argument(
+        "--task", choices=("evaluate", *FUNCTIONS), default="evaluate", help="what to run; default: %(default)s"
+    )
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
     slurm.add_argument(
         "--launcher",

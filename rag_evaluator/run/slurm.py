@@ -36,7 +36,13 @@ class Submission:
 
 
 def prepare(
-    config: Path, results: Path, workers: int, overrides: Sequence[str], sbatch: Sequence[str], launcher: Path | None
+    config: Path,
+    results: Path,
+    workers: int,
+    overrides: Sequence[str],
+    sbatch: Sequence[str],
+    launcher: Path | None,
+    task: str = "evaluate",
 ) -> Submission:
     """Scripts and commands of a run of `workers` array elements.
 
@@ -44,6 +50,7 @@ def prepare(
         results: results folder of the run; scripts and logs go to `slurm/` in it.
         overrides: `--set` values of the run.
         sbatch: more arguments of `sbatch` for the array, such as `--partition=gpu`.
+        task: command that each element runs.
         launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the package.
 
     Raises `ConfigError` if there is no launcher.
@@ -53,7 +60,7 @@ def prepare(
     scripts = {folder / "array.sh": text, folder / "merge.sh": _merge_script(text)}
     sets = [part for override in overrides for part in ("--set", override)]
     log = [f"--output={folder}/%x-%A_%a.log", f"--array=0-{workers - 1}"]
-    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", str(config.resolve()), *sets]
+    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", task, str(config.resolve()), *sets]
     after = ["--dependency=afterany:{array}", "--job-name=rag-evaluator-merge", f"--output={folder}/%x-%j.log"]
     merge = ["--parsable", *after, f"{folder}/merge.sh", "merge", str(results)]
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}

@@ -1,0 +1,124 @@
+"""A task of a few lines: the run package knows no task by name, so workers, kills, resume and merge come for free."""
+
+import asyncio
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.cli.main import main
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.plan import Plan
+from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.task import Context, Record, Table
+from rag_evaluator.run.workers import parse_worker
+from rag_evaluator.tasks import TASKS
+
+COUNT = 40
+
+
+@dataclass(frozen=True)
+class Number:
+    """A unit: a whole number."""
+
+    index: int
+
+
+class Squares:
+    """Numbers x their squares."""
+
+    files: Sequence[str] = ("squares.json",)
+    about: Mapping[str, Any] = {"what": "squares"}
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.units = [Number(index) for index in range(COUNT)]
+        self.plan = Plan("toy", "squares", COUNT, "numbers", "powers", "squares", "0", {}, {"square": "v1"}, 5)
+        self.seconds = seconds
+        self.in_flight = 2
+
+    def digest(self, unit: Number, column: str) -> str:
+        return hashlib.sha256(str(unit.index).encode()).hexdigest()[:16]
+
+    def marks(self, unit: Number, record: Record) -> Iterable[str]:
+        return ()
+
+    def check(self, column: str, value: Any) -> None:
+        if not isinstance(value, int):
+            raise ValueError(f"{value!r} is no whole number")
+
+    @asynccontextmanager
+    async def open(self, context: Context | None) -> AsyncIterator["Squares"]:
+        yield self
+
+    async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+        await asyncio.sleep(self.seconds)
+        return Record(unit.index**2)
+
+    def is_written(self, folder: Path, plan: Plan) -> bool:
+        return True
+
+    def write(self, table: Table[Number], folder: Path) -> None:
+        values = [records["square"][0].value for _, records in table]
+        (folder / "squares.json").write_text(json.dumps(values), encoding="utf-8")
+
+
+def of_journal(journal: Journal) -> Squares:
+    """The row of `TASKS` for the command `merge`."""
+    return Squares()
+
+
+def start(folder: Path, worker: str, seconds: float) -> "subprocess.Popen[str]":
+    """A process that does one worker's part of the toy task."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); sys.path.insert(0, '.')\n"
+        "from pathlib import Path\nimport asyncio\nimport test_toy_task as toy\n"
+        f"print('begins', flush=True)\n"
+        f"toy.run_stage(toy.Squares({seconds}), Path({str(folder)!r}), toy.parse_worker({worker!r}), asyncio.run)"
+    )
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(TASKS, "toy", f"{__name__}:of_journal")  # type: ignore[arg-type]
+    folder = tmp_path / "results"
+    folder.mkdir()
+    with start(folder, "0/2", 0.02) as killed:
+        place = folder / "journal" / "toy.squares" / "g1" / "parts"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(list(place.glob("*.jsonl"))) < 2:
+            assert killed.poll() is None
+            time.sleep(0.005)
+        killed.send_signal(signal.SIGKILL)
+    before = {path: path.stat().st_ino for path in place.glob("*.jsonl")}
+    assert 2 <= len(before) < 8
+    assert main(["merge", str(folder)]) == 75
+    assert main(["status", str(folder)]) == 0
+    assert "gone without a word (killed?)" in capsys.readouterr().out
+    with start(folder, "0/2", 0.0) as first, start(folder, "1/2", 0.0) as second:
+        assert (first.wait(), second.wait()) == (0, 0)
+    assert {path: path.stat().st_ino for path in before} == before  # nothing was made again
+    assert json.loads((folder / "squares.json").read_text(encoding="utf-8")) == [n**2 for n in range(COUNT)]
+    (folder / "squares.json").unlink()
+    assert main(["merge", str(folder)]) == 0
+    assert "40 numbers from 8 chunks written" in capsys.readouterr().out
+    assert (folder / "squares.json").is_file()
+
+
+def test_a_value_that_a_toy_task_cannot_have_is_refused_at_the_merge(tmp_path: Path) -> None:
+    class Wrong(Squares):
+        async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+            return Record("four")
+
+    with pytest.raises(Exception, match="'four' is no whole number"):
+        run_stage(Wrong(), tmp_path, parse_worker("0/1"), asyncio.run)

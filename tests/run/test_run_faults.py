@@ -401,3 +401,16 @@ def test_errors_of_the_python_functions_name_arguments(tmp_path: Path) -> None:
         RAGEvaluator({"metrics": ["bleu_score"]}).evaluate(rows_of(2), folder=tmp_path)
     assert "--" not in str(caught.value)
     assert 'start="update"' in str(caught.value)
+
+
+def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_scored(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = config.parent / "rows.jsonl"
+
+    def edit(done: int, total: int) -> None:
+        if done == total:
+            rows.write_text("".join(json.dumps({**row, "response": "other"}) + "\n" for row in rows_of(12)))
+
+    RAGEvaluator(config).run(results_of(config), progress=edit)
+    assert "holds scores of another run. Changed: the rows." in shown(capsys, 2, str(config))

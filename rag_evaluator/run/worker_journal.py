@@ -34,7 +34,6 @@ from rag_evaluator.run.notes import WorkerNote
 from rag_evaluator.run.task import Stage
 
 NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
-OURS = ("*.jsonl", "*.json", "merging", "*.*")  # by folder: what a generation holds
 FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 Start = Literal["continue", "fresh", "update"]
@@ -66,11 +65,13 @@ class WorkerJournal(Journal):
         self._note = WorkerNote("", now(), now())
         self._fresh = start == "fresh"
         self.pending = False  # whether the manifest does not yet name this generation
+        self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
             old = self._read_old(start)
             if old is None and not (start == "fresh" and self._is_used()):
                 old = self._found(Manifest(plan, stage.about, 1))
             self._take(old or Manifest(plan, stage.about, 0))
+            self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)
             if start == "fresh" or (changes and start != MERGE):
                 self._take_over(stage, start, changes)
@@ -210,15 +211,26 @@ class WorkerJournal(Journal):
             )
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
-        self._make_folders()
-        if start != "fresh":
-            carry_over(old, stage, self.folder, self.process)
+        try:
+            self._make_folders()
+            if start != "fresh":
+                carry_over(old, stage, self.folder, self.process)
+        except BaseException as error:
+            _remove(self.folder)
+            if isinstance(error, FileNotFoundError):  # a chunk was published, or the generation removed
+                raise ResultsError(
+                    f"{old.folder}: another process is at work here. Wait for its end, or stop it, and start again."
+                ) from None
+            raise
 
     def _commit(self) -> None:
         """Bring this generation into force, and remove what was there before."""
         if self.pending:
+            self._check_ours()
+            self.sync()  # what replaces the old generation is on disk before that is removed
+            _sync_folder(self.folder / SCORES)
             self._replace(self.place / "manifest.json", Manifest(self.plan, self.about, self.generation).to_json())
-            self.pending = False
+            self.pending, self._known = False, (self.digest, self.generation)
             for generation in generations(self.place):
                 if generation != self.generation:
                     _remove(generation_folder(self.place, generation))
@@ -226,10 +238,12 @@ class WorkerJournal(Journal):
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""
-        if not self.pending:
-            found = read_manifest(self.place)
-            if found is None or (found.plan.digest, found.generation) != (self.digest, self.generation):
-                raise ResultsError(f"{self.place}: another run that started over or updated took this folder over.")
+        found = read_manifest(self.place) if self._known else None
+        if self._known and (found is None or (found.plan.digest, found.generation) != self._known):
+            raise ResultsError(
+                f"{self.place}: another run that started over or updated took this folder over. To go on here, wait for "
+                "its end, and start again."
+            )
 
     def _make_folders(self) -> None:
         for name in FOLDERS:
@@ -252,8 +266,12 @@ class WorkerJournal(Journal):
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
         with writing(path):
             temporary = self.folder / TMP / f"{path.name}.{self.process}"
-            temporary.write_bytes(_json(value))
+            with temporary.open("wb") as file:
+                file.write(_json(value))
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
+            _sync_folder(path.parent)
 
 
 @contextmanager

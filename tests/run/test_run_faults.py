@@ -414,3 +414,29 @@ def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_sc
 
     RAGEvaluator(config).run(results_of(config), progress=edit)
     assert "holds scores of another run. Changed: the rows." in shown(capsys, 2, str(config))
+
+
+def test_of_two_updates_at_the_same_time_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
+    first, second = (RAGEvaluator({"metrics": ["exact_match"]}) for _ in range(2))
+    first.evaluate(rows_of(2), folder=tmp_path)
+
+    def update_too(done: int, total: int) -> None:
+        if not list(tmp_path.glob("journal/g3")):
+            second.evaluate(rows_of(6), folder=tmp_path, start="update")
+
+    with pytest.raises(RagEvaluatorError, match="another run that started over or updated took this folder over"):
+        first.evaluate([*rows_of(5), {"response": "a", "reference": "b"}], update_too, tmp_path, "update")
+    assert len(second.evaluate(rows_of(6), folder=tmp_path).to_pandas()) == 6
+    assert [path.name for path in tmp_path.glob("journal/g*")] == ["g3"]
+
+
+def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_behind(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    scores = unpublish(config, 1)
+    scores.rename(scores.with_name("moved"))
+    scores.symlink_to("published meanwhile")
+    message = shown(capsys, 2, str(config), "--update", "--set", "metrics=[exact_match]")
+    assert "another process is at work here" in message
+    assert [path.name for path in results_of(config).glob("journal/g*")] == ["g1"]

@@ -122,12 +122,22 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     path = folder / "summary.json"
     try:
         summary: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
-        whole = bool(summary) and all({"mean", "scored", "count", "reasons"} <= row.keys() for row in summary.values())
+        whole = bool(summary) and all(map(_is_summary, summary.values()))
     except (OSError, ValueError, AttributeError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     if not whole:
         raise ResultsError(f"{path}: damaged. 'rag-evaluator merge' writes it again.")
     return summary
+
+
+def _is_summary(row: Any) -> bool:
+    """Whether it says of a metric what is shown of it. Any: JSON."""
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("mean", ""), int | float | None)
+        and all(type(row.get(name)) is int for name in ("scored", "count"))
+        and isinstance(row.get("reasons"), dict)
+    )
 
 
 def refuse_foreign(folder: Path, files: Sequence[str] = FILES) -> None:

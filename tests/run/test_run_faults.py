@@ -1,6 +1,7 @@
 """Faults of runs that lost work, locked it, or believed what was damaged; each was reproduced before it was mended."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -440,3 +441,39 @@ def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_beh
     message = shown(capsys, 2, str(config), "--update", "--set", "metrics=[exact_match]")
     assert "another process is at work here" in message
     assert [path.name for path in results_of(config).glob("journal/g*")] == ["g1"]
+
+
+ODD_PARTS = [
+    ("workers", {"pid": -5, "ended": None}),
+    ("workers", {"pid": 1.5, "ended": None}),
+    ("workers", {"engine": 5, "ended": None}),
+    ("workers", {"ended": 5}),
+    ("workers", {"at": math.nan, "ended": None}),
+    ("workers", {"at": 1e300, "ended": None}),
+    ("merged.json", {"ended": "yesterday"}),
+    ("merged.json", {"files": {"scores.csv": 5}}),
+    ("summary.json", {"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": {}}}),
+    ("summary.json", {"exact_match": {"mean": 1, "scored": 1, "count": 1, "reasons": []}}),
+    ("summary.json", {"of_mine": {"mean": 1, "scored": 1, "count": 1, "reasons": {}}}),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), ODD_PARTS)
+def test_odd_values_in_files_of_a_finished_run_give_no_traceback(
+    name: str, change: dict[str, Any], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    [path] = [
+        path for path in results_of(config).rglob("*") if name in (path.name, path.parent.name) and path.is_file()
+    ]
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}), encoding="utf-8")
+    shown(capsys, 0, "status", str(results_of(config)))
+    shown(capsys, 0, str(config))
+    shown(capsys, 0, "merge", str(results_of(config)))
+
+
+def test_a_journal_that_says_nothing_of_its_run_is_damaged(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(config)]) == 0
+    manifest = results_of(config) / "journal" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "about": None}), encoding="utf-8")
+    assert "damaged" in shown(capsys, 2, "merge", str(results_of(config)))

@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import os
-import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.formulas import harmless
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.score import Score
 
@@ -169,10 +169,10 @@ def write_table(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
     refuse_foreign(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as name:
-            summary = _write(table, Path(name))
+        with scratch(folder) as written:
+            summary = _write(table, written)
             for file in reversed(FILES):  # the manifest, by which they are known as ours, comes first
-                (Path(name) / file).replace(folder / file)
+                (written / file).replace(folder / file)
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
     return summary

@@ -241,8 +241,8 @@ class WorkerJournal(Journal):
         found = read_manifest(self.place) if self._known else None
         if self._known and (found is None or (found.plan.digest, found.generation) != self._known):
             raise ResultsError(
-                f"{self.place}: another run that started over or updated took this folder over. To go on here, wait for "
-                "its end, and start again."
+                f"{self.place}: another run that started over or updated took this folder over. "
+                "To go on here, wait for its end, and start again."
             )
 
     def _make_folders(self) -> None:
@@ -279,8 +279,6 @@ def writing(path: Path) -> Iterator[None]:
     """Turns errors of the file system into a `ResultsError` that names the place."""
     try:
         yield
-    except FileExistsError:
-        raise  # for whoever asked for a new file
     except OSError as error:
         place = error.filename or path
         reason = error.strerror or str(error)

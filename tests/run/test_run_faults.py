@@ -477,3 +477,20 @@ def test_a_journal_that_says_nothing_of_its_run_is_damaged(config: Path, capsys:
     manifest = results_of(config) / "journal" / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "about": None}), encoding="utf-8")
     assert "damaged" in shown(capsys, 2, "merge", str(results_of(config)))
+
+
+def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(config: Path) -> None:
+    kill = "import os; import rag_evaluator.results.writers as w; w._write_json = lambda *_: os.kill(os.getpid(), 9)"
+    run = f"from rag_evaluator.cli.main import main; main([{str(config)!r}])"
+    killed = subprocess.run([sys.executable, "-c", f"{kill}; {run}"], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    began = time.monotonic()
+    assert main([str(config)]) == 0
+    assert time.monotonic() - began < 20
+    assert not [path.name for path in results_of(config).iterdir() if path.name.startswith(".")]
+
+
+def test_a_results_folder_that_cannot_be_made_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results_of(config).parent.mkdir()
+    results_of(config).symlink_to("nowhere/at all")
+    assert "cannot be written" in shown(capsys, 2, str(config))

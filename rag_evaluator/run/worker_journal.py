@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +36,14 @@ from rag_evaluator.run.task import Stage
 
 NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
+PROCESS = r"w\d+of\d+\..+"
+NAMES = {  # folder -> names of the files that this program writes there
+    PARTS: re.compile(r"\d{6,}\.jsonl"),
+    SCORES: re.compile(r"\d{6,}\..+\.jsonl"),
+    ANSWERS: re.compile(rf"{PROCESS}\.jsonl"),
+    WORKERS: re.compile(rf"{PROCESS}\.json"),
+    TMP: re.compile(rf"merging|.+\.{PROCESS}"),
+}
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 Start = Literal["continue", "fresh", "update"]
 MERGE: Literal["merge"] = "merge"  # take what is there as it is
@@ -144,7 +153,7 @@ class WorkerJournal(Journal):
     def note_finished(self, note: Finished) -> None:
         """The result files are written: what is left of dead workers' records is of no use any more."""
         self._replace(self.folder / "merged.json", note.to_json())
-        for path in (self.folder / SCORES).glob("*.jsonl"):
+        for path in _ours(self.folder, SCORES):
             path.unlink(missing_ok=True)
 
     def note_worker(self, **changes: Any) -> None:
@@ -299,10 +308,14 @@ def _works(journal: Journal) -> bool:
     return any(note.is_here or now() - note.at < SILENT_SECONDS for note in here)
 
 
+def _ours(folder: Path, name: str) -> list[Path]:
+    """The files of this program in a folder of a generation."""
+    return [path for path in (folder / name).glob("*") if path.is_file() and NAMES[name].fullmatch(path.name)]
+
+
 def _remove(folder: Path, names: Sequence[str] = FOLDERS) -> None:
     """Remove what a generation holds; files of others, and folders that hold some, stay."""
-    paths = [path for name in names for path in (folder / name).glob("*") if path.is_file()]
-    ours = [path for path in paths if path.suffix in (".jsonl", ".json") or path.parent.name == TMP]
+    ours = [path for name in names for path in _ours(folder, name)]
     with suppress(OSError):  # a worker of the old generation may be writing still; what is left does no harm
         for path in (*ours, folder / "merged.json"):
             path.unlink(missing_ok=True)

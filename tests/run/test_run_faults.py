@@ -17,6 +17,7 @@ import pytest
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.run.journal import FOLDERS
 
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]
@@ -188,6 +189,18 @@ class TestStartingOver:
         assert main([str(config), "--fresh"]) == 0
         assert main([str(config), "--update", "--set", "metrics=[exact_match]"]) == 0
         assert all(note.read_text(encoding="utf-8") == "mine" for note in notes)
+
+    def test_files_of_others_beside_our_own_are_never_removed(self, config: Path) -> None:
+        assert main([str(config)]) == 0
+        journal = results_of(config) / "journal"
+        folders = [journal / "g1", *(journal / at / name for at in ("", "g1") for name in FOLDERS)]
+        notes = [folder / name for folder in folders for name in ("mine.json", "mine.jsonl", "mine.txt")]
+        for note in notes:
+            note.parent.mkdir(exist_ok=True)
+            note.write_text("mine", encoding="utf-8")
+        assert main([str(config), "--set", "keep_prompts=true"]) == 0
+        assert main([str(config), "--fresh"]) == 0
+        assert [note for note in notes if not note.exists()] == []
 
 
 FOREIGN = [

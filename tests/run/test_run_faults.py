@@ -17,6 +17,7 @@ import pytest
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.files.jsonl import Appender
 from rag_evaluator.run.journal import FOLDERS
 
 ROOT = Path(__file__).parents[2]
@@ -507,3 +508,29 @@ def test_a_results_folder_that_cannot_be_made_is_told(config: Path, capsys: pyte
     results_of(config).parent.mkdir()
     results_of(config).symlink_to("nowhere/at all")
     assert "cannot be written" in shown(capsys, 2, str(config))
+
+
+def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it(tmp_path: Path) -> None:
+    class NearlyFull:
+        """Takes half of a line, then nothing, then everything: somebody has freed space."""
+
+        def __init__(self, file: Any) -> None:
+            self.file, self.calls = file, 0
+
+        def write(self, data: memoryview) -> int:
+            self.calls += 1
+            if self.calls == 2:
+                raise OSError(28, "No space left on device")
+            return int(self.file.write(data[:5] if self.calls == 1 else data))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+    appender = Appender(tmp_path / "lines")
+    appender.append(b"first line\n")
+    appender._file = NearlyFull(appender._file)  # type: ignore[assignment]
+    with pytest.raises(RagEvaluatorError, match="No space left"):
+        appender.append(b"second line\n")
+    appender.append(b"third line\n")
+    appender.close()
+    assert (tmp_path / "lines").read_bytes() == b"first line\nthird line\n"

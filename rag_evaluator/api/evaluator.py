@@ -116,7 +116,7 @@ class RAGEvaluator:
         """
         stage = self.stage(data)
         if folder is not None:
-            journal = self._run(stage, Path(folder), data, ALONE, progress, None, start)
+            journal = self._run(stage, Path(folder).expanduser(), data, ALONE, progress, None, start)
             return results_of(ChunkTable(journal, stage), stage)
         made: dict[tuple[int, str], Score] = {}
         tell = progress or _tell_nobody

@@ -534,3 +534,13 @@ def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it
     appender.append(b"third line\n")
     appender.close()
     assert (tmp_path / "lines").read_bytes() == b"first line\nthird line\n"
+
+
+def test_a_tilde_in_the_folders_of_python_calls_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(1), folder="~/kept")
+    results.write("~/written")
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["kept", "written"]

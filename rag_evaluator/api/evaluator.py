@@ -116,7 +116,7 @@ class RAGEvaluator:
         """
         stage = self.stage(data)
         if folder is not None:
-            journal = self._run(stage, Path(folder), data, ALONE, progress, None, start)
+            journal = self._run(stage, Path(folder).expanduser(), data, ALONE, progress, None, start)
             return results_of(ChunkTable(journal, stage), stage)
         made: dict[tuple[int, str], Score] = {}
         tell = progress or _tell_nobody
@@ -206,7 +206,7 @@ class RAGEvaluator:
     ) -> Journal:
         refuse_foreign(folder)
         given = data is not None or self._given
-        seal = (lambda: None) if given else (lambda: seal_of(self.config))
+        seal = (lambda: None) if given else (lambda: seal_of(self.config, stage.plan.data))
         return run_stage(stage, folder, worker, run, progress or _tell_nobody, stop, start, seal)
 
     def _identify_judge(self) -> None:

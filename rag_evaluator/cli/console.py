@@ -67,7 +67,7 @@ def print_summary(
         changed: result files that are not as they were written.
     """
     print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
-    print_end(config, any(METRICS[name].judge for name in summary), wrote, changed)
+    print_end(config, any(METRICS[name].judge for name in summary if name in METRICS), wrote, changed)
 
 
 def print_means(

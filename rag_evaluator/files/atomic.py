@@ -4,15 +4,22 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import socket
+import tempfile
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from rag_evaluator.errors import ResultsError
 
 NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
 NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
+SCRATCH = ".writing-"
 NAME_BYTES = 160  # file systems allow 255 for the whole name
 UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
@@ -40,6 +47,21 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error}. Free space or choose another folder.") from error
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """A temporary folder in a folder, for files that are moved there once all are written.
+
+    Those that killed processes of this machine have left there are removed.
+    """
+    host = re.sub(r"\W", "_", socket.gethostname())
+    for left in folder.glob(f"{SCRATCH}{host}-*-*"):
+        pid = left.name.split("-")[2]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{host}-{os.getpid()}-", dir=folder) as name:
+        yield Path(name)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,13 +52,16 @@ class Appender:
 
     def append(self, line: bytes) -> None:
         """Write a line; on disk within a second. Raises `ResultsError` if it cannot be written (a full disk)."""
+        rest = memoryview(line)
         try:
-            rest = memoryview(line)
             while rest:  # a disk that is nearly full takes a part
                 rest = rest[self._file.write(rest) :]
             self._dirty = True
             self.sync(SYNC_SECONDS)
         except OSError as error:
+            if 0 < len(rest) < len(line):  # a whole line after a part of one would be damage, not a torn end
+                with suppress(OSError):
+                    self._file.truncate(self._file.tell() - len(line) + len(rest))
             raise ResultsError(f"{self.path}: cannot be written: {error}. What was recorded is kept.") from error
 
     def sync(self, seconds: float = 0.0) -> None:

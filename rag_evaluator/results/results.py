@@ -101,9 +101,10 @@ class Results:
 
     def write(self, folder: str | Path) -> Path:
         """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
-        write_table(self, Path(folder))
+        folder = Path(folder).expanduser()
+        write_table(self, folder)
         config = self.manifest.get("config", {})
         size = config.get("chunk_size", "auto")
         rows = auto_chunk_size(len(self.samples)) if size == "auto" else size
-        keep_prompts(self, Path(folder), rows, config.get("keep_prompts", False))
-        return Path(folder)
+        keep_prompts(self, folder, rows, config.get("keep_prompts", False))
+        return folder

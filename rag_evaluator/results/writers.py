@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import os
-import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.formulas import harmless
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.score import Score
 
@@ -122,12 +122,22 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     path = folder / "summary.json"
     try:
         summary: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
-        whole = bool(summary) and all({"mean", "scored", "count", "reasons"} <= row.keys() for row in summary.values())
+        whole = bool(summary) and all(map(_is_summary, summary.values()))
     except (OSError, ValueError, AttributeError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     if not whole:
         raise ResultsError(f"{path}: damaged. 'rag-evaluator merge' writes it again.")
     return summary
+
+
+def _is_summary(row: Any) -> bool:
+    """Whether it says of a metric what is shown of it. Any: JSON."""
+    return (
+        isinstance(row, dict)
+        and isinstance(row.get("mean", ""), int | float | None)
+        and all(type(row.get(name)) is int for name in ("scored", "count"))
+        and isinstance(row.get("reasons"), dict)
+    )
 
 
 def refuse_foreign(folder: Path, files: Sequence[str] = FILES) -> None:
@@ -159,10 +169,10 @@ def write_table(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
     refuse_foreign(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as name:
-            summary = _write(table, Path(name))
+        with scratch(folder) as written:
+            summary = _write(table, written)
             for file in reversed(FILES):  # the manifest, by which they are known as ours, comes first
-                (Path(name) / file).replace(folder / file)
+                (written / file).replace(folder / file)
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
     return summary

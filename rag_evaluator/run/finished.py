@@ -39,7 +39,12 @@ def read_finished(journal: Journal) -> Finished | None:
     try:
         data = json.loads((journal.folder / "merged.json").read_bytes())
         note = Finished(**{part.name: data[part.name] for part in fields(Finished)})
-        understood = isinstance(note.files, dict) and all(type(chunk) is int for chunk in note.again)
+        understood = (
+            isinstance(note.files, dict)
+            and all(isinstance(seen, list) for seen in note.files.values())
+            and all(type(chunk) is int for chunk in note.again)
+            and isinstance(note.ended, int | float)
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return note if understood and note.plan == journal.digest else None

@@ -210,6 +210,8 @@ def read_manifest(place: Path) -> Manifest | None:
         plan = Plan.from_json(data["plan"])
         if plan.digest != data["digest"]:
             raise ValueError("it does not fit its digest")
+        if not isinstance(data["about"], dict):
+            raise ValueError("it does not say what it is about")
         return Manifest(plan, data["about"], int(data["generation"]))
     except (FileNotFoundError, NotADirectoryError):
         return None

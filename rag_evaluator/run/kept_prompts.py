@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -13,6 +12,7 @@ from typing import Any
 
 from rag_evaluator.dataset import Sample, open_dataset
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.questions import questions_of
 from rag_evaluator.results.writers import PROMPT_TEXTS, Table
@@ -71,8 +71,8 @@ def are_kept(folder: Path, chunks: int) -> bool:
 
 
 def _replace(target: Path, table: Table, chunk_size: int) -> None:
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=target.parent) as temporary:
-        written = list(_write(table, Path(temporary), chunk_size))
+    with scratch(target.parent) as temporary:
+        written = list(_write(table, temporary, chunk_size))
         for path in (target, *(target / path.name for path in written)):
             if path.exists() and not path.is_dir() and not _is_ours(path):
                 raise ResultsError(f"{path}: not written by this program. Move it away, or set keep_prompts: false.")

@@ -112,10 +112,7 @@ def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal:
     """`merge`, unless another worker is at it: then wait for it, and take over if it does not move any more."""
     claim = journal.folder / "tmp" / "merging"
     while not is_complete(journal):
-        try:
-            with writing(claim):
-                claim.touch(exist_ok=False)
-        except FileExistsError:
+        if not _claimed(claim, journal.process):
             if not _moves(claim, journal):
                 claim.unlink(missing_ok=True)
             continue
@@ -125,13 +122,34 @@ def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal:
             claim.unlink(missing_ok=True)
 
 
+def _claimed(claim: Path, process: str) -> bool:
+    """Whether this process is now the one that writes; the claim holds its name."""
+    with writing(claim):
+        try:
+            with claim.open("x", encoding="utf-8") as file:
+                file.write(process)
+        except FileExistsError:
+            return False
+    return True
+
+
+def _is_left(claim: Path, journal: Journal) -> bool:
+    """Whether the process that claimed it has certainly ended."""
+    with suppress(OSError, ValueError):
+        note = WorkerNote.read(journal.folder / WORKERS / f"{claim.read_text(encoding='utf-8')}.json")
+        return note is not None and note.is_gone
+    return False
+
+
 def _moves(claim: Path, journal: Journal) -> bool:
-    """Wait while another process writes; False once nothing has happened for a while."""
+    """Wait while another process writes; False once it has ended, or nothing has happened for a while."""
     seen: list[tuple[str, int]] | None = None
     since = time.monotonic()
     while time.monotonic() - since < QUIET_SECONDS:
         if not claim.exists():
             return True
+        if _is_left(claim, journal):
+            return False
         with suppress(FileNotFoundError):  # just finished
             state = [(path.name, path.stat().st_size) for path in journal.results.glob(".writing-*/*")]
             if state != seen:

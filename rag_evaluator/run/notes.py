@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 
 SAME_START = 2.0  # seconds by which two readings of a process's start may differ
+LAST = 1e11  # seconds since the epoch: no calendar goes on for ever
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,15 @@ class WorkerNote:
         try:
             data = json.loads(path.read_bytes())
             note = cls(**{part.name: data[part.name] for part in fields(cls)})
-            numbers = (note.began, note.at, note.started, note.pid)
-            understood = all(isinstance(number, int | float) for number in numbers) and isinstance(note.worker, str)
+            times = (note.began, note.at, note.started)
+            texts = (note.worker, note.host, note.run or "", note.ended or "")
+            understood = (
+                all(isinstance(time, int | float) and 0 <= time < LAST for time in times)
+                and all(isinstance(text, str) for text in texts)
+                and type(note.pid) is int
+                and note.pid >= 0
+                and isinstance(note.engine, dict)
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return note if understood else None

@@ -57,8 +57,9 @@ def run_stage(
 
     stop.at_once = end
     try:
+        sealed = seal()  # before the work: what changes while it lasts is no part of it
         _make(stage, journal, worker, run, progress, stop)
-        merge_once(journal, stage, run_id(), seal())
+        merge_once(journal, stage, run_id(), sealed)
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
             end(f"stopped by {error}" if isinstance(error, StopSignal) else f"failed: {type(error).__name__}")

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -34,8 +35,15 @@ from rag_evaluator.run.notes import WorkerNote
 from rag_evaluator.run.task import Stage
 
 NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
-OURS = ("*.jsonl", "*.json", "merging", "*.*")  # by folder: what a generation holds
 FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
+PROCESS = r"w\d+of\d+\..+"
+NAMES = {  # folder -> names of the files that this program writes there
+    PARTS: re.compile(r"\d{6,}\.jsonl"),
+    SCORES: re.compile(r"\d{6,}\..+\.jsonl"),
+    ANSWERS: re.compile(rf"{PROCESS}\.jsonl"),
+    WORKERS: re.compile(rf"{PROCESS}\.json"),
+    TMP: re.compile(rf"merging|.+\.{PROCESS}"),
+}
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 Start = Literal["continue", "fresh", "update"]
 MERGE: Literal["merge"] = "merge"  # take what is there as it is
@@ -66,11 +74,13 @@ class WorkerJournal(Journal):
         self._note = WorkerNote("", now(), now())
         self._fresh = start == "fresh"
         self.pending = False  # whether the manifest does not yet name this generation
+        self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
             old = self._read_old(start)
             if old is None and not (start == "fresh" and self._is_used()):
                 old = self._found(Manifest(plan, stage.about, 1))
             self._take(old or Manifest(plan, stage.about, 0))
+            self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)
             if start == "fresh" or (changes and start != MERGE):
                 self._take_over(stage, start, changes)
@@ -143,7 +153,7 @@ class WorkerJournal(Journal):
     def note_finished(self, note: Finished) -> None:
         """The result files are written: what is left of dead workers' records is of no use any more."""
         self._replace(self.folder / "merged.json", note.to_json())
-        for path in (self.folder / SCORES).glob("*.jsonl"):
+        for path in _ours(self.folder, SCORES):
             path.unlink(missing_ok=True)
 
     def note_worker(self, **changes: Any) -> None:
@@ -210,15 +220,26 @@ class WorkerJournal(Journal):
             )
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
-        self._make_folders()
-        if start != "fresh":
-            carry_over(old, stage, self.folder, self.process)
+        try:
+            self._make_folders()
+            if start != "fresh":
+                carry_over(old, stage, self.folder, self.process)
+        except BaseException as error:
+            _remove(self.folder)
+            if isinstance(error, FileNotFoundError):  # a chunk was published, or the generation removed
+                raise ResultsError(
+                    f"{old.folder}: another process is at work here. Wait for its end, or stop it, and start again."
+                ) from None
+            raise
 
     def _commit(self) -> None:
         """Bring this generation into force, and remove what was there before."""
         if self.pending:
+            self._check_ours()
+            self.sync()  # what replaces the old generation is on disk before that is removed
+            _sync_folder(self.folder / SCORES)
             self._replace(self.place / "manifest.json", Manifest(self.plan, self.about, self.generation).to_json())
-            self.pending = False
+            self.pending, self._known = False, (self.digest, self.generation)
             for generation in generations(self.place):
                 if generation != self.generation:
                     _remove(generation_folder(self.place, generation))
@@ -226,10 +247,12 @@ class WorkerJournal(Journal):
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""
-        if not self.pending:
-            found = read_manifest(self.place)
-            if found is None or (found.plan.digest, found.generation) != (self.digest, self.generation):
-                raise ResultsError(f"{self.place}: another run that started over or updated took this folder over.")
+        found = read_manifest(self.place) if self._known else None
+        if self._known and (found is None or (found.plan.digest, found.generation) != self._known):
+            raise ResultsError(
+                f"{self.place}: another run that started over or updated took this folder over. "
+                "To go on here, wait for its end, and start again."
+            )
 
     def _make_folders(self) -> None:
         for name in FOLDERS:
@@ -252,8 +275,12 @@ class WorkerJournal(Journal):
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
         with writing(path):
             temporary = self.folder / TMP / f"{path.name}.{self.process}"
-            temporary.write_bytes(_json(value))
+            with temporary.open("wb") as file:
+                file.write(_json(value))
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
+            _sync_folder(path.parent)
 
 
 @contextmanager
@@ -261,8 +288,6 @@ def writing(path: Path) -> Iterator[None]:
     """Turns errors of the file system into a `ResultsError` that names the place."""
     try:
         yield
-    except FileExistsError:
-        raise  # for whoever asked for a new file
     except OSError as error:
         place = error.filename or path
         reason = error.strerror or str(error)
@@ -283,10 +308,14 @@ def _works(journal: Journal) -> bool:
     return any(note.is_here or now() - note.at < SILENT_SECONDS for note in here)
 
 
+def _ours(folder: Path, name: str) -> list[Path]:
+    """The files of this program in a folder of a generation."""
+    return [path for path in (folder / name).glob("*") if path.is_file() and NAMES[name].fullmatch(path.name)]
+
+
 def _remove(folder: Path, names: Sequence[str] = FOLDERS) -> None:
     """Remove what a generation holds; files of others, and folders that hold some, stay."""
-    paths = [path for name in names for path in (folder / name).glob("*") if path.is_file()]
-    ours = [path for path in paths if path.suffix in (".jsonl", ".json") or path.parent.name == TMP]
+    ours = [path for name in names for path in _ours(folder, name)]
     with suppress(OSError):  # a worker of the old generation may be writing still; what is left does no harm
         for path in (*ours, folder / "merged.json"):
             path.unlink(missing_ok=True)

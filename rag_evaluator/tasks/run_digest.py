@@ -19,8 +19,11 @@ from rag_evaluator.run.manifest import versions
 from rag_evaluator.run.plan import data_digest
 
 
-def seal_of(config: Config) -> str | None:
+def seal_of(config: Config, data: str | None = None) -> str | None:
     """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
+
+    Args:
+        data: digest of the rows that are being scored; None reads the dataset.
 
     None where it cannot be told so quickly: a model that is no folder, rows that are no file.
     """
@@ -40,7 +43,7 @@ def seal_of(config: Config) -> str | None:
         "versions": versions(),
         "models": [fingerprint(folder) for folder in folders],
         "files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files],
-        "data": data_digest(config.dataset),
+        "data": data or data_digest(config.dataset),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8")).hexdigest()[:16]
 

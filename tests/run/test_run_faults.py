@@ -1,6 +1,7 @@
 """Faults of runs that lost work, locked it, or believed what was damaged; each was reproduced before it was mended."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -16,6 +17,8 @@ import pytest
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.files.jsonl import Appender
+from rag_evaluator.run.journal import FOLDERS
 
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]
@@ -187,6 +190,18 @@ class TestStartingOver:
         assert main([str(config), "--fresh"]) == 0
         assert main([str(config), "--update", "--set", "metrics=[exact_match]"]) == 0
         assert all(note.read_text(encoding="utf-8") == "mine" for note in notes)
+
+    def test_files_of_others_beside_our_own_are_never_removed(self, config: Path) -> None:
+        assert main([str(config)]) == 0
+        journal = results_of(config) / "journal"
+        folders = [journal / "g1", *(journal / at / name for at in ("", "g1") for name in FOLDERS)]
+        notes = [folder / name for folder in folders for name in ("mine.json", "mine.jsonl", "mine.txt")]
+        for note in notes:
+            note.parent.mkdir(exist_ok=True)
+            note.write_text("mine", encoding="utf-8")
+        assert main([str(config), "--set", "keep_prompts=true"]) == 0
+        assert main([str(config), "--fresh"]) == 0
+        assert [note for note in notes if not note.exists()] == []
 
 
 FOREIGN = [
@@ -401,3 +416,131 @@ def test_errors_of_the_python_functions_name_arguments(tmp_path: Path) -> None:
         RAGEvaluator({"metrics": ["bleu_score"]}).evaluate(rows_of(2), folder=tmp_path)
     assert "--" not in str(caught.value)
     assert 'start="update"' in str(caught.value)
+
+
+def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_scored(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = config.parent / "rows.jsonl"
+
+    def edit(done: int, total: int) -> None:
+        if done == total:
+            rows.write_text("".join(json.dumps({**row, "response": "other"}) + "\n" for row in rows_of(12)))
+
+    RAGEvaluator(config).run(results_of(config), progress=edit)
+    assert "holds scores of another run. Changed: the rows." in shown(capsys, 2, str(config))
+
+
+def test_of_two_updates_at_the_same_time_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
+    first, second = (RAGEvaluator({"metrics": ["exact_match"]}) for _ in range(2))
+    first.evaluate(rows_of(2), folder=tmp_path)
+
+    def update_too(done: int, total: int) -> None:
+        if not list(tmp_path.glob("journal/g3")):
+            second.evaluate(rows_of(6), folder=tmp_path, start="update")
+
+    with pytest.raises(RagEvaluatorError, match="another run that started over or updated took this folder over"):
+        first.evaluate([*rows_of(5), {"response": "a", "reference": "b"}], update_too, tmp_path, "update")
+    assert len(second.evaluate(rows_of(6), folder=tmp_path).to_pandas()) == 6
+    assert [path.name for path in tmp_path.glob("journal/g*")] == ["g3"]
+
+
+def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_behind(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    scores = unpublish(config, 1)
+    scores.rename(scores.with_name("moved"))
+    scores.symlink_to("published meanwhile")
+    message = shown(capsys, 2, str(config), "--update", "--set", "metrics=[exact_match]")
+    assert "another process is at work here" in message
+    assert [path.name for path in results_of(config).glob("journal/g*")] == ["g1"]
+
+
+ODD_PARTS = [
+    ("workers", {"pid": -5, "ended": None}),
+    ("workers", {"pid": 1.5, "ended": None}),
+    ("workers", {"engine": 5, "ended": None}),
+    ("workers", {"ended": 5}),
+    ("workers", {"at": math.nan, "ended": None}),
+    ("workers", {"at": 1e300, "ended": None}),
+    ("merged.json", {"ended": "yesterday"}),
+    ("merged.json", {"files": {"scores.csv": 5}}),
+    ("summary.json", {"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": {}}}),
+    ("summary.json", {"exact_match": {"mean": 1, "scored": 1, "count": 1, "reasons": []}}),
+    ("summary.json", {"of_mine": {"mean": 1, "scored": 1, "count": 1, "reasons": {}}}),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), ODD_PARTS)
+def test_odd_values_in_files_of_a_finished_run_give_no_traceback(
+    name: str, change: dict[str, Any], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    [path] = [
+        path for path in results_of(config).rglob("*") if name in (path.name, path.parent.name) and path.is_file()
+    ]
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}), encoding="utf-8")
+    shown(capsys, 0, "status", str(results_of(config)))
+    shown(capsys, 0, str(config))
+    shown(capsys, 0, "merge", str(results_of(config)))
+
+
+def test_a_journal_that_says_nothing_of_its_run_is_damaged(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(config)]) == 0
+    manifest = results_of(config) / "journal" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "about": None}), encoding="utf-8")
+    assert "damaged" in shown(capsys, 2, "merge", str(results_of(config)))
+
+
+def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(config: Path) -> None:
+    kill = "import os; import rag_evaluator.results.writers as w; w._write_json = lambda *_: os.kill(os.getpid(), 9)"
+    run = f"from rag_evaluator.cli.main import main; main([{str(config)!r}])"
+    killed = subprocess.run([sys.executable, "-c", f"{kill}; {run}"], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    began = time.monotonic()
+    assert main([str(config)]) == 0
+    assert time.monotonic() - began < 20
+    assert not [path.name for path in results_of(config).iterdir() if path.name.startswith(".")]
+
+
+def test_a_results_folder_that_cannot_be_made_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results_of(config).parent.mkdir()
+    results_of(config).symlink_to("nowhere/at all")
+    assert "cannot be written" in shown(capsys, 2, str(config))
+
+
+def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it(tmp_path: Path) -> None:
+    class NearlyFull:
+        """Takes half of a line, then nothing, then everything: somebody has freed space."""
+
+        def __init__(self, file: Any) -> None:
+            self.file, self.calls = file, 0
+
+        def write(self, data: memoryview) -> int:
+            self.calls += 1
+            if self.calls == 2:
+                raise OSError(28, "No space left on device")
+            return int(self.file.write(data[:5] if self.calls == 1 else data))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+    appender = Appender(tmp_path / "lines")
+    appender.append(b"first line\n")
+    appender._file = NearlyFull(appender._file)  # type: ignore[assignment]
+    with pytest.raises(RagEvaluatorError, match="No space left"):
+        appender.append(b"second line\n")
+    appender.append(b"third line\n")
+    appender.close()
+    assert (tmp_path / "lines").read_bytes() == b"first line\nthird line\n"
+
+
+def test_a_tilde_in_the_folders_of_python_calls_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(1), folder="~/kept")
+    results.write("~/written")
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["kept", "written"]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rag_evaluator.judge.judge import Judge
     from rag_evaluator.judge.scripted import ScriptedJudge
     from rag_evaluator.metrics.table import METRICS
+    from rag_evaluator.results.kept_prompts import read_questions
     from rag_evaluator.results.results import Results
-    from rag_evaluator.run.kept_prompts import read_questions
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,7 +44,7 @@ _HOMES = {
     "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",
-    "read_questions": "run.kept_prompts",
+    "read_questions": "results.kept_prompts",
     "sort": "api.functions",
 }
 

@@ -21,7 +21,10 @@ SHELL: ContextVar[bool] = ContextVar("SHELL", default=False)
 """Whether the user reads messages in a shell: then they name flags, else arguments of the Python functions."""
 
 WAYS = {
-    "fresh": ("start over with --fresh", 'start over with start="fresh"'),
+    "fresh": (
+        "start over with --fresh",
+        'start over with start="fresh" (fresh=True in sort, generate and evaluate of lists)',
+    ),
     "update": ("keep the scores that still hold with --update", 'keep the scores that still hold with start="update"'),
 }
 

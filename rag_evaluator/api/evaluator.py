@@ -1,5 +1,6 @@
 """`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from rag_evaluator.results.score import Score
 from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run import manifest
 from rag_evaluator.run.chunks import Progress
+from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.plan import auto_chunk_size
@@ -40,6 +42,7 @@ from rag_evaluator.tasks.run_digest import seal_of
 if TYPE_CHECKING:
     from ragas.metrics.collections import BaseMetric
 
+logger = logging.getLogger(__name__)
 IN_FLIGHT = 2  # scores of each metric in the making, per row of a batch: enough that batches stay full
 
 
@@ -117,6 +120,8 @@ class RAGEvaluator:
         stage = self.stage(data)
         if folder is not None:
             journal = self._run(stage, Path(folder).expanduser(), data, ALONE, progress, None, start)
+            if changed := changed_files(journal):
+                logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
             return results_of(ChunkTable(journal, stage), stage)
         made: dict[tuple[int, str], Score] = {}
         tell = progress or _tell_nobody

@@ -286,7 +286,9 @@ def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tu
     possible = {name: metric for name, metric in chosen.items() if name not in skipped}
     if not possible:
         others = ", ".join(name for name, metric in METRICS.items() if "response" not in metric.columns)
-        raise DatasetError(f"answer_list is missing, and {', '.join(skipped)} need it. Without answers: {others}.")
+        raise DatasetError(
+            f"answer_list is missing, which is needed for {', '.join(skipped)}. Without answers: {others}."
+        )
     if skipped:
         logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
     return possible, skipped

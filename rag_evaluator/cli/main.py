@@ -14,7 +14,8 @@ from rag_evaluator.config import Config
 from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError, did_you_mean
 from rag_evaluator.offline import prepare_command
 from rag_evaluator.run.journal import Journal, journals_in
-from rag_evaluator.run.worker_journal import Start, now
+from rag_evaluator.run.notes import now
+from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, process_name, run_id
 from rag_evaluator.signals import GRACE, Stop, StopSignal
 

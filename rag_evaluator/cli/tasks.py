@@ -13,8 +13,9 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run.finished import changed_files, read_finished
 from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.notes import now
 from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.worker_journal import Start, now
+from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks import generate as generating

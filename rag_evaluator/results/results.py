@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
+from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.writers import DROPPED, Scored, Summary, details_line, scored_row, write_table
-from rag_evaluator.run.kept_prompts import keep_prompts
-from rag_evaluator.run.plan import auto_chunk_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +104,6 @@ class Results:
         write_table(self, folder)
         config = self.manifest.get("config", {})
         size = config.get("chunk_size", "auto")
-        rows = auto_chunk_size(len(self.samples)) if size == "auto" else size
+        rows = ROWS_TOGETHER if size == "auto" else size
         keep_prompts(self, folder, rows, config.get("keep_prompts", False))
         return folder

@@ -17,6 +17,7 @@ from rag_evaluator.dataset.formulas import harmless
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.files.published import sync_file, sync_folder
 from rag_evaluator.results.score import Score
 
 FILES = ("scores.jsonl", "details.jsonl", "scores.csv", "scores.xlsx", "summary.json", "prompts.json", "manifest.json")
@@ -172,7 +173,9 @@ def write_table(table: Table, folder: Path) -> dict[str, dict[str, Any]]:
         with scratch(folder) as written:
             summary = _write(table, written)
             for file in reversed(FILES):  # the manifest, by which they are known as ours, comes first
+                sync_file(written / file)
                 (written / file).replace(folder / file)
+            sync_folder(folder)
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
     return summary

@@ -42,13 +42,16 @@ class Answers:
     def append(self, key: AnswerKey, answer: Mapping[str, Any]) -> None:
         """Keep an answer; on disk within a second."""
         line = checked_line({"signature": key[0], "prompt": key[1], **answer})
+        is_first = self._appender is None
         if self._appender is None:
             self._appender = Appender(self._path)
             self._end = self._path.stat().st_size
         self._appender.append(line)
         self._places[key] = (self._path, self._end)
         self._end += len(line)
-        self._first()
+        if is_first:
+            self._appender.sync()
+            self._first()
 
     def close(self) -> None:
         """Put everything on disk."""

@@ -7,10 +7,12 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import SYNC_SECONDS
+from rag_evaluator.run.generations import workers_of
 from rag_evaluator.run.lines import Key, Line, encode
+from rag_evaluator.run.notes import now
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Cell, Record, Stage
-from rag_evaluator.run.worker_journal import WorkerJournal, now
+from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.run.workers import Worker
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
@@ -105,8 +107,12 @@ class Cells:
         self.journal.sync(SYNC_SECONDS)
 
     def _order(self) -> Iterator[int]:
-        """Own chunks in order, then the others at random, each unless it is published by then."""
-        helps_only = self.worker.number >= self.worker.count
+        """Own chunks in order, then the others at random, each unless it is published by then.
+
+        Beside another process of the same number, all at random: in the same order both would make everything.
+        """
+        twins = [note for note in workers_of(self.journal) if note.worker == str(self.worker)]
+        helps_only = self.worker.number >= self.worker.count or len(twins) > 1
         own = [] if helps_only else list(range(self.worker.number, self.plan.chunks, self.worker.count))
         others = sorted(set(range(self.plan.chunks)) - set(own))
         random.Random().shuffle(others)

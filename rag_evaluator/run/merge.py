@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
+from rag_evaluator.files.published import writing
 from rag_evaluator.run.finished import Finished, describe_files, is_complete
 from rag_evaluator.run.journal import WORKERS, Journal, Part
 from rag_evaluator.run.lines import Line, decode
-from rag_evaluator.run.notes import WorkerNote
+from rag_evaluator.run.notes import WorkerNote, now
 from rag_evaluator.run.task import Record, Stage
-from rag_evaluator.run.worker_journal import WorkerJournal, now, writing
+from rag_evaluator.run.worker_journal import WorkerJournal
 
 QUIET_SECONDS = 30.0  # a merge of another worker that has not moved for so long is taken over
 LOOK_SECONDS = 0.3

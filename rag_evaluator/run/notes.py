@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -12,6 +13,11 @@ import psutil
 
 SAME_START = 2.0  # seconds by which two readings of a process's start may differ
 LAST = 1e11  # seconds since the epoch: no calendar goes on for ever
+
+
+def now() -> float:
+    """Seconds since the epoch, to the millisecond."""
+    return round(time.time(), 3)
 
 
 @dataclass(frozen=True)

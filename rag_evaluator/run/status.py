@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.run.finished import is_complete
+from rag_evaluator.run.generations import SILENT_SECONDS
 from rag_evaluator.run.journal import SCORES, WORKERS, Journal, journals_in
 from rag_evaluator.run.notes import WorkerNote
-from rag_evaluator.run.worker_journal import SILENT_SECONDS
 
 
 @dataclass
@@ -103,11 +103,14 @@ def _status(journal: Journal) -> Status:
     unfinished: dict[int, int] = {}
     for path, chunk, process in _score_files(journal):
         if chunk not in published:
-            lines = path.read_bytes().count(b"\n")
+            try:
+                lines, written = _count(path), path.stat().st_mtime
+            except FileNotFoundError:  # its chunk has just been published
+                continue
             unfinished[chunk] = min(unfinished.get(chunk, 0) + lines, plan.cells_of(chunk))
             if process in workers:
                 workers[process].made += lines
-                workers[process].seen = max(workers[process].seen, path.stat().st_mtime)
+                workers[process].seen = max(workers[process].seen, written)
     done = sum(map(plan.cells_of, published)) + sum(unfinished.values())
     return Status(
         task=plan.task,
@@ -137,3 +140,9 @@ def _unknown(footer: Mapping[str, Any]) -> WorkerStatus:
         footer["worker"], footer["began"], footer["ended"], ended="left no note", host="", pid=0, started=0
     )
     return WorkerStatus(footer["process"], note, footer["ended"])
+
+
+def _count(path: Path) -> int:
+    """Lines of a file; it may be large."""
+    with path.open("rb") as file:
+        return sum(1 for _ in file)

@@ -1,22 +1,20 @@
 """The journal as one worker sees it, who may write."""
 
-import errno
 import hashlib
 import json
-import os
-import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from rag_evaluator.errors import ResultsError, way
+from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.jsonl import Appender, checked_line
+from rag_evaluator.files.published import json_bytes, publish, replace_json, sync_folder, writing
 from rag_evaluator.run.answers import Answers
 from rag_evaluator.run.carry import carry_over
 from rag_evaluator.run.finished import Finished, read_finished
+from rag_evaluator.run.generations import FORMER, files_of, remove, workers_of
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
@@ -31,20 +29,9 @@ from rag_evaluator.run.journal import (
     place_of,
     read_manifest,
 )
-from rag_evaluator.run.notes import WorkerNote
+from rag_evaluator.run.notes import WorkerNote, now
 from rag_evaluator.run.task import Stage
 
-NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
-FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
-PROCESS = r"w\d+of\d+\..+"
-NAMES = {  # folder -> names of the files that this program writes there
-    PARTS: re.compile(r"\d{6,}\.jsonl"),
-    SCORES: re.compile(r"\d{6,}\..+\.jsonl"),
-    ANSWERS: re.compile(rf"{PROCESS}\.jsonl"),
-    WORKERS: re.compile(rf"{PROCESS}\.json"),
-    TMP: re.compile(rf"merging|.+\.{PROCESS}"),
-}
-SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 Start = Literal["continue", "fresh", "update"]
 MERGE: Literal["merge"] = "merge"  # take what is there as it is
 
@@ -69,6 +56,8 @@ class WorkerJournal(Journal):
         self, results: Path, stage: Stage[Any], process: str, start: "Start | Literal['merge']" = "continue"
     ) -> None:
         plan = stage.plan
+        if start not in (*get_args(Start), MERGE):
+            raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
         self.results, self.place, self.process = results, place_of(results, plan.task, plan.stage), process
         self._appenders: dict[int, Appender] = {}
         self._note = WorkerNote("", now(), now())
@@ -124,7 +113,8 @@ class WorkerJournal(Journal):
                 "body": hashlib.sha256(body).hexdigest(),
                 **note,
             }
-            won = self._publish(f"{chunk:06d}", body + checked_line(footer), self.part_path(chunk))
+            path = self.part_path(chunk)
+            won = publish(self._temporary(path), body + checked_line(footer), path)
             self._commit()
             return won
 
@@ -148,12 +138,12 @@ class WorkerJournal(Journal):
             appender.close()
         self._appenders.clear()
         if self.pending:
-            _remove(self.folder)
+            remove(self.folder)
 
     def note_finished(self, note: Finished) -> None:
         """The result files are written: what is left of dead workers' records is of no use any more."""
         self._replace(self.folder / "merged.json", note.to_json())
-        for path in _ours(self.folder, SCORES):
+        for path in files_of(self.folder, SCORES):
             path.unlink(missing_ok=True)
 
     def note_worker(self, **changes: Any) -> None:
@@ -204,7 +194,8 @@ class WorkerJournal(Journal):
         """Begin a journal where there is none; the manifest of whoever was first."""
         self._take(manifest)
         self._make_folders()
-        self._publish("manifest.json", _json(manifest.to_json()), self.place / "manifest.json")
+        path = self.place / "manifest.json"
+        publish(self._temporary(path), json_bytes(manifest.to_json()), path)
         return read_manifest(self.place) or manifest
 
     def _take_over(self, stage: Stage[Any], start: str, changes: Sequence[str]) -> None:
@@ -213,7 +204,7 @@ class WorkerJournal(Journal):
         old.results, old.place = self.results, self.place
         old._take(Manifest(self.plan, self.about, self.generation))
         only_unnamed = not stage.plan.changes(old.plan, unnamed=False)
-        if start == "continue" and not only_unnamed and not (old.is_empty and not _works(old)):
+        if start == "continue" and not only_unnamed and not (old.is_empty and not workers_of(old)):
             raise ResultsError(
                 f"{self.results} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or "
                 f"output_dir, {way('update')}, or {way('fresh')}."
@@ -225,7 +216,7 @@ class WorkerJournal(Journal):
             if start != "fresh":
                 carry_over(old, stage, self.folder, self.process)
         except BaseException as error:
-            _remove(self.folder)
+            remove(self.folder)
             if isinstance(error, FileNotFoundError):  # a chunk was published, or the generation removed
                 raise ResultsError(
                     f"{old.folder}: another process is at work here. Wait for its end, or stop it, and start again."
@@ -237,13 +228,13 @@ class WorkerJournal(Journal):
         if self.pending:
             self._check_ours()
             self.sync()  # what replaces the old generation is on disk before that is removed
-            _sync_folder(self.folder / SCORES)
+            sync_folder(self.folder / SCORES)
             self._replace(self.place / "manifest.json", Manifest(self.plan, self.about, self.generation).to_json())
             self.pending, self._known = False, (self.digest, self.generation)
             for generation in generations(self.place):
                 if generation != self.generation:
-                    _remove(generation_folder(self.place, generation))
-            _remove(self.place, FORMER)
+                    remove(generation_folder(self.place, generation))
+            remove(self.place, FORMER)
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""
@@ -258,97 +249,9 @@ class WorkerJournal(Journal):
         for name in FOLDERS:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
 
-    def _publish(self, name: str, data: bytes, target: Path) -> bool:
-        """Write a file whole and link it to its place, unless there is one: the first writer wins."""
-        temporary = self.folder / TMP / f"{name}.{self.process}"
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            won = _link(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
-        return won
+    def _temporary(self, path: Path) -> Path:
+        """Where a file is written before it gets its name."""
+        return self.folder / TMP / f"{path.name.removesuffix('.jsonl')}.{self.process}"
 
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
-        with writing(path):
-            temporary = self.folder / TMP / f"{path.name}.{self.process}"
-            with temporary.open("wb") as file:
-                file.write(_json(value))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            _sync_folder(path.parent)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turns errors of the file system into a `ResultsError` that names the place."""
-    try:
-        yield
-    except OSError as error:
-        place = error.filename or path
-        reason = error.strerror or str(error)
-        raise ResultsError(
-            f"{place}: cannot be written: {reason}. Free space or choose another output_dir; what was scored is kept."
-        ) from error
-
-
-def now() -> float:
-    """Seconds since the epoch, to the millisecond."""
-    return round(time.time(), 3)
-
-
-def _works(journal: Journal) -> bool:
-    """Whether somebody may be at work, on this machine or on another one."""
-    notes = [WorkerNote.read(path) for path in (journal.folder / WORKERS).glob("*.json")]
-    here = [note for note in notes if note is not None and not note.is_gone]
-    return any(note.is_here or now() - note.at < SILENT_SECONDS for note in here)
-
-
-def _ours(folder: Path, name: str) -> list[Path]:
-    """The files of this program in a folder of a generation."""
-    return [path for path in (folder / name).glob("*") if path.is_file() and NAMES[name].fullmatch(path.name)]
-
-
-def _remove(folder: Path, names: Sequence[str] = FOLDERS) -> None:
-    """Remove what a generation holds; files of others, and folders that hold some, stay."""
-    ours = [path for name in names for path in _ours(folder, name)]
-    with suppress(OSError):  # a worker of the old generation may be writing still; what is left does no harm
-        for path in (*ours, folder / "merged.json"):
-            path.unlink(missing_ok=True)
-        for name in names:
-            if (folder / name).is_dir():
-                (folder / name).rmdir()
-        if generations(folder.parent) and folder.name.startswith("g"):
-            folder.rmdir()
-
-
-def _link(source: Path, target: Path) -> bool:
-    """Give a finished file its name, unless there is one."""
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        return source.stat().st_nlink == 2  # NFS may say so after it has linked
-    except OSError as error:
-        if error.errno not in NO_HARD_LINKS:
-            raise
-        if target.exists():
-            return False
-        source.rename(target)  # two at the same moment: the later one wins, both are whole
-    return True
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new name is safe from a power cut once its folder is on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode("utf-8")
+        replace_json(self._temporary(path), value, path)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
-from rag_evaluator.errors import ResultsError
+from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.metrics.table import METRICS, Metric
+from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.writers import DROPPED, FILES, Scored, read_summary, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
-from rag_evaluator.run.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.run.plan import Plan, data_digest
 from rag_evaluator.run.task import Context, Record, Table, Work
 
@@ -149,7 +149,10 @@ def of_journal(journal: Journal) -> Evaluation:
         raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
     samples = open_dataset(Path(source), config.get("columns", {}))
     if data_digest(source) != journal.plan.data:
-        raise ResultsError(f"{source}: not the rows that were scored: the file has changed since.")
+        raise ResultsError(
+            f"{source}: not the rows that were scored: the file has changed since. To go on with what still holds, "
+            f"{way('update')}."
+        )
     metrics = {name: METRICS[name] for name in journal.plan.columns}
     return Evaluation(samples, metrics, journal.plan, journal.about)
 

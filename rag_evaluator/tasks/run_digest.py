@@ -11,10 +11,10 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.resources import packaged
+from rag_evaluator.results.kept_prompts import are_kept
 from rag_evaluator.results.writers import read_summary
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.kept_prompts import are_kept
 from rag_evaluator.run.manifest import versions
 from rag_evaluator.run.plan import data_digest
 

@@ -544,3 +544,39 @@ def test_a_tilde_in_the_folders_of_python_calls_is_the_home_folder(
     results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(1), folder="~/kept")
     results.write("~/written")
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["kept", "written"]
+
+
+def test_the_same_command_twice_at_once_shares_the_work(config: Path) -> None:
+    code = (
+        "import sys, asyncio, rag_evaluator.metrics.scorer as scoring\n"
+        "ask = scoring.Scorer.score\n"
+        "async def score(self, job):\n"
+        "    print('begins', job.sample.index, job.metric, flush=True)\n"
+        "    await asyncio.sleep(0.05)\n"
+        "    return await ask(self, job)\n"
+        "scoring.Scorer.score = score\n"
+        "print('loaded', flush=True); sys.stdin.readline()\n"
+        "from rag_evaluator.cli.main import main\nmain([sys.argv[1]])"
+    )
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", code, str(config), "--set", "judge.batch_size=1", "--set", "chunk_size=1"]
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as first, subprocess.Popen(command, cwd=ROOT, **pipes) as second:
+        for process in (first, second):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "loaded\n"
+        made = []
+        for process in (first, second):
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        for process in (first, second):
+            assert process.stdout is not None
+            made += [line for line in process.stdout if line.startswith("begins")]
+    assert len(set(made)) == 24
+    assert len(made) < 2 * 24
+
+
+def test_a_start_that_is_none_is_refused(tmp_path: Path) -> None:
+    evaluator = RAGEvaluator({"metrics": ["exact_match"]})
+    with pytest.raises(RagEvaluatorError, match="start is 'again': expected one of continue, fresh, update"):
+        evaluator.evaluate(rows_of(1), folder=tmp_path, start="again")  # type: ignore[arg-type]

@@ -14,12 +14,13 @@ from rag_evaluator.dataset import Sample, open_dataset
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.files.published import writing
 from rag_evaluator.results.questions import questions_of
 from rag_evaluator.results.writers import PROMPT_TEXTS, Table
-from rag_evaluator.run.worker_journal import writing
 
 Reading = Callable[[], Sequence[Sample]]
 FOLDER = "prompts"
+ROWS_TOGETHER = 256  # whose questions share a file where there are no chunks
 LEVEL = 6  # of compression: half the time of the highest, and nearly as small
 NAME = re.compile(r"\d{6,}\.jsonl\.gz")
 HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"  # gzip without time and name: same questions, same bytes; how ours are known

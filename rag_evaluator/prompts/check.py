@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragas.prompt.metrics.base_prompt import BasePrompt
-
 from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import Language, find_language
-from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.fields import Place, is_prose, label_words, leaves, lost, place_name
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
-from rag_evaluator.prompts.legacy import OLDER_NAMES, older_path
-from rag_evaluator.prompts.loading import load_pack
+from rag_evaluator.prompts.legacy import OLDER_NAMES, load_pack, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
+from rag_evaluator.prompts.source import Source, packaged_sources
 
 Leaves = Mapping[Place, Any]
 
@@ -46,7 +43,7 @@ class Checked:
 
 def languages_in(folder: Path) -> list[str]:
     """The languages of which a folder has a pack under today's or an older name, English left out; sorted."""
-    heads = [f"{metric}_{attribute}_" for metric, attribute in all_prompts()]
+    heads = [f"{metric}_{attribute}_" for metric, attribute in packaged_sources()]
     heads += [f"{name}_" for names in OLDER_NAMES.values() for name in names]
     found = set()
     for path in folder.glob("*.json"):
@@ -56,46 +53,49 @@ def languages_in(folder: Path) -> list[str]:
     return sorted(found - {ENGLISH})
 
 
-def check_language(folder: Path, language: str, owners: Sequence[str] = (), instruction: bool = True) -> list[Checked]:
+def check_language(
+    folder: Path,
+    language: str,
+    owners: Sequence[str] = (),
+    instruction: bool = True,
+    sources: Mapping[Key, Source] | None = None,
+) -> list[Checked]:
     """Check every pack of a language, in the order of the prompts.
 
     Args:
         owners: metrics, `sort` or `generate`; all if empty.
         instruction: False where instructions may have been left in English.
+        sources: what to compare with; None takes the English prompts that come with the package.
     """
     checked = []
-    for key, original in all_prompts().items():
+    for key, source in (packaged_sources() if sources is None else sources).items():
         if not owners or key[0] in owners:
             path = pack_path(folder, key, language)
             older = None if path.is_file() else older_path(folder, key, language)
-            checked.append(Checked(older or path, check_file(older or path, key, original, language, instruction)))
+            checked.append(Checked(older or path, check_file(older or path, key, source, language, instruction)))
     return checked
 
 
-def check_file(
-    path: Path, key: Key, original: "BasePrompt[Any, Any]", language: str, instruction: bool = True
-) -> list[Fault]:
+def check_file(path: Path, key: Key, source: Source, language: str, instruction: bool = True) -> list[Fault]:
     """What is wrong with a pack file; nothing if it is good."""
     if not path.is_file():
         return [Fault("missing", "", "no such file")]
     try:
-        pack = load_pack(path, original, key)
+        pack = load_pack(path, source, key)
     except PromptError as error:
         return [Fault("invalid", "", str(error).removeprefix(f"{path}: "))]
-    return check_pack(pack, original, find_language(language), instruction)
+    return check_pack(pack, source, find_language(language), instruction)
 
 
-def check_pack(
-    pack: Pack, original: "BasePrompt[Any, Any]", language: Language, instruction: bool = True
-) -> list[Fault]:
-    """What is wrong with a pack that fits its models, beside the English source of the installed ragas."""
-    english = english_pack(original)
-    given, source = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
-    faults = [*_origin(pack, english, language), *_structure(pack, english, given, source)]
+def check_pack(pack: Pack, source: Source, language: Language, instruction: bool = True) -> list[Fault]:
+    """What is wrong with a pack that fits its models, compared with its English source."""
+    english = source.english
+    translated, original = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
+    faults = [*_origin(pack, english, language), *_structure(pack, english, translated, original)]
     if not any(fault.kind == "structure" for fault in faults):
-        faults += _labels(pack, english, given, source, label_words(original, english.instruction))
-        faults += _repeats(given, source)
-    texts, sources = _prose(pack, given), _prose(english, source)
+        faults += _labels(pack, english, translated, original, label_words(source, english.instruction))
+        faults += _repeats(translated, original)
+    texts, sources = _prose(pack, translated), _prose(english, original)
     faults += _length(texts, sources, language)
     if not instruction and pack.instruction == english.instruction:
         del texts["instruction"]

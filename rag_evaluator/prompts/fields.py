@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
-from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.prompts.pack import Models
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 LABELS = frozenset({"atomicity", "coverage"})  # fields whose texts are levels, not prose
@@ -48,7 +49,7 @@ def replaced(value: Any, translate: Callable[[str], str], place: Place = ()) -> 
     return translate(value) if is_prose(place, value) else value
 
 
-def label_words(prompt: "BasePrompt[Any, Any]", instruction: str) -> frozenset[str]:
+def label_words(prompt: Models, instruction: str) -> frozenset[str]:
     """Words of an instruction that the judge reads as names of fields, so that they stay as they are.
 
     These are the numeric fields and the capital ones of the answer (`verdict`, `TP`) and input fields with an

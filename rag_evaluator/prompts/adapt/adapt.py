@@ -20,7 +20,7 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.adapt.review import Section, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
-from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import CarryingPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
@@ -194,7 +194,7 @@ def _section(
     for place, marks in draft.marks.items():
         for mark in marks:
             places[mark].append(place)
-    faults: list[Fault] = check_pack(draft.pack, original, language, instruction)
+    faults: list[Fault] = check_pack(draft.pack, english_source(original), language, instruction)
     return Section(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
 
 

@@ -235,8 +235,9 @@ class Trace:
                     return target
                 function = self.package.functions[target]
                 return self.package.annotated(target.module, function.returns)
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            return self.type_of(node.func.value, place) if name == "model_copy" else self.type_of(node.func, place)
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "model_copy":
+                return self.type_of(node.func.value, place)
+            return self.type_of(node.func, place)
         if isinstance(node, ast.Await):
             return self.type_of(node.value, place)
         if isinstance(node, ast.IfExp | ast.BoolOp):

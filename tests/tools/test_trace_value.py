@@ -87,7 +87,7 @@ def test_a_value_is_followed_through_calls_attributes_and_returns(small: Path) -
         "small.deep:last",
     }
     assert followed.stored == {(followed.package.find("small.keeping", "Keeper"), "judge")}
-    # handed on in `Keeper(...)`, `ask(...)` and `deep.last(...)`; four functions return something, load and begin the judge
+    # passed to Keeper, ask and last; four functions return something, begin and load return the judge
     assert followed.counts() == {"modules": 4, "functions": 5, "passed": 3, "stored": 1, "returns": 4, "back": 2}
 
 

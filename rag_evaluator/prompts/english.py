@@ -34,7 +34,7 @@ def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
         instruction = prompt.instruction
         by_level = getattr(prompt, "_all_examples", None)
         pairs = [pair for pairs in by_level.values() for pair in pairs] if by_level else prompt.examples
-        examples = [{"input": one.model_dump(), "output": other.model_dump()} for one, other in pairs]
+        examples = [{"input": inputs.model_dump(), "output": outputs.model_dump()} for inputs, outputs in pairs]
     pack = Pack(ENGLISH, instruction, examples)
     return Pack(ENGLISH, instruction, examples, original_hash=pack.digest)
 
@@ -85,6 +85,9 @@ def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]
     pairs = re.findall(r"Input: (\{.*?\n\})\nOutput: (\{.*?\n\})\n", shown, flags=re.DOTALL)
     names = list(prompt.input_model.model_fields)
     return instruction, [
-        {"input": dict(zip(names, json.loads(one).values(), strict=True)), "output": json.loads(other)}
-        for one, other in pairs
+        {
+            "input": dict(zip(names, json.loads(inputs).values(), strict=True)),
+            "output": json.loads(outputs),
+        }
+        for inputs, outputs in pairs
     ]

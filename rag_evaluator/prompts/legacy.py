@@ -72,7 +72,7 @@ def load_pack(path: Path, original: Models, key: Key | None = None) -> Pack:
 def bring_up_to_date(pack: Pack, key: Key, original: Models, path: Path) -> Pack:
     """The pack with its examples in today's fields; a field that no longer exists is left out with a warning.
 
-    Examples of another kind than expected are left as they are, for the models to tell.
+    Examples of another kind than expected are left as they are; validation reports them.
     """
     if not all(isinstance(example, dict) for example in pack.examples):
         return pack
@@ -104,9 +104,9 @@ def _join_sentences(example: Example) -> Example:
     """In the first releases of ragas 0.2 each sentence had a list of simpler statements; now there is one list."""
     output = example.get("output")
     sentences = output.get("sentences") if isinstance(output, dict) else None
-    if not isinstance(sentences, list) or not all(isinstance(one, dict) for one in sentences):
+    if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
         return example
-    statements = [statement for one in sentences for statement in one.get("simpler_statements", [])]
+    statements = [statement for sentence in sentences for statement in sentence.get("simpler_statements", [])]
     return {**example, "output": {"statements": statements}}
 
 

@@ -91,7 +91,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def read_pack(path: Path) -> Pack:
-    """A pack file as it stands, whatever prompt it is for. Raises `PromptError` naming file and key."""
+    """A pack file as it is, for whatever prompt. Raises `PromptError` naming file and key."""
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:

@@ -117,9 +117,9 @@ def _adapt(
     identity: str,
     progress: Progress,
 ) -> Adapted:
-    found, missing = find_packs(owners, language.name, folder)
-    chosen = [*found, *missing] if force else list(missing)
-    kept = [] if force else list(found.values())
+    existing, missing = find_packs(owners, language.name, folder)
+    chosen = [*existing, *missing] if force else list(missing)
+    kept = [] if force else list(existing.values())
     if not chosen:
         return Adapted([], kept, None, 0, 0)
     records = Records(folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
@@ -174,9 +174,9 @@ async def _drafts(
         of = dict(zip(texts, answers, strict=False))
         examples = replaced(list(english.examples), lambda text: of[text].text)
         marks = {place_name(("examples", *place)): of[text].marks for place, text in places.items()}
-        told = answers[-1] if instruction else Translated(english.instruction)
-        pack = Pack(translator.language.name, told.text, examples, english.original_hash)
-        return Draft(key, pack, {"instruction": told.marks, **marks})
+        new_instruction = answers[-1] if instruction else Translated(english.instruction)
+        pack = Pack(translator.language.name, new_instruction.text, examples, english.original_hash)
+        return Draft(key, pack, {"instruction": new_instruction.marks, **marks})
 
     sources = {key: english_pack(prompt) for key, prompt in originals.items()}
     return list(

@@ -102,10 +102,10 @@ def merge(options: argparse.Namespace) -> int:
     from rag_evaluator.run.worker_journal import MERGE, WorkerJournal
     from rag_evaluator.tasks import stage_of
 
-    for found in journals_in(options.folder):
-        stage = stage_of(found)
+    for journal in journals_in(options.folder):
+        stage = stage_of(journal)
         merge(WorkerJournal(options.folder, stage, process_name(ALONE), MERGE), stage, run_id(), None)
-        plan = found.plan
+        plan = journal.plan
         print(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {options.folder}")
     return OK
 
@@ -204,7 +204,7 @@ def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     evaluator = RAGEvaluator(config)
     journal: Journal = watched(
         "scores",
-        lambda told: evaluator.run(config.results_dir, worker=worker, progress=told, stop=stop, start=start),
+        lambda progress: evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start),
     )
     return journal
 
@@ -224,7 +224,7 @@ class _Parser(argparse.ArgumentParser):
     """Tells about a shell's quotes where words are left over: `--set columns={a: b}` is two words."""
 
     def error(self, message: str) -> NoReturn:
-        hint = "A value with blanks needs quotes in a shell: --set columns='{a: b}'"
+        hint = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
         super().error(f"{message}. {hint}" if message.startswith("unrecognized arguments") else message)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OK, BAD_PACKS = 0, 2
 PROMPTS_DIR = Path("prompts")
-FUNCTIONS = ("sort", "generate")  # they have prompts, too
+FUNCTIONS = ("sort", "generate")  # these have prompts, too
 
 
 def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -51,7 +51,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         "adapt",
         help="make the packs of a language with the judge",
         description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
-        "same command; packs that exist are kept. What a reader should look at is told in review_<language>.md.",
+        "same command; packs that exist are kept. review_<language>.md lists what a person should check.",
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
     adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this YAML file")

@@ -36,11 +36,12 @@ test-slurm-quick: setup ## of these an array, a kill, a requeue and the merge
 	tests/slurm/install.sh
 	$(BIN)/python -m pytest tests/slurm -m "slurm and not lost_node and not slow"
 
-check: setup ## lint, types, layers
+check: setup ## lint, types, layers, declared dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/deptry .
 
 fix: setup ## format and mend what can be mended
 	$(BIN)/ruff check --fix .

@@ -3,14 +3,26 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
     from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.api.functions import evaluate, generate, sort
+    from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
+    from rag_evaluator.errors import (
+        BudgetError,
+        ConfigError,
+        DatasetError,
+        JudgementError,
+        MissingChunksError,
+        ModelError,
+        PromptError,
+        PromptTooLongError,
+        RagEvaluatorError,
+        ResultsError,
+        UndefinedScoreError,
+    )
     from rag_evaluator.judge.judge import Judge
     from rag_evaluator.judge.scripted import ScriptedJudge
     from rag_evaluator.metrics.table import METRICS
@@ -20,12 +32,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "METRICS",
+    "BudgetError",
     "Config",
+    "ConfigError",
+    "DatasetError",
     "Judge",
+    "JudgementError",
+    "MissingChunksError",
+    "ModelError",
+    "PromptError",
+    "PromptTooLongError",
     "RAGEvaluator",
     "RagEvaluatorError",
     "Results",
+    "ResultsError",
+    "Scores",
     "ScriptedJudge",
+    "UndefinedScoreError",
     "evaluate",
     "generate",
     "load_config",
@@ -35,11 +58,23 @@ __all__ = [
 ]
 _HOMES = {
     "METRICS": "metrics.table",
+    "BudgetError": "errors",
     "Config": "config",
+    "ConfigError": "errors",
+    "DatasetError": "errors",
     "Judge": "judge.judge",
+    "JudgementError": "errors",
+    "MissingChunksError": "errors",
+    "ModelError": "errors",
+    "PromptError": "errors",
+    "PromptTooLongError": "errors",
     "RAGEvaluator": "api.evaluator",
+    "RagEvaluatorError": "errors",
     "Results": "results.results",
+    "ResultsError": "errors",
+    "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
+    "UndefinedScoreError": "errors",
     "evaluate": "api.functions",
     "generate": "api.functions",
     "load_config": "config",
@@ -56,3 +91,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'rag_evaluator' has no attribute '{name}'")
     return getattr(import_module(f"rag_evaluator.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -28,9 +28,9 @@ DEMO = "demo"
 
 
 def _ends_visibly(name: str) -> str:
-    """Some systems drop a blank or dot at the end of a folder's name, so that a run would not find its results."""
+    """Some systems drop a space or dot at the end of a folder's name, so that a run would not find its results."""
     if name.endswith((" ", ".")):
-        raise ValueError("the name of a run becomes a folder and must not end in a blank or a dot")
+        raise ValueError("the name of a run becomes a folder and must not end in a space or a dot")
     return name
 
 
@@ -50,12 +50,14 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_empty_sections(cls, given: Any) -> Any:  # Any: whatever the user wrote
+    def _without_empty_sections(cls, section: Any) -> Any:  # Any: whatever the user wrote
         """A section of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
-        if not isinstance(given, Mapping):
-            return given
-        empty = {name for name in cls.model_fields if name in given and given[name] is None and cls._holds_keys(name)}
-        return {name: value for name, value in given.items() if name not in empty}
+        if not isinstance(section, Mapping):
+            return section
+        empty = {
+            name for name in cls.model_fields if name in section and section[name] is None and cls._holds_keys(name)
+        }
+        return {name: value for name, value in section.items() if name not in empty}
 
     @classmethod
     def _holds_keys(cls, name: str) -> bool:
@@ -217,9 +219,9 @@ def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
 
     Raises `ConfigError` naming the argument.
     """
-    given = {name: value for name, value in arguments.items() if value is not None}
+    overrides = {name: value for name, value in arguments.items() if value is not None}
     try:
-        return type(section).model_validate({**section.model_dump(), **given})
+        return type(section).model_validate({**section.model_dump(), **overrides})
     except ValidationError as error:
         raise ConfigError("\n".join(f"{detail['loc'][0]} is {fault([detail])}" for detail in error.errors())) from None
 
@@ -229,7 +231,7 @@ def _resolve_paths(config: Config, base: Path) -> Config:
         return base / expand(path)
 
     paths = ("dataset", "output_dir", "prompts_dir")
-    found = {name: _try(config, name, resolve) for name in paths if getattr(config, name) is not None}
+    resolved = {name: _try(config, name, resolve) for name in paths if getattr(config, name) is not None}
     judge = {
         "model": _try(config, "judge.model", lambda model: model_path(model, base)),
         "chat_template": _try(config, "judge.chat_template", lambda template: _template_path(template, base)),
@@ -237,7 +239,7 @@ def _resolve_paths(config: Config, base: Path) -> Config:
     embeddings = {"model": _try(config, "embeddings.model", lambda model: model_path(model, base))}
     return config.model_copy(
         update={
-            **found,
+            **resolved,
             "judge": config.judge.model_copy(update=judge),
             "embeddings": config.embeddings.model_copy(update=embeddings),
         }

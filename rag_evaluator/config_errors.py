@@ -22,8 +22,8 @@ def explain(details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key,
         origin: where the keys were written.
         known: every key, and whether what is below it is the user's own.
     """
-    for key, found in itertools.groupby(details, lambda detail: _key_of(detail, known)):
-        yield f"{origin.place(*key)}: '{dotted(key)}' {_explain(key, list(found), origin, known)}"
+    for key, errors in itertools.groupby(details, lambda detail: _key_of(detail, known)):
+        yield f"{origin.place(*key)}: '{dotted(key)}' {_explain(key, list(errors), origin, known)}"
 
 
 def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
@@ -57,21 +57,24 @@ def fault(details: Sequence[ErrorDetails]) -> str:
 
 
 def _expected(detail: ErrorDetails) -> str:
-    told = detail["msg"].removeprefix("Value error, ")
-    return f"{told[0].lower()}{told[1:]}"
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}"
 
 
 def nearest_keys(key: Key, known: Sequence[Key]) -> str:
-    """` Did you mean 'judge.seed'?` for the nearest keys of any section, or all of this one; starts with a blank."""
+    """` Did you mean 'judge.seed'?` for the nearest keys of any section, or all of this one; starts with a space."""
     section, last = key[:-1], str(key[-1]).lower()
-    ratios = {other: max(_ratio(last, str(other[-1])), _ratio(last, "_".join(map(str, other)))) for other in known}
+    ratios = {
+        candidate: max(_ratio(last, str(candidate[-1])), _ratio(last, "_".join(map(str, candidate))))
+        for candidate in known
+    }
     best = max(ratios.values())
     if best < NEAR:
-        return f" Known: {', '.join(str(other[-1]) for other in known if other[:-1] == section)}."
-    near = [other for other, ratio in ratios.items() if ratio == best]
-    near = [other for other in near if other[:-1] == section] or near
-    return f" Did you mean {' or '.join(repr(dotted(other)) for other in near)}?"
+        return f" Known: {', '.join(str(candidate[-1]) for candidate in known if candidate[:-1] == section)}."
+    near = [candidate for candidate, ratio in ratios.items() if ratio == best]
+    near = [candidate for candidate in near if candidate[:-1] == section] or near
+    return f" Did you mean {' or '.join(repr(dotted(candidate)) for candidate in near)}?"
 
 
-def _ratio(one: str, other: str) -> float:
-    return difflib.SequenceMatcher(None, one, other).ratio()
+def _ratio(left: str, right: str) -> float:
+    return difflib.SequenceMatcher(None, left, right).ratio()

@@ -79,7 +79,7 @@ class UndefinedScoreError(JudgementError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the nearest known name, or all known names when none is near; starts with a blank."""
+    """` Did you mean 'x'?` for the nearest known name, or all known names when none is near; starts with a space."""
     options = list(known)
     near = difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.6)
     return f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(options)}."

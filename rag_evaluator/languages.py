@@ -1,4 +1,4 @@
-"""The languages known by name: how users may write them, how packs are named, how their text is told and divided."""
+"""The languages known by name: how users may write them, how packs are named, how texts are identified and divided."""
 
 import difflib
 import itertools
@@ -19,7 +19,7 @@ class Language:
         native: the language's own name, lower case.
         scripts: first words of its letters' Unicode names (`LATIN`, `CJK`); unknown languages have none.
         words: its commonest short words, lower case; only where the script is shared by many languages.
-        spaced: whether blanks stand between sentences.
+        spaced: whether there are spaces between sentences.
         density: characters of a text, as a share of the characters of its English source; about.
         aliases: other names that are understood, lower case.
     """
@@ -201,14 +201,14 @@ def find_language(name: str) -> Language:
     key = _key(name)
     if not key or any(unicodedata.category(letter)[0] not in "LMN" for letter in key if letter not in " _-"):
         raise ConfigError(
-            f"language is {name!r}: expected a name of letters, digits, blanks, '_' and '-', such as 'spanish' or 'es'."
+            f"language is {name!r}: expected a name of letters, digits, spaces, '_' and '-', such as 'spanish' or 'es'."
         )
     known = _BY_ALIAS.get(key) or _BY_ALIAS.get(key.replace("_", " ")) or _by_tag(key)
     return known or Language(file_name(name), (), key)
 
 
 def file_name(name: str) -> str:
-    """How a name as it was written would stand in the names of packs."""
+    """How a name as it was written would be used in the names of packs."""
     return _key(name).replace(" ", "_")
 
 
@@ -233,8 +233,8 @@ def _by_tag(key: str) -> Language | None:
 
 SENTENCE_END = re.compile(
     r"""
-    (?<=[。！？｡])[”’」』》）]*\s*                       # Chinese and Japanese: no blank follows
-    | (?<=[.!?…؟۔।॥։])(?<!\s\w\.)["'”’»)\]]*\s+       # the others: a blank follows; 'J. Smith' goes on
+    (?<=[。！？｡])[”’」』》）]*\s*                       # Chinese and Japanese: no space follows
+    | (?<=[.!?…؟۔।॥։])(?<!\s\w\.)["'”’»)\]]*\s+       # the others: a space follows; 'J. Smith' goes on
       (?=[¿¡"'“‘«(\[]*[^\Wa-zà-ÿ])                     # and so does '70 d. C. y': no small Latin letter begins
     """,
     re.VERBOSE,
@@ -242,9 +242,9 @@ SENTENCE_END = re.compile(
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in any of the languages, each with the blanks that follow it: joined they are the text.
+    """The sentences of a text in any of the languages, each with the spaces that follow it: joined they are the text.
 
-    `。！？` end a sentence where they stand; `. ! ? … ؟ ।` where a blank and no small Latin letter follows.
+    `。！？` end a sentence anywhere; `. ! ? … ؟ ।` where a space and no small Latin letter follows.
     """
     ends = [match.end() for match in SENTENCE_END.finditer(text)]
     bounds = [0, *ends, len(text)]

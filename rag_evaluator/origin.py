@@ -18,7 +18,7 @@ class Origin:
     """Names the place of a key in messages.
 
     Attributes:
-        name: the file, or what stands in its place.
+        name: the file, or what is used in its place.
         root: the file's YAML, which knows the lines; None where there is no file.
         overrides: key -> its text in `--set key=text`.
     """
@@ -46,7 +46,7 @@ class Origin:
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
-    """YAML in which a key that stands twice is an error: PyYAML would silently keep the last one."""
+    """YAML in which a key that occurs twice is an error: PyYAML would silently keep the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         own = [
@@ -56,12 +56,12 @@ class UniqueKeyLoader(yaml.SafeLoader):
         for position, key in enumerate(keys):
             if key in keys[:position]:
                 line = own[position].start_mark.line + 1
-                raise ConfigError(f"{self.name}, line {line}: key '{key}' stands twice. Remove one of them.")
+                raise ConfigError(f"{self.name}, line {line}: key '{key}' occurs twice. Remove one of them.")
         return super().construct_mapping(node, deep)
 
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], Origin]:
-    """The mapping of a YAML file, and where its values stand. Raises `ConfigError`."""
+    """The mapping of a YAML file, and where its values are. Raises `ConfigError`."""
     try:
         with path.open(encoding="utf-8") as file:
             loader = UniqueKeyLoader(file)
@@ -93,7 +93,7 @@ def _apply(data: dict[str, Any], override: str) -> tuple[Key, str]:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(
-            f"--set {key}: the value {text!r} is not valid YAML ({error.__class__.__name__}). A value with blanks or "
+            f"--set {key}: the value {text!r} is not valid YAML ({error.__class__.__name__}). A value with spaces or "
             f"brackets needs quotes in a shell: --set metrics='[bleu, rouge]', --set columns='{{a: b}}'."
         ) from None
     *parents, last = parts = key.strip().split(".")
@@ -124,7 +124,7 @@ def _line(root: yaml.Node | None, key: Key) -> int | None:
 
 
 def _text(root: yaml.Node | None, key: Key) -> str:
-    """A value as it stands in the file."""
+    """A value as it is written in the file."""
     for part in key:
         root = _child(root, part)[1]
     return str(root.value) if isinstance(root, yaml.ScalarNode) else ""

@@ -1,4 +1,4 @@
-"""Paths as users write them: `~`, `$HOME` and `${DATA}` become what they stand for."""
+"""Paths as users write them: `~`, `$HOME` and `${DATA}` are replaced by their values."""
 
 import os
 import re

@@ -35,7 +35,7 @@ class Stop:
         self._since = 0.0
         self._patient = False
         self._before: dict[int, Any] = {}
-        self.at_once: Callable[[str], None] = lambda how: None  # told before the process is ended by a second signal
+        self.at_once: Callable[[str], None] = lambda how: None  # called before a second signal ends the process
 
     @property
     def overdue(self) -> bool:

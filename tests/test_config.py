@@ -105,7 +105,7 @@ def test_a_metric_near_to_none_is_answered_with_all_of_them() -> None:
 
 def test_a_key_that_stands_twice_is_told_with_its_line(load: Load) -> None:
     assert message(load, METRICS + "judge:\n  seed: 1\n  model: demo\n  seed: 2\n") == (
-        "config.yaml, line 5: key 'seed' stands twice. Remove one of them."
+        "config.yaml, line 5: key 'seed' occurs twice. Remove one of them."
     )
 
 
@@ -249,7 +249,7 @@ def test_an_unknown_language_is_taken_as_it_is(name: str, file: str) -> None:
 
 @pytest.mark.parametrize("name", ["../../etc/x", "a/b", "a\\b", "..", "a.json", "x\0", "  ", "es\nfr", "*"])
 def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"language is .*: expected a name of letters, digits, blanks"):
+    with pytest.raises(ConfigError, match=r"language is .*: expected a name of letters, digits, spaces"):
         find_language(name)
     with pytest.raises(ConfigError, match="language is"):
         load_prompts(["faithfulness"], name, tmp_path)

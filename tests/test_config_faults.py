@@ -67,8 +67,8 @@ def message(load: Load, text: str, *overrides: str) -> str:
             "chunk_size: many",
             "line 2: 'chunk_size' is 'many': input should be 'auto' or input should be a valid integer",
         ),
-        ("name: 'demo '", "line 2: 'name' is 'demo ': the name of a run becomes a folder and must not end in a blank"),
-        ("name: demo.", "line 2: 'name' is 'demo.': the name of a run becomes a folder and must not end in a blank"),
+        ("name: 'demo '", "line 2: 'name' is 'demo ': the name of a run becomes a folder and must not end in a space"),
+        ("name: demo.", "line 2: 'name' is 'demo.': the name of a run becomes a folder and must not end in a space"),
         ("language: no", "line 2: 'language' is False: input should be a valid string. Put it in quotes: \"no\"."),
         ("language: a/b", "line 2: language is 'a/b': expected a name of letters"),
         ("dataset: $NOT_SET/x", "line 2: 'dataset' is '$NOT_SET/x', and NOT_SET is not set in the environment."),
@@ -113,7 +113,7 @@ def test_a_value_with_blanks_that_the_shell_divided_is_answered_with_quotes(caps
     with pytest.raises(SystemExit):
         main(["config.yaml", "--set", "columns={a:", "b}"])
     assert (
-        "unrecognized arguments: b}. A value with blanks needs quotes in a shell: --set columns='{a: b}'"
+        "unrecognized arguments: b}. A value with spaces needs quotes in a shell: --set columns='{a: b}'"
         in capsys.readouterr().err
     )
 

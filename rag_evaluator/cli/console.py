@@ -37,7 +37,7 @@ class _Rate(ProgressColumn):
 
 
 def watched(label: str, work: Callable[[Callable[[int, int], None]], Any]) -> Any:
-    """The result of work that tells its progress. Any: whatever it makes."""
+    """The result of work that reports its progress. Any: whatever it makes."""
     with _progress_bar() as bar:
         task = bar.add_task(label, total=None)
         return work(lambda done, total: bar.update(task, completed=done, total=total))
@@ -78,7 +78,7 @@ def print_means(
     Args:
         kind: what the rows are, the heading of their names.
         rows: name -> mean, scored, count, reasons, and `dropped` where contexts may be left out.
-        none: stands for a mean of nothing.
+        none: shown where there is nothing to average.
         reasons: shown per row at most; None shows all.
     """
     table = Table(title=title)
@@ -99,7 +99,7 @@ def print_means(
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     if judged and config.judge.model == DEMO:
-        say("The demo judge is a toy that shows the way; set judge.model to a model of your own.")
+        say("The demo judge is a small example; set judge.model to a model of your own.")
     if wrote:
         say(f"written to {config.results_dir}")
         return

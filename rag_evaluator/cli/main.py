@@ -107,8 +107,8 @@ def merge(options: argparse.Namespace) -> int:
     from rag_evaluator.tasks import stage_of
 
     incomplete: list[MissingChunksError] = []
-    for found in journals_in(options.folder):
-        stage, plan = stage_of(found), found.plan
+    for journal in journals_in(options.folder):
+        stage, plan = stage_of(journal), journal.plan
         try:
             merge(WorkerJournal(options.folder, stage, process_name(ALONE), MERGE), stage, run_id(), None)
         except MissingChunksError as error:  # of one task; the others may be complete
@@ -198,7 +198,7 @@ def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     evaluator = RAGEvaluator(config)
     journal: Journal = watched(
         "scores",
-        lambda told: evaluator.run(config.results_dir, worker=worker, progress=told, stop=stop, start=start),
+        lambda progress: evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start),
     )
     return journal
 
@@ -207,7 +207,7 @@ class _Parser(argparse.ArgumentParser):
     """Tells about a shell's quotes where words are left over: `--set columns={a: b}` is two words."""
 
     def error(self, message: str) -> NoReturn:
-        hint = "A value with blanks needs quotes in a shell: --set columns='{a: b}'"
+        hint = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
         super().error(f"{message}. {hint}" if message.startswith("unrecognized arguments") else message)
 
 

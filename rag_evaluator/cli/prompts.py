@@ -18,10 +18,12 @@ from rag_evaluator.offline import disable_network
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import Checked
+    from rag_evaluator.prompts.pack import Key
+    from rag_evaluator.prompts.source import Source
 
 OK, BAD_PACKS = 0, 2
 PROMPTS_DIR = Path("prompts")
-FUNCTIONS = ("sort", "generate")  # they have prompts, too
+FUNCTIONS = ("sort", "generate")  # these have prompts, too
 
 
 def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -38,13 +40,18 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         "Exit code 2 where anything is wrong.",
     )
     check.add_argument("folder", type=Path, nargs="?", default=PROMPTS_DIR, help="default: prompts")
+    check.add_argument(
+        "--installed",
+        action="store_true",
+        help="compare with the prompts of the installed ragas, not with those that come with this program",
+    )
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
     _add_choice(check, "instructions may be in English")
     adapt = actions.add_parser(
         "adapt",
         help="make the packs of a language with the judge",
         description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
-        "same command; packs that exist are kept. What a reader should look at is told in review_<language>.md.",
+        "same command; packs that exist are kept. review_<language>.md lists what a person should check.",
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
     adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this YAML file")
@@ -79,13 +86,14 @@ def export_prompts(options: argparse.Namespace) -> int:
 def check_prompts(options: argparse.Namespace) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
     from rag_evaluator.prompts.check import check_language, languages_in
-    from rag_evaluator.prompts.loading import choose_owners
+    from rag_evaluator.prompts.source import choose_owners
 
     languages = options.language or languages_in(options.folder)
     if not languages:
         raise PromptError(f"{options.folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
-    owners = choose_owners(options.metrics)
-    checked = {name: check_language(options.folder, name, owners, not options.no_instruction) for name in languages}
+    sources = _sources(options.installed)
+    owners, instruction = choose_owners(options.metrics, sources), not options.no_instruction
+    checked = {name: check_language(options.folder, name, owners, instruction, sources) for name in languages}
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(_table(checked))
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
@@ -93,7 +101,30 @@ def check_prompts(options: argparse.Namespace) -> int:
         console.print(f"{path}: {fault}", markup=False, highlight=False, soft_wrap=True)
     if not faults:
         print(f"every pack of {len(checked)} languages in {options.folder}/ is complete, current and in its language")
+    _note_other_ragas(sources, options.installed)
     return BAD_PACKS if faults else OK
+
+
+def _sources(installed: bool) -> "Mapping[Key, Source]":
+    from rag_evaluator.prompts.source import packaged_sources
+
+    if not installed:
+        return packaged_sources()
+    from rag_evaluator.prompts.english import installed_sources
+
+    return installed_sources()
+
+
+def _note_other_ragas(sources: "Mapping[Key, Source]", installed: bool) -> None:
+    """Say so if the packs were compared with the prompts of another ragas than the installed one."""
+    from rag_evaluator.prompts.pack import installed_ragas
+
+    versions = sorted({source.english.ragas_version for source in sources.values()} - {installed_ragas()})
+    if versions and not installed:
+        print(
+            f"compared with the English prompts of ragas {', '.join(versions)}; the installed ragas is "
+            f"{installed_ragas()}: --installed compares with its prompts"
+        )
 
 
 def adapt_prompts(options: argparse.Namespace) -> int:
@@ -107,10 +138,11 @@ def adapt_prompts(options: argparse.Namespace) -> int:
         disable_network()
     from rag_evaluator.judge.source import GivenJudge
     from rag_evaluator.prompts.adapt.adapt import adapt
-    from rag_evaluator.prompts.loading import choose_owners
+    from rag_evaluator.prompts.english import all_prompts
+    from rag_evaluator.prompts.source import choose_owners
 
     folder = options.folder or config.prompts_dir
-    owners = choose_owners(options.metrics)
+    owners = choose_owners(options.metrics, all_prompts())
     judge = GivenJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     with _bar() as bar:

@@ -76,8 +76,8 @@ def _load(source: Any, columns: Mapping[str, str]) -> list[Sample]:
     is_log = is_retrieval_log(names, columns)
     samples = []
     for index, record in enumerate(records):
-        found, wrong = canonical_columns(record, columns, is_log)
-        samples.append(Sample(index, record.row, found, record.where, wrong))
+        canonical, wrong = canonical_columns(record, columns, is_log)
+        samples.append(Sample(index, record.row, canonical, record.where, wrong))
     return samples
 
 
@@ -98,11 +98,11 @@ def _wrong(samples: Sequence[Sample]) -> Mapping[str, str]:
     """Canonical column -> why it cannot be read in the first sample where it cannot, in order of these samples."""
     if isinstance(samples, Spool):
         return samples.wrong
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for sample in samples:
         for column, reason in sample.wrong.items():
-            found.setdefault(column, reason)
-    return found
+            reasons.setdefault(column, reason)
+    return reasons
 
 
 def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]], source_name: str) -> None:

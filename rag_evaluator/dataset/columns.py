@@ -73,7 +73,7 @@ def canonical_columns(
     `is_log`: `reference` is read as retrieved contexts, see `is_retrieval_log`.
     """
     mapping = {**columns, "reference": "retrieved_contexts"} if is_log else columns
-    found, wrong = {}, {}
+    readable, wrong = {}, {}
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)
         try:
@@ -85,12 +85,12 @@ def canonical_columns(
                     f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."
                     f"{LOG_ADVICE if 'reference' in names else ''}"
                 )
-        except DatasetError as error:  # told by `check_columns` where a metric needs the column
+        except DatasetError as error:  # reported by `check_columns` where a metric needs the column
             wrong[canonical] = str(error)
             continue
         if values:
-            found[canonical] = first
-    return found, wrong
+            readable[canonical] = first
+    return readable, wrong
 
 
 def _names(canonical: str, record: Record, mapping: Mapping[str, str]) -> list[str]:

@@ -28,7 +28,7 @@ def plain(value: Any) -> Any:
 
     NaN, NaT, NA and infinities become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow
     values their Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what
-    JSON cannot hold stands an `Unwritable` text with the reason; half a surrogate pair is such a value, too.
+    JSON cannot hold is an `Unwritable` text with the reason; half a surrogate pair is such a value, too.
     """
     if type(value).__name__ == "NAType":
         return None

@@ -1,4 +1,4 @@
-"""Values that are no longer what the input had; why is told where a metric needs them, and nowhere else."""
+"""Values that are no longer what the input had; the reason is reported where a metric needs them, and nowhere else."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ class Spool(Sequence[Sample]):
         except OSError as error:
             folder = tempfile.gettempdir()
             raise DatasetError(
-                f"{path.name}: cannot be kept in {folder}: {error}. Set TMPDIR to a roomy one."
+                f"{path.name}: cannot be kept in {folder}: {error}. Set TMPDIR to a folder with more space."
             ) from error
 
     def __len__(self) -> int:
@@ -82,8 +82,8 @@ class Spool(Sequence[Sample]):
         name, records = iterate_records(self._path)
         for index, record in enumerate(records):
             self.names |= dict.fromkeys(record.row)
-            found, wrong = canonical_columns(record, self._columns, is_log)
-            sample = Sample(index, record.row, found, record.where, wrong)
+            canonical, wrong = canonical_columns(record, self._columns, is_log)
+            sample = Sample(index, record.row, canonical, record.where, wrong)
             self.present.update(column for column in sample.columns if sample.has(column))
             for column, reason in wrong.items():
                 self.wrong.setdefault(column, reason)
@@ -95,7 +95,7 @@ class Spool(Sequence[Sample]):
 
 
 def _line(sample: Sample) -> bytes:
-    """A sample as JSON; canonical columns that the row has just so are told by their names only."""
+    """A sample as JSON; of canonical columns that the row has unchanged only the names are kept."""
     same = [name for name, value in sample.columns.items() if sample.row.get(name) == value]
     others = {name: None if name in same else value for name, value in sample.columns.items()}
     return (
@@ -106,7 +106,7 @@ def _line(sample: Sample) -> bytes:
 
 def _sample(index: int, line: bytes) -> Sample:
     row, columns, where, wrong, digest = json.loads(line)
-    found = {name: row[name] if value is None else value for name, value in columns.items()}
-    sample = Sample(index, row, found, where, wrong)
+    canonical = {name: row[name] if value is None else value for name, value in columns.items()}
+    sample = Sample(index, row, canonical, where, wrong)
     sample.__dict__["digest"] = digest  # known already
     return sample

@@ -18,7 +18,7 @@ LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {re
 
 @dataclass(frozen=True)
 class Field:
-    """One value on its way to a canonical column, and where it stands, for messages."""
+    """A value that is read into a canonical column, and where it comes from, for messages."""
 
     record: Record
     name: str

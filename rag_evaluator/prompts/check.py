@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragas.prompt.metrics.base_prompt import BasePrompt
-
 from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import Language, find_language
-from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.fields import Place, is_prose, label_words, leaves, lost, place_name
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
-from rag_evaluator.prompts.legacy import OLDER_NAMES, older_path
-from rag_evaluator.prompts.loading import load_pack
+from rag_evaluator.prompts.legacy import OLDER_NAMES, load_pack, older_path
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
+from rag_evaluator.prompts.source import Source, packaged_sources
 
 Leaves = Mapping[Place, Any]
 
@@ -46,56 +43,59 @@ class Checked:
 
 def languages_in(folder: Path) -> list[str]:
     """The languages of which a folder has a pack under today's or an older name, English left out; sorted."""
-    heads = [f"{metric}_{attribute}_" for metric, attribute in all_prompts()]
+    heads = [f"{metric}_{attribute}_" for metric, attribute in packaged_sources()]
     heads += [f"{name}_" for names in OLDER_NAMES.values() for name in names]
-    found = set()
+    languages = set()
     for path in folder.glob("*.json"):
         fitting = [head for head in heads if path.stem.startswith(head)]
         if fitting:
-            found.add(path.stem.removeprefix(max(fitting, key=len)))
-    return sorted(found - {ENGLISH})
+            languages.add(path.stem.removeprefix(max(fitting, key=len)))
+    return sorted(languages - {ENGLISH})
 
 
-def check_language(folder: Path, language: str, owners: Sequence[str] = (), instruction: bool = True) -> list[Checked]:
+def check_language(
+    folder: Path,
+    language: str,
+    owners: Sequence[str] = (),
+    instruction: bool = True,
+    sources: Mapping[Key, Source] | None = None,
+) -> list[Checked]:
     """Check every pack of a language, in the order of the prompts.
 
     Args:
         owners: metrics, `sort` or `generate`; all if empty.
         instruction: False where instructions may have been left in English.
+        sources: what to compare with; None takes the English prompts that come with the package.
     """
     checked = []
-    for key, original in all_prompts().items():
+    for key, source in (packaged_sources() if sources is None else sources).items():
         if not owners or key[0] in owners:
             path = pack_path(folder, key, language)
             older = None if path.is_file() else older_path(folder, key, language)
-            checked.append(Checked(older or path, check_file(older or path, key, original, language, instruction)))
+            checked.append(Checked(older or path, check_file(older or path, key, source, language, instruction)))
     return checked
 
 
-def check_file(
-    path: Path, key: Key, original: "BasePrompt[Any, Any]", language: str, instruction: bool = True
-) -> list[Fault]:
+def check_file(path: Path, key: Key, source: Source, language: str, instruction: bool = True) -> list[Fault]:
     """What is wrong with a pack file; nothing if it is good."""
     if not path.is_file():
         return [Fault("missing", "", "no such file")]
     try:
-        pack = load_pack(path, original, key)
+        pack = load_pack(path, source, key)
     except PromptError as error:
         return [Fault("invalid", "", str(error).removeprefix(f"{path}: "))]
-    return check_pack(pack, original, find_language(language), instruction)
+    return check_pack(pack, source, find_language(language), instruction)
 
 
-def check_pack(
-    pack: Pack, original: "BasePrompt[Any, Any]", language: Language, instruction: bool = True
-) -> list[Fault]:
-    """What is wrong with a pack that fits its models, beside the English source of the installed ragas."""
-    english = english_pack(original)
-    given, source = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
-    faults = [*_origin(pack, english, language), *_structure(pack, english, given, source)]
+def check_pack(pack: Pack, source: Source, language: Language, instruction: bool = True) -> list[Fault]:
+    """What is wrong with a pack that fits its models, compared with its English source."""
+    english = source.english
+    translated, original = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
+    faults = [*_origin(pack, english, language), *_structure(pack, english, translated, original)]
     if not any(fault.kind == "structure" for fault in faults):
-        faults += _labels(pack, english, given, source, label_words(original, english.instruction))
-        faults += _repeats(given, source)
-    texts, sources = _prose(pack, given), _prose(english, source)
+        faults += _labels(pack, english, translated, original, label_words(source, english.instruction))
+        faults += _repeats(translated, original)
+    texts, sources = _prose(pack, translated), _prose(english, original)
     faults += _length(texts, sources, language)
     if not instruction and pack.instruction == english.instruction:
         del texts["instruction"]
@@ -110,54 +110,55 @@ def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
             "stale",
             "original_hash",
             f"made from another English source ({pack.original_hash}; today's is {english.original_hash}, ragas "
-            f"{english.ragas_version}): compare with orig_prompts/, mend, then write today's hash",
+            f"{english.ragas_version}): compare with orig_prompts/, correct, then write today's hash",
         )
 
 
-def _structure(pack: Pack, english: Pack, given: Leaves, source: Leaves) -> Iterator[Fault]:
+def _structure(pack: Pack, english: Pack, translated: Leaves, source: Leaves) -> Iterator[Fault]:
     if len(pack.examples) != len(english.examples):
         yield Fault("structure", "examples", f"{len(pack.examples)} examples, the source has {len(english.examples)}")
         return
-    for place in sorted(source.keys() ^ given.keys(), key=str):
-        told = "missing" if place in source else "not in the source"
-        yield Fault("structure", place_name(("examples", *place)), told)
-    for place in source.keys() & given.keys():
-        if is_prose(place, source[place]) and not is_prose(place, given[place]):
+    for place in sorted(source.keys() ^ translated.keys(), key=str):
+        message = "missing" if place in source else "not in the source"
+        yield Fault("structure", place_name(("examples", *place)), message)
+    for place in source.keys() & translated.keys():
+        if is_prose(place, source[place]) and not is_prose(place, translated[place]):
             yield Fault("structure", place_name(("examples", *place)), "empty, the source is not")
 
 
-def _labels(pack: Pack, english: Pack, given: Leaves, source: Leaves, labels: frozenset[str]) -> Iterator[Fault]:
+def _labels(pack: Pack, english: Pack, translated: Leaves, source: Leaves, labels: frozenset[str]) -> Iterator[Fault]:
     """Verdicts, levels and empty texts as in the source; numbers, placeholders and names of fields not lost."""
     for place, value in source.items():
         name = place_name(("examples", *place))
         if not is_prose(place, value):
-            if type(given[place]) is not type(value) or given[place] != value:
-                yield Fault("labels", name, f"is {given[place]!r}, the source has {value!r}")
-        elif gone := lost(value, given[place]):
+            if type(translated[place]) is not type(value) or translated[place] != value:
+                yield Fault("labels", name, f"is {translated[place]!r}, the source has {value!r}")
+        elif gone := lost(value, translated[place]):
             yield Fault("labels", name, f"{', '.join(gone)} of the source is lost")
     if gone := lost(english.instruction, pack.instruction, labels):
         yield Fault("labels", "instruction", f"{', '.join(gone)} of the source is lost")
 
 
-def _repeats(given: Leaves, source: Leaves) -> Iterator[Fault]:
-    """What an example says twice must be said in the same words twice: statements come back as they were given."""
+def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
+    """Texts that are equal in the source must be equal in the pack: the output repeats statements of the input."""
     groups: dict[tuple[Any, str], list[Place]] = defaultdict(list)
     for place, value in source.items():
         if is_prose(place, value):
             groups[place[0], value].append(place)
     for first, *others in groups.values():
         for place in others:
-            if given[place] != given[first]:
-                one, other = place_name(("examples", *first)), place_name(("examples", *place))
-                yield Fault("repeats", other, f"differs from {one}; the source has the same text in both places")
+            if translated[place] != translated[first]:
+                first_name = place_name(("examples", *first))
+                message = f"differs from {first_name}; the source has the same text in both places"
+                yield Fault("repeats", place_name(("examples", *place)), message)
     for place, value in source.items():
         if not is_prose(place, value) or value[-1] not in ".!?":  # names may be inflected where sentences use them
             continue
         for longer, text in source.items():
             inside = longer[0] == place[0] and longer != place and isinstance(text, str) and value != text
-            if inside and value in text and given[place] not in given[longer]:
-                told = f"is no longer a part of {place_name(('examples', *longer))}"
-                yield Fault("repeats", place_name(("examples", *place)), told)
+            if inside and value in text and translated[place] not in translated[longer]:
+                message = f"is no longer a part of {place_name(('examples', *longer))}"
+                yield Fault("repeats", place_name(("examples", *place)), message)
 
 
 def _prose(pack: Pack, examples: Leaves) -> dict[str, str]:
@@ -176,12 +177,12 @@ def _length(texts: Mapping[str, str], sources: Mapping[str, str], language: Lang
 
 
 def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
-    told = False
+    reported = False
     for place, text in texts.items():
         left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
         if why := "left in English" if left else foreign(text, language):
-            told = True
+            reported = True
             yield Fault("language", place, why)
     why = unlike(" ".join(texts.values()), language)
-    if why and not told:
+    if why and not reported:
         yield Fault("language", "", f"not in {language.name}: {why}")

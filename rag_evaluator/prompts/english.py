@@ -1,4 +1,4 @@
-"""The English sources: the prompts of the installed ragas and of our own, and their export."""
+"""The English prompts of the installed ragas and of our own, and their export to `orig_prompts/`."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.prompts.own import OWN_PROMPTS
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, write_pack
+from rag_evaluator.prompts.source import Source, write_schemas
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
@@ -33,19 +34,33 @@ def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
         instruction = prompt.instruction
         by_level = getattr(prompt, "_all_examples", None)
         pairs = [pair for pairs in by_level.values() for pair in pairs] if by_level else prompt.examples
-        examples = [{"input": one.model_dump(), "output": other.model_dump()} for one, other in pairs]
+        examples = [{"input": inputs.model_dump(), "output": outputs.model_dump()} for inputs, outputs in pairs]
     pack = Pack(ENGLISH, instruction, examples)
     return Pack(ENGLISH, instruction, examples, original_hash=pack.digest)
 
 
+def english_source(prompt: "BasePrompt[Any, Any]") -> Source:
+    """What packs of a ragas prompt are compared with."""
+    return Source(english_pack(prompt), prompt.input_model, prompt.output_model)
+
+
+def installed_sources() -> dict[Key, Source]:
+    """The sources in the installed ragas, and those of our own prompts."""
+    return {key: english_source(prompt) for key, prompt in all_prompts().items()}
+
+
 def export(folder: Path) -> list[Path]:
-    """Write the English prompts of the installed ragas, one JSON file each; returns the files.
+    """Write the English prompts of the installed ragas, one JSON file each, and the schemas of their models.
+
+    Returns the files of the prompts.
 
     Raises `ResultsError` when the folder cannot be written.
     """
-    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in all_prompts().items()}
+    prompts = all_prompts()
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in prompts.items()}
     for path, pack in packs.items():
         write_pack(path, pack)
+    write_schemas(folder, prompts)
     return list(packs)
 
 
@@ -70,6 +85,9 @@ def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]
     pairs = re.findall(r"Input: (\{.*?\n\})\nOutput: (\{.*?\n\})\n", shown, flags=re.DOTALL)
     names = list(prompt.input_model.model_fields)
     return instruction, [
-        {"input": dict(zip(names, json.loads(one).values(), strict=True)), "output": json.loads(other)}
-        for one, other in pairs
+        {
+            "input": dict(zip(names, json.loads(inputs).values(), strict=True)),
+            "output": json.loads(outputs),
+        }
+        for inputs, outputs in pairs
     ]

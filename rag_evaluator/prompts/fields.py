@@ -1,4 +1,4 @@
-"""The strings of a prompt: where they stand, which of them are for translation, and what in them must survive it."""
+"""The strings of a prompt: their places, which of them are translated, and what a translation must keep."""
 
 import re
 import unicodedata
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
-from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.prompts.pack import Models
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 LABELS = frozenset({"atomicity", "coverage"})  # fields whose texts are levels, not prose
@@ -30,8 +31,8 @@ def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
     inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     if not inside or not value:
         yield place, value
-    for part, one in inside:
-        yield from leaves(one, (*place, part))
+    for part, child in inside:
+        yield from leaves(child, (*place, part))
 
 
 def is_prose(place: Place, value: Any) -> bool:
@@ -42,13 +43,13 @@ def is_prose(place: Place, value: Any) -> bool:
 def replaced(value: Any, translate: Callable[[str], str], place: Place = ()) -> Any:
     """A JSON tree with each text that is for translation exchanged."""
     if isinstance(value, Mapping):
-        return {name: replaced(one, translate, (*place, name)) for name, one in value.items()}
+        return {name: replaced(child, translate, (*place, name)) for name, child in value.items()}
     if isinstance(value, list):
-        return [replaced(one, translate, (*place, position)) for position, one in enumerate(value)]
+        return [replaced(child, translate, (*place, position)) for position, child in enumerate(value)]
     return translate(value) if is_prose(place, value) else value
 
 
-def label_words(prompt: "BasePrompt[Any, Any]", instruction: str) -> frozenset[str]:
+def label_words(prompt: Models, instruction: str) -> frozenset[str]:
     """Words of an instruction that the judge reads as names of fields, so that they stay as they are.
 
     These are the numeric fields and the capital ones of the answer (`verdict`, `TP`) and input fields with an
@@ -91,7 +92,7 @@ def _survives(kept: str, translation: str, numbers: set[str]) -> bool:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """Whether a word of Latin letters stands in a text by itself: beside other scripts it needs no blanks."""
+    """Whether a text has a word of Latin letters as a whole word; beside other scripts it needs no spaces."""
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", text) is not None
 
 

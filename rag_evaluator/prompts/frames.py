@@ -9,16 +9,17 @@ from rag_evaluator.prompts.pack import Pack
 from rag_evaluator.results.questions import Frame
 
 LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples
-MARK = "input: "  # stands before the input in every prompt of ragas
-LETTER = "é"  # tells whether the text keeps other letters than ASCII
+MARK = "input: "  # comes before the input in every prompt of ragas
+LETTER = "é"  # shows whether the text keeps letters that are not ASCII
 
 
 def find_frames(prompt: "BasePrompt[Any, Any]", pack: Pack) -> tuple[Frame, ...]:
     """The frames of a prompt, one for each set of examples; none for a prompt in which no input can be found."""
     inputs = [example["input"] for example in pack.examples]
     levels = {tuple(values[name] for name in LEVELS if name in values): values for values in inputs}
-    found = [_find_frame(prompt, {name: _probe(name, value) for name, value in one.items()}) for one in levels.values()]
-    return tuple(frame for frame in found if frame is not None)
+    probes = [{name: _probe(name, value) for name, value in values.items()} for values in levels.values()]
+    frames = [_find_frame(prompt, values) for values in probes]
+    return tuple(frame for frame in frames if frame is not None)
 
 
 def _probe(name: str, value: Any) -> Any:

@@ -8,7 +8,7 @@ from rag_evaluator.languages import LANGUAGES, Language
 from rag_evaluator.prompts.pack import ENGLISH
 
 WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-ENOUGH_WORDS, MANY_WORDS = 6, 25  # fewer do not tell English from others, or others from each other
+ENOUGH_WORDS, MANY_WORDS = 6, 25  # fewer words do not identify English, or another language
 SCRIPT_SHARE = 0.5  # of the letters; the rest are names and labels
 WORD_SHARE = 0.05  # of the words; languages have 0.15 to 0.4 of their own commonest words
 LEAD = 1.25  # how much better another language must fit: relatives share words
@@ -26,10 +26,10 @@ def foreign(text: str, language: Language) -> str | None:
     if len(words) < ENOUGH_WORDS:
         return None
     rivals = _latin() if language.words and len(words) >= MANY_WORDS else [LANGUAGES[ENGLISH]]
-    found = {one.name: sum(word in one.words for word in words) for one in rivals}
-    best = max(found, key=lambda name: found[name])
+    counts = {rival.name: sum(word in rival.words for word in words) for rival in rivals}
+    best = max(counts, key=lambda name: counts[name])
     own = sum(word in language.words for word in words)
-    clear = found[best] > LEAD * own and found[best] > max(1, WORD_SHARE * len(words))
+    clear = counts[best] > LEAD * own and counts[best] > max(1, WORD_SHARE * len(words))
     return f"it reads like {best}" if clear and best != language.name else None
 
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragas.prompt.metrics.base_prompt import BasePrompt
-
 from rag_evaluator.languages import find_language
-from rag_evaluator.prompts.pack import Key, Pack
+from rag_evaluator.prompts.pack import Key, Models, Pack, check_examples, read_pack
 
 logger = logging.getLogger(__name__)
 Example = dict[str, Any]  # JSON
@@ -59,10 +57,22 @@ def is_older(path: Path, pack: Pack, key: Key) -> bool:
     return (named and not today) or not isinstance(pack.original_hash, str)
 
 
-def bring_up_to_date(pack: Pack, key: Key, original: "BasePrompt[Any, Any]", path: Path) -> Pack:
+def load_pack(path: Path, original: Models, key: Key | None = None) -> Pack:
+    """Read a pack file, of whatever version of ragas, and check it against its prompt's models.
+
+    Raises `PromptError` naming file and key.
+    """
+    pack = read_pack(path)
+    if key is not None and is_older(path, pack, key):
+        pack = bring_up_to_date(pack, key, original, path)
+    check_examples(pack, original, path)
+    return pack
+
+
+def bring_up_to_date(pack: Pack, key: Key, original: Models, path: Path) -> Pack:
     """The pack with its examples in today's fields; a field that no longer exists is left out with a warning.
 
-    Examples of another kind than expected are left as they are, for the models to tell.
+    Examples of another kind than expected are left as they are; validation reports them.
     """
     if not all(isinstance(example, dict) for example in pack.examples):
         return pack
@@ -94,9 +104,9 @@ def _join_sentences(example: Example) -> Example:
     """In the first releases of ragas 0.2 each sentence had a list of simpler statements; now there is one list."""
     output = example.get("output")
     sentences = output.get("sentences") if isinstance(output, dict) else None
-    if not isinstance(sentences, list) or not all(isinstance(one, dict) for one in sentences):
+    if not isinstance(sentences, list) or not all(isinstance(sentence, dict) for sentence in sentences):
         return example
-    statements = [statement for one in sentences for statement in one.get("simpler_statements", [])]
+    statements = [statement for sentence in sentences for statement in sentence.get("simpler_statements", [])]
     return {**example, "output": {"statements": statements}}
 
 

@@ -12,11 +12,10 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import file_name, find_language, nearest_language
-from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
-from rag_evaluator.prompts.legacy import bring_up_to_date, is_older, older_path
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, read_pack
+from rag_evaluator.prompts.legacy import load_pack, older_path
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
 
@@ -60,17 +59,6 @@ class CarryingPrompt:
         values = data.model_dump(mode="json", exclude_none=True)
         again = put_together(self.frames, values) == text
         return PromptText(text, data, self.name, self.language, self.source, values if again else None)
-
-
-def choose_owners(names: Sequence[str]) -> list[str]:
-    """Metrics by any of their names, `sort` and `generate`; those that have prompts, all if none is named.
-
-    Raises `ConfigError` for an unknown name.
-    """
-    owners = list(dict.fromkeys(key[0] for key in all_prompts()))
-    metrics = select_metrics([name for name in names if name not in owners], "--metrics")
-    chosen = {*metrics, *(name for name in names if name in owners)}
-    return [name for name in owners if name in chosen or not names]
 
 
 def find_packs(
@@ -140,18 +128,6 @@ def _way_out(language: str) -> str:
         f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language {language}' and review what it "
         f"wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."
     )
-
-
-def load_pack(path: Path, original: "BasePrompt[Any, Any]", key: Key | None = None) -> Pack:
-    """Read a pack file, of whatever version of ragas, and check it against its prompt's models.
-
-    Raises `PromptError` naming file and key.
-    """
-    pack = read_pack(path)
-    if key is not None and is_older(path, pack, key):
-        pack = bring_up_to_date(pack, key, original, path)
-    check_examples(pack, original, path)
-    return pack
 
 
 def _levels(data: BaseModel) -> tuple[Any, ...]:

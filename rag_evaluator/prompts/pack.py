@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from pydantic import ValidationError
-from ragas import __version__ as ragas_version
-from ragas.prompt.metrics.base_prompt import BasePrompt
+from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_whole
@@ -18,6 +18,25 @@ from rag_evaluator.results.questions import digest
 Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"
 REQUIRED = (("language", str), ("instruction", str), ("examples", list))
+
+
+class Models(Protocol):
+    """What the examples of a prompt must fit; every prompt of ragas has these attributes."""
+
+    @property
+    def input_model(self) -> type[BaseModel]: ...
+
+    @property
+    def output_model(self) -> type[BaseModel]: ...
+
+
+@cache
+def installed_ragas() -> str:
+    """Version of the installed ragas, found without importing it."""
+    try:
+        return version("ragas")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 @dataclass(frozen=True)
@@ -33,7 +52,7 @@ class Pack:
     instruction: str
     examples: Sequence[Mapping[str, Any]] = field(repr=False)
     original_hash: str | int | None = None
-    ragas_version: str = ragas_version
+    ragas_version: str = field(default_factory=installed_ragas)
 
     @property
     def digest(self) -> str:
@@ -72,7 +91,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def read_pack(path: Path) -> Pack:
-    """A pack file as it stands, whatever prompt it is for. Raises `PromptError` naming file and key."""
+    """A pack file as it is, for whatever prompt. Raises `PromptError` naming file and key."""
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -91,7 +110,7 @@ def read_pack(path: Path) -> Pack:
     )
 
 
-def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> None:
+def check_examples(pack: Pack, original: Models, source: object) -> None:
     """Hold a pack's examples against its prompt's models. Raises `PromptError` naming `source`, example and field."""
     for position, example in enumerate(pack.examples):
         for side, model in (("input", original.input_model), ("output", original.output_model)):

@@ -61,16 +61,16 @@ def put_together(frames: Iterable[Frame], values: Values) -> str | None:
 
 def references(columns: Values) -> dict[str, dict[str, Any]]:
     """Text -> reference, for every text that a row holds; columns are texts or lists of texts."""
-    found: dict[str, dict[str, Any]] = {}
+    places: dict[str, dict[str, Any]] = {}
     for name, value in columns.items():
         if isinstance(value, str):
-            found.setdefault(value, {"column": name})
+            places.setdefault(value, {"column": name})
     for name, value in columns.items():
         if not isinstance(value, str):
             for position, text in enumerate(value):
-                found.setdefault(text, {"column": name, "item": position})
-            found.setdefault("\n".join(value), {"column": name, "items": len(value), "joined": "\n"})
-    return found
+                places.setdefault(text, {"column": name, "item": position})
+            places.setdefault("\n".join(value), {"column": name, "items": len(value), "joined": "\n"})
+    return places
 
 
 def refer(values: Values, known: Mapping[str, Values], judgements: Sequence[Values]) -> dict[str, Any]:

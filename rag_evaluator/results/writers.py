@@ -61,9 +61,9 @@ class Table(Protocol):
 
 def details_line(sample: Sample, metric: str, score: Mapping[str, Any], signature: str | None) -> bytes:
     """A score, as `Score.to_json` has it, as its line in the journal, in a chunk and in `details.jsonl`."""
-    told = {name: score[name] for name in ("value", "reason", "contexts", "judgements")}
+    fields = {name: score[name] for name in ("value", "reason", "contexts", "judgements")}
     key = {"row": sample.index, "sample": sample.digest, "metric": metric}
-    return json_line({**key, **told, "signature": signature})
+    return json_line({**key, **fields, "signature": signature})
 
 
 class Summary:
@@ -103,11 +103,11 @@ class Summary:
 
 def dropped_contexts(sample: Sample, scores: Mapping[str, Score]) -> dict[str, list[int]]:
     """Metric -> positions of the contexts that were left out, as they did not fit into the judge's window."""
-    given = len(sample.columns.get("retrieved_contexts", ()))
+    count = len(sample.columns.get("retrieved_contexts", ()))
     return {
-        name: list(range(len(score.contexts), given))
+        name: list(range(len(score.contexts), count))
         for name, score in scores.items()
-        if score.contexts is not None and len(score.contexts) < given
+        if score.contexts is not None and len(score.contexts) < count
     }
 
 

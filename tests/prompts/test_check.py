@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli.main import main
+from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import LANGUAGES, find_language, sentences
 from rag_evaluator.prompts.adapt.quality import doubts
 from rag_evaluator.prompts.check import Fault, check_language, check_pack, languages_in
-from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, lost, must_survive
 from rag_evaluator.prompts.language_id import foreign
 from rag_evaluator.prompts.pack import Key, Pack, pack_path, read_pack
+from rag_evaluator.prompts.source import packaged_sources
 
 SHIPPED = Path(__file__).parents[2] / "prompts"
 TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
@@ -211,7 +213,7 @@ def test_packs_of_one_language_under_the_name_of_another_are_caught(
     named = find_language(one)
     for key, prompt in list(originals.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1]:
         pack = replace(read_pack(pack_path(SHIPPED, key, other)), language=one)
-        assert "language" in {fault.kind for fault in check_pack(pack, prompt, named)}, key
+        assert "language" in {fault.kind for fault in check_pack(pack, english_source(prompt), named)}, key
 
 
 def test_the_command_shows_a_table_and_every_fault_and_fails(
@@ -237,6 +239,48 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
     shown = capsys.readouterr().out
     assert "│ 3/24 │" in " ".join(shown.split())
     assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
+
+
+def other_ragas(version: str) -> dict[Key, Any]:
+    """The packaged sources as an export of another ragas, in which one instruction is another."""
+    sources = dict(packaged_sources())
+    key = ("faithfulness", "nli_statement_prompt")
+    english = replace(sources[key].english, ragas_version=version, original_hash="other")
+    return {**sources, key: replace(sources[key], english=english)}
+
+
+def test_packs_are_compared_with_the_packaged_prompts_and_another_installed_ragas_is_named(
+    broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
+    assert main(command) == 0
+    assert "ragas" not in capsys.readouterr().out
+    monkeypatch.setattr("rag_evaluator.prompts.source.packaged_sources", lambda: other_ragas("0.4.9"))
+    assert main(command) == 2
+    shown = capsys.readouterr().out
+    assert f"{tmp_path / NLI}: original_hash: made from another English source (" in shown
+    assert shown.endswith(
+        "compared with the English prompts of ragas 0.4.9; the installed ragas is 0.4.3: --installed compares with its "
+        "prompts\n"
+    )
+
+
+def test_packs_are_compared_with_the_installed_ragas_if_that_is_asked_for(
+    broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.prompts.english.installed_sources", lambda: other_ragas("0.4.9"))
+    command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
+    assert main(command) == 0
+    assert main([*command, "--installed"]) == 2
+    shown = capsys.readouterr().out
+    assert "today's is other, ragas 0.4.9)" in shown
+    assert "compared with the English" not in shown
+
+
+def test_a_package_without_its_english_prompts_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_evaluator.prompts.source.packaged", lambda name: tmp_path)
+    with pytest.raises(PromptError, match=r"no English prompts here: .* Install the package again, or use --installed"):
+        packaged_sources.__wrapped__()
 
 
 def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -307,7 +351,9 @@ def test_a_pack_in_which_two_languages_are_mixed_is_caught(originals: dict[Key, 
     key = ("context_recall", "prompt")
     spanish, french = (read_pack(pack_path(SHIPPED, key, name)) for name in ("spanish", "french"))
     mixed = Pack("spanish", spanish.instruction, french.examples, spanish.original_hash)
-    assert "language" in {fault.kind for fault in check_pack(mixed, originals[key], find_language("es"))}
+    assert "language" in {
+        fault.kind for fault in check_pack(mixed, english_source(originals[key]), find_language("es"))
+    }
 
 
 @pytest.mark.parametrize("language", TEN)

@@ -12,10 +12,12 @@ from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import load_config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts.english import all_prompts, english_pack, export
+from rag_evaluator.prompts.english import all_prompts, english_pack, export, installed_sources
+from rag_evaluator.prompts.fields import label_words
 from rag_evaluator.prompts.loading import PackPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.own import OWN_PROMPTS
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
+from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
 from rag_evaluator.resources import packaged
 from rag_evaluator.tasks.run_digest import seal_of
 
@@ -77,10 +79,23 @@ def spoil(packs: Path) -> Iterator[Callable[[Callable[[dict[str, Any]], object]]
 
 def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path: Path) -> None:
     exported = {path.name: path.read_bytes() for path in export(tmp_path)}
-    committed = {path.name: path.read_bytes() for path in (ROOT / "orig_prompts").glob("*.json")}
+    committed = {path.name: path.read_bytes() for path in (ROOT / "orig_prompts").glob("*_english.json")}
     assert committed.keys() == exported.keys(), "run: rag-evaluator prompts export"
     assert committed == exported
     assert len(exported) == len(KEYS)
+    schemas = (tmp_path / SCHEMAS).read_bytes()
+    assert (ROOT / "orig_prompts" / SCHEMAS).read_bytes() == schemas, "run: rag-evaluator prompts export"
+
+
+def test_orig_prompts_holds_the_same_sources_as_the_installed_ragas() -> None:
+    packaged, installed = packaged_sources(), installed_sources()
+    assert list(packaged) == list(installed) == KEYS
+    for key, source in packaged.items():
+        assert source.english == installed[key].english
+        for side in ("input_model", "output_model"):
+            assert getattr(source, side).model_json_schema() == getattr(installed[key], side).model_json_schema()
+        words = label_words(installed[key], source.english.instruction)
+        assert label_words(source, source.english.instruction) == words
 
 
 def test_the_command_exports_into_the_folder_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,7 @@ def _lines(path: Path) -> Iterator[str]:
             try:
                 yield line.removesuffix(b"\n").decode("utf-8" if number else "utf-8-sig")
             except UnicodeDecodeError:
-                read_text(path)  # tells the line
+                read_text(path)  # raises an error that names the line
                 raise
 
 

@@ -30,10 +30,10 @@ def as_row(row: Any, where: str, advice: str) -> Mapping[str, Any]:
 
 def joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """Names and values as a dict; a name that is there several times keeps all its values, as `Repeated`."""
-    found: dict[Any, list[Any]] = {}
+    values_of: dict[Any, list[Any]] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else Repeated(values) for name, values in found.items()}
+        values_of.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else Repeated(values) for name, values in values_of.items()}
 
 
 def numbered(rows: Iterable[Any], prefix: str) -> Iterator[Record]:

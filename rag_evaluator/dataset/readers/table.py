@@ -82,8 +82,8 @@ def _plain_value(value: Any) -> Any:
         return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
 
 
-def _read_path(given: Path) -> tuple[str, Iterable[Record]]:
-    path = given.expanduser().absolute()
+def _read_path(source: Path) -> tuple[str, Iterable[Record]]:
+    path = source.expanduser().absolute()
     if path.is_dir():
         return path.name, read_folder(path)
     if not path.exists():

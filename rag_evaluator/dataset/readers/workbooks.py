@@ -1,4 +1,4 @@
-"""`check_workbook`: whether an XLSX file can be read without filling the memory, told before it is read."""
+"""`check_workbook`: checks before an XLSX file is read that it does not fill the memory."""
 
 import zipfile
 from pathlib import Path

@@ -20,7 +20,7 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.adapt.review import Section, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
-from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import PACKAGED, CarryingPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
@@ -117,9 +117,9 @@ def _adapt(
     identity: str,
     progress: Progress,
 ) -> Adapted:
-    found, missing = find_packs(owners, language.name, folder)
-    chosen = [*found, *missing] if force else list(missing)
-    kept = [] if force else list(found.values())
+    existing, missing = find_packs(owners, language.name, folder)
+    chosen = [*existing, *missing] if force else list(missing)
+    kept = [] if force else list(existing.values())
     if not chosen:
         return Adapted([], kept, None, 0, 0)
     records = Records(folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
@@ -174,9 +174,9 @@ async def _drafts(
         of = dict(zip(texts, answers, strict=False))
         examples = replaced(list(english.examples), lambda text: of[text].text)
         marks = {place_name(("examples", *place)): of[text].marks for place, text in places.items()}
-        told = answers[-1] if instruction else Translated(english.instruction)
-        pack = Pack(translator.language.name, told.text, examples, english.original_hash)
-        return Draft(key, pack, {"instruction": told.marks, **marks})
+        new_instruction = answers[-1] if instruction else Translated(english.instruction)
+        pack = Pack(translator.language.name, new_instruction.text, examples, english.original_hash)
+        return Draft(key, pack, {"instruction": new_instruction.marks, **marks})
 
     sources = {key: english_pack(prompt) for key, prompt in originals.items()}
     return list(
@@ -194,7 +194,7 @@ def _section(
     for place, marks in draft.marks.items():
         for mark in marks:
             places[mark].append(place)
-    faults: list[Fault] = check_pack(draft.pack, original, language, instruction)
+    faults: list[Fault] = check_pack(draft.pack, english_source(original), language, instruction)
     return Section(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
 
 

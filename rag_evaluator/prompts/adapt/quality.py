@@ -9,7 +9,7 @@ from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign
 
 REPEATED = re.compile(r"(\S.{0,60}?)\1{3,}", re.DOTALL)  # four times in a row
 STRANGE, ABSURD = 2.2, 5.0  # times longer or shorter than translations are
-FEW_CHARACTERS = 20  # of which the length says nothing
+FEW_CHARACTERS = 20  # too few to judge the length
 
 
 class Doubt(NamedTuple):
@@ -23,19 +23,19 @@ def doubts(text: str, translation: str, language: Language, labels: frozenset[st
     """Doubts about the translation of an English text; none if it seems good."""
     if not translation.strip():
         return [Doubt("it is empty", True)]
-    found = []
+    noticed = []
     if (repeated := REPEATED.search(translation)) and not REPEATED.search(text):
-        found.append(Doubt(f"it repeats {repeated[1]!r:.40}", True))
+        noticed.append(Doubt(f"it repeats {repeated[1]!r:.40}", True))
     if gone := lost(text, translation, labels):
-        found.append(Doubt(f"lost: {', '.join(gone)}", True))
-    found += _length(text, translation, language)
+        noticed.append(Doubt(f"lost: {', '.join(gone)}", True))
+    noticed += _length(text, translation, language)
     if translation == text and len(WORDS.findall(text)) >= ENOUGH_WORDS:
-        found.append(Doubt("left in English", False))
+        noticed.append(Doubt("left in English", False))
     elif why := foreign(translation, language):
-        found.append(Doubt(why, False))
+        noticed.append(Doubt(why, False))
     if renamed := [name for name in QUOTED_NAME.findall(text) if name not in translation]:
-        found.append(Doubt(f"names in quotes changed: {', '.join(renamed)}", False))
-    return found
+        noticed.append(Doubt(f"names in quotes changed: {', '.join(renamed)}", False))
+    return noticed
 
 
 def _length(text: str, translation: str, language: Language) -> list[Doubt]:
@@ -43,5 +43,5 @@ def _length(text: str, translation: str, language: Language) -> list[Doubt]:
         return []
     ratio = len(translation) / (len(text) * language.density)
     off = max(ratio, 1 / ratio)
-    told = f"{'longer' if ratio > 1 else 'shorter'} than expected, {off:.1f} times"
-    return [Doubt(told, off > ABSURD)] if off > STRANGE else []
+    message = f"{'longer' if ratio > 1 else 'shorter'} than expected, {off:.1f} times"
+    return [Doubt(message, off > ABSURD)] if off > STRANGE else []

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from rag_evaluator.prompts.adapt.translate import Mark
 from rag_evaluator.prompts.pack import write_text
 
-HEADING = """# Packs in {language}: what to look at
+HEADING = """# Packs in {language}: what to review
 
-Written by `rag-evaluator prompts adapt`. Read each text below in its pack, mend it there, and delete it here. Then run
-`rag-evaluator prompts check --language {language}`.
+Written by `rag-evaluator prompts adapt`. Read each text below in its pack, correct it there, and delete it here. Then
+run `rag-evaluator prompts check --language {language}`.
 """
 SECTION = "\n## "
 PLACES_SHOWN = 3
@@ -18,7 +18,7 @@ REPLY_SHOWN = 300  # characters of a reply that was refused; others are shown in
 
 
 class Section(NamedTuple):
-    """What is said of one pack: its file name, marks with their places, and faults that `prompts check` tells."""
+    """The report on one pack: its file name, marks with their places, and faults that `prompts check` finds."""
 
     name: str
     marks: Mapping[Mark, Sequence[str]]
@@ -48,9 +48,9 @@ def _body(section: Section) -> str:
         lines += [
             f"- {', '.join(f'`{place}`' for place in places[:PLACES_SHOWN])}{more}: {'; '.join(mark.reasons)}",
             f"  - English: {_line(mark.source)}",
-            f"  - refused, English stands: {_line(mark.reply)[:REPLY_SHOWN] or '(nothing)'}"
+            f"  - refused, English kept: {_line(mark.reply)[:REPLY_SHOWN] or '(nothing)'}"
             if mark.refused
-            else f"  - stands: {_line(mark.reply)}",
+            else f"  - used: {_line(mark.reply)}",
         ]
     return "\n".join(lines if len(lines) > 2 else [*lines, "Nothing was doubtful."])
 

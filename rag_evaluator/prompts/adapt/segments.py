@@ -12,7 +12,7 @@ CLAUSE = re.compile(r"(?<=[,;:])\s+")
 
 
 class Unit(NamedTuple):
-    """A piece of a text: `text` is for translation, what stands before and after it is kept as it is."""
+    """A piece of a text: `text` is for translation, the text before and after it is kept as it is."""
 
     before: str
     text: str
@@ -22,8 +22,8 @@ class Unit(NamedTuple):
 def units(text: str, known: Iterable[str] = ()) -> list[Unit]:
     """The units of a text, in order; joined, they are the text.
 
-    Lines are units, their list markers kept outside; long ones are divided at sentence ends. What stands in `known`
-    becomes units of its own, so that the same sentence reads the same wherever it stands.
+    Lines are units, their list markers kept outside; long ones are divided at sentence ends. A sentence in `known`
+    becomes a unit of its own, so that it has the same translation everywhere.
     """
     return [unit for line in text.splitlines(keepends=True) for unit in _of_line(line, known)]
 
@@ -35,7 +35,7 @@ def halves(text: str) -> list[Unit]:
 
 
 def joined(parts: Sequence[Unit], translations: Sequence[str], language: Language) -> str:
-    """The translations with what stood around them; without the blanks between sentences where a script has none."""
+    """The translations with the text around them; without spaces between sentences where a script has none."""
     text = ""
     for unit, translation in zip(parts, translations, strict=True):
         text += unit.before + translation + (unit.after if language.spaced or "\n" in unit.after else "")

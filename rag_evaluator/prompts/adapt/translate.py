@@ -63,7 +63,7 @@ class TranslationPrompt(BasePrompt[TranslationInput, TranslationOutput]):
 class Translated(NamedTuple):
     """A text in the other language, or still in English where that could not be had.
 
-    `marks` tells each doubtful unit: its English text, what became of it, and why.
+    `marks` lists the doubtful units: English text, result, and why.
     """
 
     text: str
@@ -71,7 +71,7 @@ class Translated(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A unit for a reader to look at; `reply` is what the judge wrote, which stands in the text unless `refused`."""
+    """A unit that a reader should check; `reply` is what the judge wrote, which is used unless `refused`."""
 
     source: str
     reply: str
@@ -102,28 +102,28 @@ class Translator:
         """A text of any length; see `units` for `known`."""
         parts = units(text, known)
         done = await asyncio.gather(*(self._unit(part.text, labels, DEPTH) for part in parts))
-        marks = tuple(mark for one in done for mark in one.marks)
-        return Translated(joined(parts, [one.text for one in done], self.language), marks)
+        marks = tuple(mark for result in done for mark in result.marks)
+        return Translated(joined(parts, [result.text for result in done], self.language), marks)
 
     async def _unit(self, text: str, labels: frozenset[str], depth: int) -> Translated:
         """A unit; in pieces if that goes wrong, and in English if they go wrong, too."""
         if not any(letter.isalpha() for letter in text):
             return Translated(text)
         reply = await self._reply(text, labels)
-        found = [Doubt(reply["error"], True)] if reply["error"] else []
-        found += doubts(text, reply["translation"], self.language, labels) if not reply["error"] else []
+        noticed = [Doubt(reply["error"], True)] if reply["error"] else []
+        noticed += doubts(text, reply["translation"], self.language, labels) if not reply["error"] else []
         if reply["cut"]:
-            found.append(Doubt("cut: it reached the limit of a string", True))
-        fatal = any(doubt.fatal for doubt in found)
+            noticed.append(Doubt("cut: it reached the limit of a string", True))
+        fatal = any(doubt.fatal for doubt in noticed)
         pieces = halves(text) if fatal and depth else []
         if len(pieces) > 1:
             done = await asyncio.gather(*(self._unit(piece.text, labels, depth - 1) for piece in pieces))
-            good = [one.text != piece.text for one, piece in zip(done, pieces, strict=True)]
+            good = [result.text != piece.text for result, piece in zip(done, pieces, strict=True)]
             if all(good) or (any(good) and len(sentences(text)) > 1):  # no sentence is in two languages
-                marks = tuple(mark for one in done for mark in one.marks)
-                return Translated(joined(pieces, [one.text for one in done], self.language), marks)
-        mark = Mark(text, reply["translation"], fatal, tuple(doubt.reason for doubt in found))
-        return Translated(text if fatal else reply["translation"], (mark,) if found else ())
+                marks = tuple(mark for result in done for mark in result.marks)
+                return Translated(joined(pieces, [result.text for result in done], self.language), marks)
+        mark = Mark(text, reply["translation"], fatal, tuple(doubt.reason for doubt in noticed))
+        return Translated(text if fatal else reply["translation"], (mark,) if noticed else ())
 
     async def _reply(self, text: str, labels: frozenset[str]) -> Mapping[str, Any]:
         """The judge's reply, from the record if there is one; equal questions wait for the same reply."""

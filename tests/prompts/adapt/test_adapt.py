@@ -285,7 +285,7 @@ def test_a_worse_than_doubtful_text_stays_english_and_is_told(
     assert "Give noncommittal as 1 if the answer is noncommittal" in pack.instruction
     assert pack.instruction.splitlines()[1] == english.instruction.splitlines()[1]
     assert [one for one in review.splitlines() if told in one]
-    assert "  - refused, English stands: " in review
+    assert "  - refused, English kept: " in review
     assert "  - English: Give noncommittal as 1 if the answer is noncommittal (evasive, vague, or ambiguous)" in review
 
 
@@ -294,7 +294,7 @@ def test_a_doubtful_text_stands_and_is_told(tmp_path: Path) -> None:
     english = english_pack(all_prompts()["answer_relevancy", "prompt"])
     assert (pack.instruction, pack.examples) == (english.instruction, english.examples)
     assert "- `examples[1].input.response`: left in English\n" in review
-    assert "  - stands: The capital of France is Paris, a city known for its architecture and culture.\n" in review
+    assert "  - used: The capital of France is Paris, a city known for its architecture and culture.\n" in review
     assert "`prompts check` says: instruction: left in English" in review
 
 

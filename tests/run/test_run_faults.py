@@ -556,7 +556,7 @@ def test_the_same_command_twice_at_once_shares_the_work(config: Path) -> None:
         "    return await ask(self, job)\n"
         "scoring.Scorer.score = score\n"
         "print('loaded', flush=True); sys.stdin.readline()\n"
-        "from rag_evaluator.cli.main import main\nmain([sys.argv[1]])"
+        "from rag_evaluator.cli.main import main\nmain(sys.argv[1:])"
     )
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     command = [sys.executable, "-c", code, str(config), "--set", "judge.batch_size=1", "--set", "chunk_size=1"]

@@ -93,12 +93,14 @@ class Reply:
         complete: whether the grammar was satisfied; False when the budget ended first.
         confidence: probability of each verdict or rating among those that were allowed, in the order of the answer; or
             of each option, in the order given.
+        cut: what ended at its limit: "string", "list".
     """
 
     text: str
     token_ids: "array[int]" = field(repr=False)
     complete: bool
     confidence: tuple[float, ...] = ()
+    cut: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.files.atomic import safe_names, write_json
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.cached import KEYS, Asker
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.source import source_of
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.tasks.ranking import Ranking, Sorter, SortOptions
@@ -37,7 +37,7 @@ class Run:
 
     def __init__(self, owner: str, config: Config, judge: Any = None) -> None:
         self.owner, self.started = owner, time.time()
-        self.judge = judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config.judge, config.offline)
+        self.judge = source_of(judge, config.judge, config.offline)
         self.prompts = ready_prompts([owner], config, self.judge.load, lambda: self.judge.signature)
         self.asked, self.seconds = 0, 0.0
 
@@ -46,7 +46,7 @@ class Run:
 
         A judge that nothing tells from another of its kind is always asked anew.
         """
-        judge = self.judge.load()
+        judge = run(self.judge.load())
         kept = self.judge.identity is not None
         records = Records(folder / "journal" / f"{self.owner}.jsonl", KEYS, fresh) if kept else None
         asker = Asker(judge, self.judge.signature, records)

@@ -26,12 +26,12 @@ class Undictated(Row):
 
 
 def plainest(judge: Judge, request: Request) -> list[int]:
-    row = Undictated(replace(request, max_new_tokens=10**6), judge._decoder.vocabulary)
+    row = Undictated(replace(request, max_new_tokens=10**6), judge.inner._decoder.vocabulary)
     while not row.done:
         ids = torch.tensor([[*request.input_ids, *row.tokens]])
         with torch.inference_mode():
-            logits = judge._decoder.model(ids).logits[:, -1]
-        (token,) = judge._decoder.plain.chooser.choose([row], logits)
+            logits = judge.inner._decoder.model(ids).logits[:, -1]
+        (token,) = judge.inner._decoder.plain.chooser.choose([row], logits)
         row.push(token)
     return row.tokens
 
@@ -54,18 +54,18 @@ def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
 ) -> None:
     rng = random.Random(seed)
     judge = load(model_folder(kind), max_new_tokens=4000, dtype="float32", batch_size=batch_size)
-    judge.config = judge.config.model_copy(update={"max_new_tokens": 160})
+    judge.inner.config = judge.config.model_copy(update={"max_new_tokens": 160})
     head = "These words stand before every question. " * rng.randint(0, 3)
     requests = []
     for _ in range(rows):
         text, model = random_request(rng) if rng.random() < 0.5 else (PromptText("Fill in.\nOutput: "), None)
         response_model = model or random_model(rng)
-        request = judge.request(PromptText(head + text, text.data, "same"), response_model)
+        request = judge.inner.request(PromptText(head + text, text.data, "same"), response_model)
         ends_early = request.budget.reserve > 0  # then dictated tokens are counted apart from chosen ones
         spells_control_tokens = "<" in text  # there the mask of the grammar engine alone leads into a wrong token
         if not ends_early and not spells_control_tokens:
             requests.append(request)
-    replies = judge._decoder.decode(requests)
+    replies = judge.inner._decoder.decode(requests)
     for request, reply in zip(requests, replies, strict=True):
         assert not isinstance(reply, Exception)
         if reply.complete:

@@ -59,6 +59,7 @@ class Row:
         self.failure: str | None = None
         self.string_tokens = 0
         self.confidence: list[float] = []
+        self.cut: set[str] = set()  # what ended at its limit
         self.generator: torch.Generator | None = None
         if request.temperature > 0:
             self.generator = torch.Generator().manual_seed(request.seed)
@@ -98,7 +99,7 @@ class Row:
         """What was said, or why nothing was."""
         if self.failure is not None:
             return JudgementError(self.failure)
-        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence))
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
 
     def _matcher(self, grammar: str) -> llguidance.LLMatcher:
         matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
@@ -139,6 +140,7 @@ class Row:
             if quote is not None:
                 only = torch.zeros_like(mask)
                 only[quote] = True
+                self.cut.add("string")
                 return only
         budget = self.request.budget
         if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:

@@ -2,77 +2,59 @@
 
 import asyncio
 import functools
+import math
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
-from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
-from rag_evaluator.judge.engine.transformers.decoder import Decoder
-from rag_evaluator.judge.engine.transformers.loading import check_model, has_adapter, window_of
-from rag_evaluator.judge.grammar.budget import Budget, share_out
-from rag_evaluator.judge.grammar.lark import to_lark
+from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.judge.grammar.budget import share_out
+from rag_evaluator.judge.grammar.choice import probabilities
+from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
 from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.models.batching import Scheduler, Worker
 from rag_evaluator.results.questions import digest
 
-if TYPE_CHECKING:
-    from langchain_huggingface import HuggingFacePipeline
-
+Key = tuple[str, str, int]  # digests of what is asked and of its grammar, seed
 REMEMBERED = 65_536  # replies
-REFILLS = 4  # a batch is refilled from so many times its own number of requests
+ENDLESS = 10**9
 
 
 class EngineJudge:
     """Asks a model under the grammar of the response model; a `JudgeProtocol`.
 
     Args:
-        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded.
+        engine: runs the model.
         config: decoding settings; its model keys are not used.
 
     Attributes:
+        window: tokens of prompt and answer together that the model can read.
         signature: of the source that loaded it, see `rag_evaluator.judge.source`; None until then.
     """
 
     signature: str | None = None
 
-    def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
-        self.config = config or JudgeConfig()
-        inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
-        check_model(inner.model, inner.tokenizer)
-        name = "" if has_adapter(inner.model) else getattr(inner.model, "name_or_path", "")
-        self.model_id = str(name or "")  # where it was loaded from, if anywhere
-        self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
-        self.window = window_of(inner.model, inner.tokenizer)
-        self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)
-        self._worker = Worker(lambda requests: self._decoder.decode(requests), REFILLS * self.config.batch_size)
-        self._replies: OrderedDict[tuple[str, str, int], asyncio.Future[Reply]] = OrderedDict()
+    def __init__(self, engine: Engine, config: JudgeConfig) -> None:
+        self.engine, self.config, self.encoder = engine, config, engine.encoder
+        self.window = engine.capabilities.window or ENDLESS
+        self._replies: OrderedDict[Key, asyncio.Future[Any]] = OrderedDict()  # of replies, or of options' probabilities
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            in_flight=self.config.batch_size,
-            greedy=self.config.temperature == 0,
-            probabilities=True,
-            confidence=True,
-            counts_tokens=True,
-            same_bytes="always" if self.config.dtype == "float32" else "same batches",
-            window=self.window,
-        )
+        return self.engine.capabilities
 
     @property
-    def about(self) -> dict[str, str]:
+    def about(self) -> Mapping[str, str]:
         """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
-        decoder = self._decoder
-        known = {"path": decoder.path, "why": decoder.why, "alone": decoder.alone}
-        return {key: value for key, value in known.items() if value is not None}
+        return self.engine.about
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         """An answer with its token counts.
@@ -83,7 +65,8 @@ class EngineJudge:
             draw: tells equal requests apart when sampling.
         """
         request = self.request(prompt, response_model, draw)
-        reply = await self._ask(request)
+        key = (digest(repr((request.input_ids, ()))), digest(request.grammar), request.seed)
+        reply: Reply = await self._once(key, lambda: self._generate(request))
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = reply.cut if reply.complete else reply.cut | {"list"}
         return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids), cut=cut)
@@ -102,8 +85,14 @@ class EngineJudge:
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
         group = f"choose {getattr(prompt, 'group', '')}"
-        reply = await self._ask(Request(input_ids, "", 0, Budget(0, 0, 0, 0, 0), group=group, options=ids))
-        return dict(zip(options, reply.confidence, strict=True))
+
+        def ask() -> Coroutine[Any, Any, list[float]]:
+            return probabilities(input_ids, ids, functools.partial(self.engine.next_logprobs, group=group))
+
+        shares: list[float] = await self._once((digest(repr((input_ids, ids))), "", 0), ask)
+        if not all(map(math.isfinite, shares)):
+            raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
+        return dict(zip(options, shares, strict=True))
 
     def count(self, text: str) -> int:
         return self.encoder.count(text)
@@ -112,8 +101,8 @@ class EngineJudge:
         return self.window - len(self.encoder.encode(prompt))
 
     async def aclose(self) -> None:
-        """Forget the replies; the model's memory is freed with its pipeline, which may be the caller's own."""
         self._replies.clear()
+        await self.engine.aclose()
 
     def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
@@ -128,7 +117,8 @@ class EngineJudge:
         return Request(
             input_ids=tuple(input_ids),
             grammar=to_lark(schema, self.encoder.answer_prefix),
-            partition=schema if "x-partition" in schema else None,
+            rest=functools.partial(to_lark_after, schema) if "x-partition" in schema else None,
+            schema=schema,
             max_new_tokens=self.config.max_new_tokens,
             budget=budget,
             temperature=self.config.temperature,
@@ -141,19 +131,41 @@ class EngineJudge:
         number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
         return int(digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
 
-    async def _ask(self, request: Request) -> Reply:
-        """The reply, asked for once; whoever asks again meanwhile waits for the same one, and may stop waiting."""
-        key = (digest(repr((request.input_ids, request.options))), digest(request.grammar), request.seed)
+    async def _generate(self, request: Request) -> Reply:
+        """The engine's reply; an engine that cannot exchange the grammar in mid-answer is asked for both parts."""
+        if request.rest is None or "lark" not in self.engine.accepts or "lark in parts" in self.engine.accepts:
+            return await self.engine.generate(request)
+        first = await self.engine.generate(replace(request, rest=None))
+        if not first.complete:
+            return first
+        second = await self.engine.generate(
+            replace(
+                request,
+                input_ids=(*request.input_ids, *first.token_ids),
+                grammar=request.rest(first.text),
+                rest=None,
+                max_new_tokens=max(request.max_new_tokens - len(first.token_ids), 1),
+            )
+        )
+        return Reply(
+            first.text + second.text,
+            first.token_ids + second.token_ids,
+            second.complete,
+            first.confidence + second.confidence,
+            first.cut | second.cut,
+        )
+
+    async def _once(self, key: Key, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """What was asked for, once; whoever asks again meanwhile waits for the same, and may stop waiting."""
         future = self._replies.get(key)
         if future is None or not (future.done() or future.get_loop() is asyncio.get_running_loop()):
-            asking = Scheduler.current().submit(self._worker, request, request.group)
-            future = self._replies[key] = asyncio.ensure_future(asking)
+            future = self._replies[key] = asyncio.ensure_future(ask())
             future.add_done_callback(functools.partial(self._forget_failure, key))
             if len(self._replies) > REMEMBERED:
                 self._replies.popitem(last=False)
         return future.result() if future.done() else await asyncio.shield(future)
 
-    def _forget_failure(self, key: tuple[str, str, int], future: "asyncio.Future[Reply]") -> None:
+    def _forget_failure(self, key: Key, future: "asyncio.Future[Any]") -> None:
         """A request that failed is asked again the next time."""
         if (future.cancelled() or future.exception() is not None) and self._replies.get(key) is future:
             del self._replies[key]

@@ -1,14 +1,14 @@
 """The public judge: ragas hands it a prompt and a response model, and gets a validated object back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
-from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.engine.protocol import Encoder, Engine
+from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.models.event_loop import run
@@ -23,7 +23,7 @@ class Judge(InstructorBaseRagasLLM):
     """A local causal language model that answers under the grammar of the response model.
 
     Args:
-        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded.
+        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded; or an `Engine`.
         config: decoding settings; its model keys are not used.
 
     Attributes:
@@ -36,12 +36,13 @@ class Judge(InstructorBaseRagasLLM):
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
-        self.inner = EngineJudge(pipeline, self.config)
-        self.model_id = self.inner.model_id
+        engine = pipeline if isinstance(pipeline, Engine) else _engine_of(pipeline, self.config)
+        self.inner = EngineJudge(engine, self.config)
+        self.model_id = engine.model_id
         self.greedy = self.config.temperature == 0
 
     @property
-    def encoder(self) -> PromptEncoder:
+    def encoder(self) -> Encoder:
         return self.inner.encoder
 
     @property
@@ -50,14 +51,14 @@ class Judge(InstructorBaseRagasLLM):
         return self.inner.window
 
     @property
-    def about(self) -> dict[str, str]:
+    def about(self) -> Mapping[str, str]:
         """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
         return self.inner.about
 
     @classmethod
     def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
         """Load the configured model. Raises `ModelError`."""
-        return cls(load_pipeline(config, offline), config)
+        return cls(find_engine(config.engine).load(config, offline), config)
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         """The judge's answer, always valid. Raises `JudgementError` with the reason if there can be none."""
@@ -85,3 +86,10 @@ class Judge(InstructorBaseRagasLLM):
         """`achoose` for callers without an event loop; works inside a running one, too."""
         shares: dict[str, float] = run(self.achoose(prompt, options))
         return shares
+
+
+def _engine_of(pipeline: Any, config: JudgeConfig) -> Engine:
+    """Any: a pipeline of langchain or of transformers."""
+    from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+
+    return TransformersEngine.of_pipeline(pipeline, config)

@@ -9,7 +9,8 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.adapters import as_judge
-from rag_evaluator.judge.engine.transformers.loading import find_judge, has_adapter
+from rag_evaluator.judge.engine.table import find_engine
+from rag_evaluator.judge.engine.transformers.loading import has_adapter
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
 from rag_evaluator.models.embeddings import LocalEmbeddings
@@ -42,7 +43,7 @@ class GivenJudge:
         self.config, self.offline, self.given = config, offline, judge
         self.identity: str | None
         if judge is None:
-            self.identity = fingerprint(find_judge(config, offline))
+            self.identity = fingerprint(find_engine(config.engine).find(config, offline))
         elif _is_judge(judge) or _is_pipeline(judge):
             self.identity = identity_of(judge)
         else:
@@ -63,7 +64,7 @@ class GivenJudge:
     def check(self) -> None:
         """What can fail before loading was checked when this was made; a model may have gone since."""
         if self.given is None:
-            find_judge(self.config, self.offline)
+            find_engine(self.config.engine).find(self.config, self.offline)
 
     @property
     def capabilities(self) -> Capabilities | None:

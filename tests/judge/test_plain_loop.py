@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 from test_judge import load, random_request
+from tiny_models import plain_of
 
 from rag_evaluator.judge.engine.transformers.sequence import Row
 from rag_evaluator.judge.judge import Judge
@@ -26,12 +27,12 @@ class Undictated(Row):
 
 
 def plainest(judge: Judge, request: Request) -> list[int]:
-    row = Undictated(replace(request, max_new_tokens=10**6), judge.inner._decoder.vocabulary)
+    row = Undictated(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
     while not row.done:
         ids = torch.tensor([[*request.input_ids, *row.tokens]])
         with torch.inference_mode():
-            logits = judge.inner._decoder.model(ids).logits[:, -1]
-        (token,) = judge.inner._decoder.plain.chooser.choose([row], logits)
+            logits = judge.inner.engine.inner.model(ids).logits[:, -1]
+        (token,) = plain_of(judge).chooser.choose([row], logits)
         row.push(token)
     return row.tokens
 
@@ -65,7 +66,7 @@ def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
         spells_control_tokens = "<" in text  # there the mask of the grammar engine alone leads into a wrong token
         if not ends_early and not spells_control_tokens:
             requests.append(request)
-    replies = judge.inner._decoder.decode(requests)
+    replies = judge.inner.engine.inner.handle(requests)
     for request, reply in zip(requests, replies, strict=True):
         assert not isinstance(reply, Exception)
         if reply.complete:

@@ -9,7 +9,6 @@ import llguidance.hf
 import torch
 
 from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.judge.grammar.lark import to_lark_after
 from rag_evaluator.judge.requests import Reply, Request
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Row:
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
         self.matcher = self._matcher(request.grammar)
-        self.partition = request.partition
+        self.rest = request.rest
         self.tokens: list[int] = []
         self.chosen = 0
         self.forced: list[int] = []
@@ -91,9 +90,9 @@ class Row:
         self.chosen += not self.forced
         self.forced = self.forced[1:]
         self._follow(self.vocabulary.texts[token])
-        if self.partition is not None and self.complete:
-            self.matcher = self._matcher(to_lark_after(self.partition, self._text()))
-            self.partition = None
+        if self.rest is not None and self.complete:
+            self.matcher = self._matcher(self.rest(self._text()))
+            self.rest = None
 
     def reply(self) -> Reply | JudgementError:
         """What was said, or why nothing was."""

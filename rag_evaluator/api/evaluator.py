@@ -49,7 +49,8 @@ class RAGEvaluator:
         config: a YAML file, a `Config`, or a mapping with its keys. In a mapping `metrics` may also hold rows of
             `METRICS` and metrics of `ragas.metrics.collections`, whose models are used where no other is given.
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
-            already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, or a `JudgeProtocol`.
+            already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
+            `JudgeProtocol`.
         embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
             ragas one.
 

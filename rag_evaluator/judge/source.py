@@ -8,7 +8,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.adapters import as_judge
+from rag_evaluator.judge.adapters import as_judge, is_langchain
 from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.engine.transformers.loading import has_adapter
 from rag_evaluator.judge.judge import Judge
@@ -23,8 +23,8 @@ class GivenJudge:
     """A judge before it is loaded, a `JudgeSource`.
 
     Args:
-        judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas LLM or a
-            `JudgeProtocol`; None takes the configured model.
+        judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas or
+            LangChain LLM; a `JudgeProtocol`; None takes the configured model.
         config: settings of the judge.
         offline: whether hub ids must be in the cache.
 
@@ -46,10 +46,12 @@ class GivenJudge:
             self.identity = fingerprint(find_engine(config.engine).find(config, offline))
         elif _is_judge(judge) or _is_pipeline(judge):
             self.identity = identity_of(judge)
+        elif is_langchain(judge):
+            self.identity = None  # its name says nothing of its settings
         else:
             raise ModelError(
-                f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline or a "
-                f"ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
+                f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline, "
+                f"a LangChain language model or a ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
             )
         self.name = self.identity or manifest.UNNAMED
 
@@ -57,7 +59,7 @@ class GivenJudge:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
         if self.given is None:
             self.given = Judge.from_config(self.config, self.offline)
-        elif not _is_judge(self.given):
+        elif _is_pipeline(self.given):
             self.given = Judge(self.given, self.config)
         return as_judge(self.given)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
 
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, ScriptedJudge, generate, sort
@@ -51,6 +52,25 @@ def test_a_ragas_llm_is_a_judge_that_knows_nothing_of_tokens() -> None:
     assert as_judge(judge) is judge
     known = judge.capabilities
     assert (known.greedy, known.probabilities, known.confidence, known.counts_tokens) == (True, True, False, False)
+
+
+@pytest.mark.parametrize("kind", [FakeListLLM, FakeListChatModel])
+@pytest.mark.parametrize(
+    "reply, value, reason",
+    [
+        ('Sure: {"rating": 2}.', 1.0, None),
+        ('{"rating": 7}', None, "rating is 7: expected one of 0, 1, 2"),
+        ("I would say 2.", None, "is no ContextRelevanceOutput"),
+    ],
+)
+def test_a_langchain_model_is_a_judge_whose_answers_are_held_to_the_scale(
+    kind: Any, reply: str, value: float | None, reason: str | None, rows: list[dict[str, Any]]
+) -> None:
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=kind(responses=[reply]))
+    (score,) = evaluator.evaluate(rows[:1]).scores["context_relevance"]
+    assert (None if score.missing else score.value) == value
+    assert (reason or "") in (score.reason or "")
+    assert "judge:(unnamed)" in evaluator.signatures()["context_relevance"]
 
 
 def lost(*_: Any) -> Any:

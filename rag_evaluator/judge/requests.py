@@ -64,7 +64,7 @@ class Request:
         input_ids: prompt tokens, without padding.
         grammar: llguidance grammar of the answer.
         rest: the grammar of what follows, given the text that was written under `grammar`; None where nothing follows.
-        max_new_tokens: tokens that the model may choose; those that the grammar dictates do not count.
+        max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
         budget: limits of strings and lists, and of the whole answer.
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.

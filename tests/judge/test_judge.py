@@ -92,7 +92,7 @@ def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
-    """Token by token: heads shared, dictated tokens skipped and rows refilled, against transformers' own `generate`."""
+    """Token by token: heads shared, forced tokens skipped and rows refilled, against transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
     decoder = judge.inner.engine.inner.decoder
     assert isinstance(decoder, GenerateDecoder) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
@@ -108,7 +108,7 @@ def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[.
     prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
     requests = [judge.inner.request(*prompt) for prompt in prompts]
     replies = judge.inner.engine.inner.handle(requests)
-    shared = judge.inner.engine.inner.decoder.heads._known["same:"]
+    shared = judge.inner.engine.inner.decoder.prefixes._known["same:"]
     assert len(shared) > 100
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
@@ -125,8 +125,8 @@ def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
     for batch in batches:
         replies = judge.inner.engine.inner.handle(batch)
         assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in batch]
-    heads = judge.inner.engine.inner.decoder.heads
-    assert len(heads._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
+    prefixes = judge.inner.engine.inner.decoder.prefixes
+    assert len(prefixes._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
 
 
 def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
@@ -228,7 +228,7 @@ def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(mode
     head = "These words stand before every question. " * 4
     requests = [judge.inner.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
     replies = judge.inner.engine.inner.handle(requests)
-    work, shared = judge.inner.engine.inner.work, len(judge.inner.engine.inner.decoder.heads._known["prompt:"])
+    work, shared = judge.inner.engine.inner.work, len(judge.inner.engine.inner.decoder.prefixes._known["prompt:"])
     total = sum(len(request.input_ids) for request in requests)
     assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
     assert work.generated == sum(len(reply.token_ids) for reply in replies)

@@ -1,4 +1,4 @@
-"""Token for token what the plainest loop gives: one row, no cache, no shared head, no dictated tokens."""
+"""Token for token what the plainest loop gives: one row, no cache, no shared head, no forced tokens."""
 
 import random
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import PromptText, Request
 
 
-class Undictated(Row):
+class Unforced(Row):
     """Chooses every token by its mask, also where the grammar leaves one only."""
 
     def _forced_tokens(self) -> list[int]:
@@ -27,7 +27,7 @@ class Undictated(Row):
 
 
 def plainest(judge: Judge, request: Request) -> list[int]:
-    row = Undictated(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
+    row = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
     while not row.done:
         ids = torch.tensor([[*request.input_ids, *row.tokens]])
         with torch.inference_mode():
@@ -62,7 +62,7 @@ def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
         text, model = random_request(rng) if rng.random() < 0.5 else (PromptText("Fill in.\nOutput: "), None)
         response_model = model or random_model(rng)
         request = judge.inner.request(PromptText(head + text, text.data, "same"), response_model)
-        ends_early = request.budget.reserve > 0  # then dictated tokens are counted apart from chosen ones
+        ends_early = request.budget.reserve > 0  # then forced tokens are counted apart from chosen ones
         spells_control_tokens = "<" in text  # there the mask of the grammar engine alone leads into a wrong token
         if not ends_early and not spells_control_tokens:
             requests.append(request)

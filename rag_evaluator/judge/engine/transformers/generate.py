@@ -29,8 +29,8 @@ class _Grammars(LogitsProcessor):
         self.rows, self.chooser = rows, chooser
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        tokens = [(row.dictated() or [0])[0] for row in self.rows]  # rows that are done: any token will do
-        free = [i for i, row in enumerate(self.rows) if not row.done and not row.dictated()]
+        tokens = [(row.next_forced() or [0])[0] for row in self.rows]  # rows that are done: any token will do
+        free = [i for i, row in enumerate(self.rows) if not row.done and not row.next_forced()]
         if free:
             chosen = self.chooser.choose([self.rows[i] for i in free], scores[free])
             for index, token in zip(free, chosen, strict=True):

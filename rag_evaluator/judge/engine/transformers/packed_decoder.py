@@ -1,6 +1,6 @@
-"""Batched decoding under grammars: the common head of prompts computed once, dictated tokens fed without being sampled.
+"""Batched decoding under grammars: the common prefix of prompts computed once, forced tokens fed without sampling.
 
-decode -> for each group of prompts with a common head: admit rows, run, choose, until all are done
+decode -> for each group of prompts with a common prefix: admit rows, run, choose, until all are done
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ import torch
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
 from rag_evaluator.judge.engine.transformers.memory import SHARE, Rows, free_bytes
 from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
-from rag_evaluator.judge.engine.transformers.prefix_cache import Heads, shared
+from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache, shared
 from rag_evaluator.judge.engine.transformers.sequence import Chooser, Row, Vocabulary
 from rag_evaluator.judge.requests import Request
 
@@ -29,9 +29,9 @@ class Active:
     filled: int = 0
 
     def follow(self) -> None:
-        """Take what the grammar dictates next, so that it is fed in the same pass."""
-        while dictated := self.row.dictated():
-            token = dictated[0]
+        """Take what the grammar forces next, so that it is fed in the same pass."""
+        while forced := self.row.next_forced():
+            token = forced[0]
             self.row.push(token)
             self.feed.append(token)
 
@@ -51,33 +51,33 @@ class PackedDecoder:
     def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: int = 16) -> None:
         self.packed, self.vocabulary = packed, vocabulary
         self.chooser = Chooser(vocabulary)
-        self.heads = Heads(packed)
+        self.prefixes = PrefixCache(packed)
         self.rows = Rows(batch_size, int(SHARE * free_bytes(packed.model)), packed.slot_bytes)
-        self._tails = 0  # tokens of prompts computed, heads apart
+        self._tails = 0  # tokens of prompts computed, prefixes apart
 
     @property
     def computed(self) -> int:
-        return self._tails + self.heads.computed
+        return self._tails + self.prefixes.computed
 
     def decode(self, requests: Sequence[Request]) -> list[Outcome]:
         replies: dict[int, Outcome] = {}
-        for head, members in self.heads.shared_by(requests):
-            outcomes = self.rows.halving(partial(self._run_group, head), [requests[i] for i in members])
+        for prefix, members in self.prefixes.shared_by(requests):
+            outcomes = self.rows.halving(partial(self._run_group, prefix), [requests[i] for i in members])
             replies |= zip(members, outcomes, strict=True)
         return [replies[i] for i in range(len(requests))]
 
     def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each sequence; their common head is computed once."""
+        """`(sequences, vocab)` logits after each sequence; their common prefix is computed once."""
         return torch.stack(self.rows.halving(self._logits, sequences))
 
-    def _run_group(self, head: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
-        """Decode requests that begin with a head: a batch that is refilled as rows finish, longest prompts first."""
+    def _run_group(self, prefix: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
+        """Decode requests that begin with a prefix: a batch that is refilled as rows finish, longest prompts first."""
         rows = [Row(request, self.vocabulary) for request in requests]
-        tails = [list(request.input_ids[len(head) :]) for request in requests]
+        tails = [list(request.input_ids[len(prefix) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
         width = min(self.rows.that_fit(longest), len(requests))
         cache = TailCache(self.packed.layers, width, longest)
-        cache.head = self.heads.cache(head)
+        cache.prefix = self.prefixes.cache(prefix)
         self._tails += sum(map(len, tails))
         order = sorted(range(len(rows)), key=lambda i: len(tails[i]))
         active: list[Active] = []
@@ -95,14 +95,14 @@ class PackedDecoder:
         return [row.reply() for row in rows]
 
     def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
-        head = shared(sequences) if len(sequences) > 1 else ()
-        tails = [sequence[len(head) :] for sequence in sequences]
+        prefix = shared(sequences) if len(sequences) > 1 else ()
+        tails = [sequence[len(prefix) :] for sequence in sequences]
         width = min(self.rows.that_fit(max(map(len, tails))), len(tails))
         logits: list[torch.Tensor] = []
         for start in range(0, len(tails), width):
             part = tails[start : start + width]
             cache = TailCache(self.packed.layers, len(part), max(map(len, part)))
-            cache.head = self.heads.cache(head)
+            cache.prefix = self.prefixes.cache(prefix)
             for rows in _by_size(part):
                 logits += self.packed.run(cache, [part[row] for row in rows], rows, [0] * len(rows))
         self._tails += sum(map(len, tails))

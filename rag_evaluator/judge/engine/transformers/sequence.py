@@ -69,10 +69,10 @@ class Row:
 
     @property
     def done(self) -> bool:
-        return self._ended() or (self._spare() <= 0 and not self.dictated())
+        return self._ended() or (self._spare() <= 0 and not self.next_forced())
 
-    def dictated(self) -> list[int]:
-        """Tokens that leave no choice, because the grammar dictates the text that comes next; may be empty."""
+    def next_forced(self) -> list[int]:
+        """Tokens that leave no choice, because the grammar forces the text that comes next; may be empty."""
         if self._ended():
             return []
         self.forced = self.forced or self._forced_tokens()
@@ -120,7 +120,7 @@ class Row:
         return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
-        """Tokens of the text that the grammar dictates next, in the tokenizer's own way of writing it."""
+        """Tokens of the text that the grammar forces next, in the tokenizer's own way of writing it."""
         tokens = self.matcher.compute_ff_tokens()
         if not tokens:
             return []
@@ -129,7 +129,7 @@ class Row:
         right = min(special, self.matcher.validate_tokens(tokens[:special]))
         if right:
             return tokens[:right]
-        # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        # The forced text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
         return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
@@ -183,7 +183,7 @@ class Chooser:
         """The best of the allowed tokens for each row, or one drawn with the row's own random numbers.
 
         Args:
-            rows: none of them done or dictated.
+            rows: none of them done or forced.
             logits: `(rows, vocab)`, on any device.
         """
         masks = self._masks(rows)

@@ -70,8 +70,9 @@ def _section(annotation: Any) -> type[Section] | None:
 
 
 class JudgeConfig(Section):
-    """The generative model that judges."""
+    """The generative model that judges; `engine` is a row of `rag_evaluator.judge.engine.table.ENGINES`."""
 
+    engine: str = "transformers"
     model: str = DEMO
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device_map: str | dict[str, int | str] | None = "auto"

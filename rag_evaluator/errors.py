@@ -7,6 +7,7 @@ RagEvaluatorError
 ├── ModelError           the judge's or the embeddings' model cannot be loaded or used
 ├── ResultsError         the output folder
 │   └── MissingChunksError   workers have not finished; exit code 75
+├── JudgeLostError       the judge's engine is gone: the run stops; exit code 75
 └── JudgementError       one judgement could not be made: the score is NaN with this reason
     ├── PromptTooLongError
     ├── BudgetError
@@ -60,6 +61,10 @@ class ResultsError(RagEvaluatorError):
 
 class MissingChunksError(ResultsError):
     """Results cannot be merged yet: some chunks are not finished. The command line exits with 75: try again."""
+
+
+class JudgeLostError(RagEvaluatorError):
+    """The judge's engine is gone. The run stops, no score is missing because of it; the command line exits with 75."""
 
 
 class JudgementError(RagEvaluatorError):

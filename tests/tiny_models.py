@@ -250,3 +250,11 @@ def make(kind: str, folder: Path, seed: int = 0, **shape: Any) -> Path:
     model = spec.model({**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **shape})
     model.save_pretrained(folder)
     return folder
+
+
+def plain_of(judge: Any) -> Any:
+    """The loop of transformers' own `generate` for a judge's model, whatever decoder the judge has."""
+    from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
+
+    engine = judge.inner.engine.inner
+    return GenerateDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)

@@ -5,18 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragas.embeddings.base import BaseRagasEmbedding
-from ragas.llms.base import InstructorBaseRagasLLM
-
 from rag_evaluator.config import Config, load_config, make_config, model_path
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
-from rag_evaluator.errors import ConfigError, ModelError
-from rag_evaluator.judge.source import GivenJudge, identity_of_embeddings
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.source import GivenJudge, identity_of_embeddings, source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.given_metrics import read_metrics
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.models.embeddings import LocalEmbeddings, find_embeddings
+from rag_evaluator.metrics.tracing import Recorder
+from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find_embeddings
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
@@ -53,7 +52,8 @@ class RAGEvaluator:
         config: a YAML file, a `Config`, or a mapping with its keys. In a mapping `metrics` may also hold rows of
             `METRICS` and metrics of `ragas.metrics.collections`, whose models are used where no other is given.
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
-            already loaded, or any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`.
+            already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
+            `JudgeProtocol`.
         embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
             ragas one.
 
@@ -78,8 +78,8 @@ class RAGEvaluator:
         self.prompts: dict[Key, CarryingPrompt] = {}
         self._needs_judge = any(metric.judge for metric in self.metrics.values())
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
-        self._judge = None if judge is None else GivenJudge(judge, self.config.judge)
-        self._embeddings = None if embeddings is None else _as_embeddings(embeddings)
+        self._judge = None if judge is None else source_of(judge, self.config.judge)
+        self._embeddings = None if embeddings is None else as_embeddings(embeddings)
         self._given = judge is not None or embeddings is not None
         self._identity: dict[str, str] = {}
         if embeddings is not None and self._needs_embeddings:
@@ -225,20 +225,21 @@ class RAGEvaluator:
         self._identify_judge()
         return manifest.judge_signature(self.config.judge, self._identity["judge"])
 
-    def _loaded_judge(self) -> InstructorBaseRagasLLM:
+    async def _loaded_judge(self) -> JudgeProtocol:
         """The judge, loaded when it is first needed."""
         self._identify_judge()
         assert self._judge is not None
-        return self._judge.load()
+        return await self._judge.load()
 
-    def _scorer(self) -> Scorer:
+    async def _scorer(self) -> Scorer:
         """Loads the models and makes the ragas metrics with the prompts of the language."""
-        judge = self._loaded_judge() if self._needs_judge else None
+        judge = await self._loaded_judge() if self._needs_judge else None
         if self._embeddings is None and self._needs_embeddings:
             self._embeddings = LocalEmbeddings.from_config(self.config.embeddings, self.config.offline)
         language = find_language(self.config.language)
+        llm, greedy = Recorder(judge, {}), judge is not None and bool(judge.capabilities.greedy)
         metrics: dict[str, BaseMetric] = {
-            name: metric.create(judge, self._embeddings, language) for name, metric in self.metrics.items()
+            name: metric.create(llm, self._embeddings, language, greedy) for name, metric in self.metrics.items()
         }
         for (name, attribute), prompt in self.prompts.items():
             setattr(metrics[name], attribute, prompt)
@@ -269,15 +270,3 @@ def _with_named(config: Config, **models: Any) -> Config:
         if isinstance(model, str | Path):
             named[part] = getattr(config, part).model_copy(update={"model": model_path(str(model), Path.cwd())})
     return config.model_copy(update=named)
-
-
-def _as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
-    """A ragas embedding as it is; a langchain one with its vectors remembered."""
-    if isinstance(embeddings, BaseRagasEmbedding):
-        return embeddings
-    if not hasattr(embeddings, "embed_documents"):
-        raise ModelError(
-            f"embeddings: expected a folder or hub id, a langchain Embeddings or a ragas BaseRagasEmbedding, received "
-            f"{type(embeddings).__name__}."
-        )
-    return LocalEmbeddings(embeddings)

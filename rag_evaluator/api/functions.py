@@ -12,7 +12,7 @@ from rag_evaluator.dataset import as_text, is_blank, plain
 from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.metrics.given_metrics import read_metrics
 from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
 from rag_evaluator.models.event_loop import run
@@ -193,7 +193,7 @@ def evaluate(
         made = generate(*lists, judge=given, config=settings, output_dir=output_dir, fresh=fresh) if missing else []
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
-    evaluator = RAGEvaluator(settings, judge=given.given, embeddings=embeddings)
+    evaluator = RAGEvaluator(settings, judge=given, embeddings=embeddings)
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     named = replace(results, scores={_given_name(name, names): row for name, row in results.scores.items()})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
@@ -269,9 +269,7 @@ def _settings(config: Settings, language: str | None) -> Config:
 
 
 def _given_judge(judge: Any, settings: Config) -> GivenJudge:
-    if isinstance(judge, GivenJudge):
-        return judge
-    given = GivenJudge(judge, settings.judge, settings.offline)
+    given = source_of(judge, settings.judge, settings.offline)
     if judge in (None, DEMO) and given.config.model == DEMO:
         logger.warning("The demo judge is a toy that shows the way; give a model of your own as judge.")
     return given
@@ -300,7 +298,7 @@ def _check(
     """What can be checked before references are written."""
     if generates:
         rows = [{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows]
-    RAGEvaluator(settings, judge=given.given, embeddings=embeddings).check(list(rows))
+    RAGEvaluator(settings, judge=given, embeddings=embeddings).check(list(rows))
 
 
 def _given_name(canonical: str, metrics: Sequence[str]) -> str:

@@ -11,7 +11,14 @@ from rag_evaluator import __version__
 from rag_evaluator.cli.prompts import add_prompt_commands, prompts
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
-from rag_evaluator.errors import SHELL, ConfigError, MissingChunksError, RagEvaluatorError, did_you_mean
+from rag_evaluator.errors import (
+    SHELL,
+    ConfigError,
+    JudgeLostError,
+    MissingChunksError,
+    RagEvaluatorError,
+    did_you_mean,
+)
 from rag_evaluator.offline import prepare_command
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.notes import now
@@ -33,8 +40,8 @@ EXAMPLES = """examples:
   rag-evaluator submit config.yaml --workers 4 --task sort
   rag-evaluator prompts check
 
-exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal or not all there: run again to
-continue, 130, 143 and 138 stopped at once by a second signal
+exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
+there: run again to continue, 130, 143 and 138 stopped at once by a second signal
 'python main.py' does the same as 'rag-evaluator'."""
 
 
@@ -58,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)
+        return TRY_AGAIN
+    except JudgeLostError as error:
+        print(f"the judge is lost: {error}. What was made is kept, the same command continues.", file=sys.stderr)
         return TRY_AGAIN
     except RagEvaluatorError as error:
         print(f"error: {error}", file=sys.stderr)

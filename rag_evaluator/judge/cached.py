@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
-from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.results.questions import digest
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -28,7 +28,7 @@ class Asker:
     """Stands between `sort` or `generate` and the judge.
 
     Args:
-        judge: a `Judge`, or any ragas LLM; one without `achoose` is asked for its answer instead of probabilities.
+        judge: a judge, or an LLM that `as_judge` takes; one without probabilities is asked for its answer instead.
         signature: what answers depend on beside the prompt; answers of another signature are not used.
         records: answers of this and earlier runs; None keeps those of this run in memory.
 
@@ -38,8 +38,8 @@ class Asker:
     Belongs to one event loop. A question that failed is asked again the next time.
     """
 
-    def __init__(self, judge: InstructorBaseRagasLLM, signature: str = "", records: KeptAnswers | None = None) -> None:
-        self.judge, self.signature, self.records = judge, signature, records
+    def __init__(self, judge: Any, signature: str = "", records: KeptAnswers | None = None) -> None:
+        self.judge, self.signature, self.records = as_judge(judge), signature, records
         self.asked = 0
         self._said: dict[str, asyncio.Future[dict[str, Any]]] = {}
 
@@ -63,17 +63,17 @@ class Asker:
         """The judge's answer. Raises `JudgementError`."""
 
         async def ask() -> dict[str, Any]:
-            said: BaseModel = await self.judge.agenerate(prompt, response_model)  # ragas' own type variable says less
-            return {"answer": said.model_dump(mode="json")}
+            opinion = await self.judge.opinion(prompt, response_model)
+            return {"answer": opinion.answer.model_dump(mode="json")}
 
         return response_model.model_validate((await self._once(prompt, ask))["answer"])
 
     async def _shares(self, prompt: str, answers: Sequence[BaseModel]) -> list[float]:
-        if hasattr(self.judge, "achoose"):
+        if self.judge.capabilities.probabilities:
             options = [answer.model_dump_json(indent=4) for answer in answers]
-            shares = await self.judge.achoose(prompt, options)
+            shares = await self.judge.choose(prompt, options)
             return [shares[option] for option in options]
-        said = await self.judge.agenerate(prompt, type(answers[0]))
+        said = (await self.judge.opinion(prompt, type(answers[0]))).answer
         if said not in answers:
             raise JudgementError(f"the judge answered {said!r:.80}, which is none of the choices")
         return [float(said == answer) for answer in answers]

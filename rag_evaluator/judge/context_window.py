@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.adapters import as_judge
 
 ENDLESS = 10**9
 RESERVE = 64  # tokens for a short answer, and for tokens that join differently than in the count
@@ -13,28 +13,32 @@ BREAKS = ["\n\n", "\n", "。", "！", "？", ". ", "; ", ", ", "，", " ", ""]  
 
 
 class Window:
-    """The window of a judge, in tokens; without end where the judge tells none (scripts, remote models)."""
+    """The window of a judge, in tokens; without end where the judge counts none (scripts, remote models).
+
+    Args:
+        judge: a judge, or an LLM that `as_judge` takes.
+    """
 
     def __init__(self, judge: Any) -> None:
-        self._judge = judge if isinstance(judge, Judge) else None
+        self._judge = as_judge(judge)
+        self._counts = self._judge.capabilities.counts_tokens
 
     def room(self, prompt: str, reserve: int = RESERVE) -> int:
         """Tokens left for texts in a prompt that holds none yet, beside `reserve` for the answer.
 
         Raises `PromptTooLongError` if that is not enough for any text.
         """
-        if self._judge is None:
+        if not self._counts:
             return ENDLESS
-        room = self._judge.window - len(self._judge.encoder.encode(prompt)) - reserve
+        room = self._judge.room(prompt) - reserve
         if room < USEFUL:
-            raise PromptTooLongError(
-                f"the prompt without any context fills the model's window of {self._judge.window} tokens"
-            )
+            window = self._judge.capabilities.window
+            raise PromptTooLongError(f"the prompt without any context fills the model's window of {window} tokens")
         return room
 
     def tokens(self, text: str) -> int:
         """Tokens of a text as JSON; 0 where there is no tokenizer to count with."""
-        return 0 if self._judge is None else self._judge.encoder.count(json.dumps(text, ensure_ascii=False))
+        return self._judge.count(json.dumps(text, ensure_ascii=False)) if self._counts else 0
 
     def pieces(self, text: str, tokens: int) -> list[str]:
         """The text in pieces of at most so many tokens, none of it lost but blanks between them."""

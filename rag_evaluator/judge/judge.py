@@ -1,60 +1,33 @@
-"""The judge: ragas hands it a prompt and a response model, and gets a validated object back."""
+"""The public judge: ragas hands it a prompt and a response model, and gets a validated object back."""
 
-import asyncio
-import functools
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
-from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
-from rag_evaluator.judge.engine.transformers.decoder import Decoder
-from rag_evaluator.judge.engine.transformers.loading import check_model, has_adapter, load_pipeline, window_of
-from rag_evaluator.judge.grammar.budget import Budget, share_out
-from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.models.batching import Scheduler, Worker
+from rag_evaluator.judge.engine.protocol import Encoder, Engine
+from rag_evaluator.judge.engine.table import find_engine
+from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.results.questions import digest
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
 
 Answer = TypeVar("Answer", bound=BaseModel)
-REMEMBERED = 65_536  # replies
-REFILLS = 4  # a batch is refilled from so many times its own number of requests
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """A validated answer with what it cost.
-
-    Attributes:
-        answer: instance of the response model.
-        confidence: probability of each verdict or rating in it, in order.
-        prompt_tokens: tokens of the prompt, special tokens included.
-        generated_tokens: tokens of the answer.
-    """
-
-    answer: BaseModel
-    confidence: tuple[float, ...]
-    prompt_tokens: int
-    generated_tokens: int
 
 
 class Judge(InstructorBaseRagasLLM):
     """A local causal language model that answers under the grammar of the response model.
 
     Args:
-        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded.
+        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded; or an `Engine`.
         config: decoding settings; its model keys are not used.
+
+    Attributes:
+        inner: what is asked, a `JudgeProtocol`. The two are apart because the public `choose` is not a coroutine.
 
     Identical requests are asked once (the last 65,536 replies are remembered). Safe for any number of concurrent
     `agenerate` calls on one event loop; one thread owns the model. While it judges, the model must not run elsewhere:
@@ -63,36 +36,33 @@ class Judge(InstructorBaseRagasLLM):
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
-        inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
-        check_model(inner.model, inner.tokenizer)
-        name = "" if has_adapter(inner.model) else getattr(inner.model, "name_or_path", "")
-        self.model_id = str(name or "")  # where it was loaded from, if anywhere
-        self.encoder = PromptEncoder(inner.tokenizer, self.config.chat_template)
-        self.window = window_of(inner.model, inner.tokenizer)
-        self._decoder = Decoder(inner.model, inner.tokenizer, self.window, self.config.batch_size)
-        self._worker = Worker(lambda requests: self._decoder.decode(requests), REFILLS * self.config.batch_size)
-        self._replies: OrderedDict[tuple[str, str, int], asyncio.Future[Reply]] = OrderedDict()
-        self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
+        engine = pipeline if isinstance(pipeline, Engine) else _engine_of(pipeline, self.config)
+        self.inner = EngineJudge(engine, self.config)
+        self.model_id = engine.model_id
+        self.greedy = self.config.temperature == 0
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.inner.encoder
+
+    @property
+    def window(self) -> int:
+        """Tokens of prompt and answer together that the model can read."""
+        return self.inner.window
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
+        return self.inner.about
 
     @classmethod
     def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
         """Load the configured model. Raises `ModelError`."""
-        return cls(load_pipeline(config, offline), config)
-
-    @property
-    def greedy(self) -> bool:
-        return self.config.temperature == 0
-
-    @property
-    def about(self) -> dict[str, str]:
-        """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
-        decoder = self._decoder
-        known = {"path": decoder.path, "why": decoder.why, "alone": decoder.alone}
-        return {key: value for key, value in known.items() if value is not None}
+        return cls(find_engine(config.engine).load(config, offline), config)
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         """The judge's answer, always valid. Raises `JudgementError` with the reason if there can be none."""
-        opinion = await self.opinion(prompt, response_model)
+        opinion = await self.inner.opinion(prompt, response_model)
         assert isinstance(opinion.answer, response_model)
         return opinion.answer
 
@@ -102,88 +72,24 @@ class Judge(InstructorBaseRagasLLM):
         return answer
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:
-        """An answer with its token counts.
-
-        Args:
-            prompt: a `PromptText` lets the answer be tied to the prompt's input; a plain `str` does not.
-            response_model: what the answer must be.
-            occurrence: tells equal requests apart when sampling; equal ones with equal numbers give equal answers.
-        """
-        request = self.request(prompt, response_model, occurrence)
-        reply = await self._ask(request)
-        answer = _validated(reply, response_model, request.max_new_tokens)
-        return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids))
+        """An answer with its confidences and token counts; `occurrence` tells equal requests apart when sampling."""
+        return await self.inner.opinion(prompt, response_model, (0, occurrence))
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
         Raises `PromptTooLongError` if the prompt does not fit the model's window.
         """
-        input_ids = tuple(self.encoder.encode(prompt))
-        ids = tuple(tuple(self.encoder.continuation(option)) for option in options)
-        if not options or len(set(ids)) < len(ids) or not all(ids):
-            raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
-        if len(input_ids) + max(map(len, ids)) > self.window:
-            raise PromptTooLongError(
-                f"the prompt with its options does not fit the model's window of {self.window} tokens"
-            )
-        group = f"choose {getattr(prompt, 'group', '')}"
-        reply = await self._ask(Request(input_ids, "", 0, Budget(0, 0, 0, 0, 0), group=group, options=ids))
-        return dict(zip(options, reply.confidence, strict=True))
+        return dict(await self.inner.choose(prompt, options))
 
     def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
         """`achoose` for callers without an event loop; works inside a running one, too."""
         shares: dict[str, float] = run(self.achoose(prompt, options))
         return shares
 
-    def request(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Request:
-        """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
-        schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
-        input_ids = self.encoder.encode(prompt)
-        room = self.window - len(input_ids)
-        budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
-        if room < budget.needed:
-            raise PromptTooLongError(
-                f"the prompt with the shortest useful answer does not fit the model's window of {self.window} tokens"
-            )
-        return Request(
-            input_ids=tuple(input_ids),
-            grammar=to_lark(schema, self.encoder.answer_prefix),
-            partition=schema if "x-partition" in schema else None,
-            max_new_tokens=self.config.max_new_tokens,
-            budget=budget,
-            temperature=self.config.temperature,
-            seed=0 if self.greedy else int(digest(f"{self.config.seed}\0{occurrence}\0{prompt}"), 16) % 2**63,
-            group=getattr(prompt, "group", ""),
-        )
 
-    async def _ask(self, request: Request) -> Reply:
-        """The reply, asked for once; whoever asks again meanwhile waits for the same one, and may stop waiting."""
-        key = (digest(repr((request.input_ids, request.options))), digest(request.grammar), request.seed)
-        future = self._replies.get(key)
-        if future is None or not (future.done() or future.get_loop() is asyncio.get_running_loop()):
-            asking = Scheduler.current().submit(self._worker, request, request.group)
-            future = self._replies[key] = asyncio.ensure_future(asking)
-            future.add_done_callback(functools.partial(self._forget_failure, key))
-            if len(self._replies) > REMEMBERED:
-                self._replies.popitem(last=False)
-        return future.result() if future.done() else await asyncio.shield(future)
+def _engine_of(pipeline: Any, config: JudgeConfig) -> Engine:
+    """Any: a pipeline of langchain or of transformers."""
+    from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
 
-    def _forget_failure(self, key: tuple[str, str, int], future: "asyncio.Future[Reply]") -> None:
-        """A request that failed is asked again the next time."""
-        if (future.cancelled() or future.exception() is not None) and self._replies.get(key) is future:
-            del self._replies[key]
-
-
-def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
-    if reply.complete:
-        try:
-            return response_model.model_validate_json(reply.text.strip())
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
-    name = CUT_LISTS.get(response_model.__name__)
-    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
-    if name and isinstance(part, dict) and part.get(name):
-        return response_model.model_validate(part)
-    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
+    return TransformersEngine.of_pipeline(pipeline, config)

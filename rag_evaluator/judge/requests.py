@@ -1,7 +1,7 @@
 """What goes into the judge and what comes out: prompt texts, requests, replies."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,13 +63,13 @@ class Request:
     Attributes:
         input_ids: prompt tokens, without padding.
         grammar: llguidance grammar of the answer.
-        partition: schema with `x-partition`, whose second part gets a grammar once the first is written; else None.
-        max_new_tokens: tokens that the model may choose; those that the grammar dictates do not count.
+        rest: the grammar of what follows, given the text that was written under `grammar`; None where nothing follows.
+        max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
         budget: limits of strings and lists, and of the whole answer.
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.
         group: requests of the same group are likely to begin with the same tokens.
-        options: token ids of answers to choose from; the reply then holds their probabilities and nothing is written.
+        schema: JSON schema of the answer, for engines that take no grammar.
     """
 
     input_ids: tuple[int, ...] = field(repr=False)
@@ -79,8 +79,8 @@ class Request:
     temperature: float = 0.0
     seed: int = 0
     group: str = ""
-    options: tuple[tuple[int, ...], ...] = ()
-    partition: dict[str, Any] | None = field(default=None, repr=False)
+    rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,15 @@ class Reply:
         text: the answer, decoded from the tokens' bytes.
         token_ids: the generated tokens, as 32-bit numbers since thousands of replies are remembered.
         complete: whether the grammar was satisfied; False when the budget ended first.
-        confidence: probability of each verdict or rating among those that were allowed, in the order of the answer; or
-            of each option, in the order given.
+        confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
+        cut: what ended at its limit: "string", "list".
     """
 
     text: str
     token_ids: "array[int]" = field(repr=False)
     complete: bool
     confidence: tuple[float, ...] = ()
+    cut: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

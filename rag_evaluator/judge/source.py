@@ -1,5 +1,6 @@
-"""The judge that was given: a model's name or folder, a pipeline already loaded, or any ragas LLM."""
+"""A judge before it is loaded: a model's name or folder, a pipeline already loaded, or any ragas LLM."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,11 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.transformers.loading import find_judge, has_adapter
+from rag_evaluator.judge.adapters import as_judge, is_langchain
+from rag_evaluator.judge.engine.table import find_engine
+from rag_evaluator.judge.engine.transformers.loading import has_adapter
 from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.results.questions import digest
@@ -16,11 +20,11 @@ from rag_evaluator.run import manifest
 
 
 class GivenJudge:
-    """A judge before it is loaded.
+    """A judge before it is loaded, a `JudgeSource`.
 
     Args:
-        judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas LLM; None
-            takes the configured model.
+        judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas or
+            LangChain LLM; a `JudgeProtocol`; None takes the configured model.
         config: settings of the judge.
         offline: whether hub ids must be in the cache.
 
@@ -39,30 +43,53 @@ class GivenJudge:
         self.config, self.offline, self.given = config, offline, judge
         self.identity: str | None
         if judge is None:
-            self.identity = fingerprint(find_judge(config, offline))
-        elif isinstance(judge, InstructorBaseRagasLLM) or _is_pipeline(judge):
+            self.identity = fingerprint(find_engine(config.engine).find(config, offline))
+        elif _is_judge(judge) or _is_pipeline(judge):
             self.identity = identity_of(judge)
+        elif is_langchain(judge):
+            self.identity = None  # its name says nothing of its settings
         else:
             raise ModelError(
-                f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline or a "
-                f"ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
+                f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline, "
+                f"a LangChain language model or a ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
             )
         self.name = self.identity or manifest.UNNAMED
 
-    def load(self) -> InstructorBaseRagasLLM:
+    async def load(self) -> JudgeProtocol:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
         if self.given is None:
             self.given = Judge.from_config(self.config, self.offline)
-        elif not isinstance(self.given, InstructorBaseRagasLLM):
+        elif _is_pipeline(self.given):
             self.given = Judge(self.given, self.config)
-        assert isinstance(self.given, InstructorBaseRagasLLM)
-        return self.given
+        return as_judge(self.given)
+
+    def check(self) -> None:
+        """What can fail before loading was checked when this was made; a model may have gone since."""
+        if self.given is None:
+            find_engine(self.config.engine).find(self.config, self.offline)
+
+    @property
+    def capabilities(self) -> Capabilities | None:
+        return as_judge(self.given).capabilities if _is_judge(self.given) else None
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        return as_judge(self.given).about if _is_judge(self.given) else {}
 
     @property
     def signature(self) -> str:
         """What its answers depend on beside the prompt, as one line."""
         config = getattr(self.given, "config", self.config)
         return manifest.judge_signature(config if isinstance(config, JudgeConfig) else self.config, self.name)
+
+
+def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> GivenJudge:
+    """The source of a judge as users give it; a source as it is. Raises `ModelError` for what cannot judge."""
+    return judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config, offline)
+
+
+def _is_judge(judge: Any) -> bool:
+    return isinstance(judge, InstructorBaseRagasLLM | JudgeProtocol)
 
 
 def _is_pipeline(judge: Any) -> bool:

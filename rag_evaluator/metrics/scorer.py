@@ -13,8 +13,9 @@ from rag_evaluator.results.score import Score
 
 if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
-    from ragas.llms.base import InstructorBaseRagasLLM
     from ragas.metrics.collections import BaseMetric
+
+    from rag_evaluator.judge.protocol import JudgeProtocol
 
 
 class Job(NamedTuple):
@@ -40,7 +41,7 @@ class Scorer:
         self,
         metrics: Mapping[str, "BaseMetric"],
         specs: Mapping[str, Metric],
-        judge: "InstructorBaseRagasLLM | None",
+        judge: "JudgeProtocol | None",
         embeddings: "BaseRagasEmbedding | None",
         in_flight: int,
     ) -> None:
@@ -48,7 +49,10 @@ class Scorer:
         self.judge, self.embeddings = judge, embeddings
 
     async def score(self, job: Job) -> Score:
-        """One score; contexts are left out from the last up until what the judge is asked fits its window."""
+        """One score; contexts are left out from the last up until what the judge is asked fits its window.
+
+        Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
+        """
         needed = self.specs[job.metric].columns
         missing = job.sample.missing(needed)
         if missing:
@@ -57,6 +61,8 @@ class Scorer:
         while True:
             recorder = Recorder(self.judge, columns)
             score = await self._ask_ragas(job.metric, columns, recorder)
+            if recorder.lost is not None:
+                raise recorder.lost
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):
                 return score

@@ -50,11 +50,17 @@ class Metric:
 
     def create(
         self,
-        judge: "InstructorBaseRagasLLM | None",
+        llm: "InstructorBaseRagasLLM | None",
         embeddings: "BaseRagasEmbedding | None",
         language: Language = LANGUAGES["english"],
+        greedy: bool = False,
     ) -> "BaseMetric":
-        """The ragas metric. Under greedy decoding AnswerRelevancy asks once: its three answers would be one."""
+        """The ragas metric.
+
+        Args:
+            llm: a judge as ragas sees one.
+            greedy: whether it decodes greedily: then AnswerRelevancy asks once, as its three answers would be one.
+        """
         import ragas.metrics.collections as collections
 
         from rag_evaluator.metrics.strings import localized
@@ -64,10 +70,10 @@ class Metric:
             return own
         options = dict(self.options)
         if self.judge:
-            options["llm"] = judge
+            options["llm"] = llm
         if self.embeddings:
             options["embeddings"] = embeddings
-        if self.ragas_class == "AnswerRelevancy" and getattr(judge, "greedy", False):
+        if self.ragas_class == "AnswerRelevancy" and greedy:
             options["strictness"] = 1
         metric: BaseMetric = getattr(collections, self.ragas_class)(**options)
         return metric

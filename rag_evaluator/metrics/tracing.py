@@ -1,4 +1,4 @@
-"""Writes down what a metric asks the judge and what it hears, for `details.jsonl`."""
+"""A judge as ragas metrics see one; it writes down what they ask and what they hear, for `details.jsonl`."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.judge.judge import Judge, Opinion
+from rag_evaluator.errors import JudgeLostError, PromptTooLongError
+from rag_evaluator.judge.protocol import JudgeProtocol, Opinion
 from rag_evaluator.judge.requests import Judgement, PromptText
 from rag_evaluator.results.questions import digest, refer, references
 
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class Recorder(InstructorBaseRagasLLM):
-    """Stands between one metric and the judge while one sample is scored.
+    """Shows a judge to one metric as a ragas LLM, while one sample is scored.
 
     Args:
         judge: whose answers are recorded; None for metrics that ask nobody.
@@ -28,24 +28,28 @@ class Recorder(InstructorBaseRagasLLM):
         judgements: JSON of every `Judgement`, in the order of asking.
         too_long: whether a prompt did not fit the judge's window.
         failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
+        lost: set once the judge is lost; some metrics swallow errors, so whoever scores must raise it.
     """
 
-    def __init__(self, judge: InstructorBaseRagasLLM | None, columns: Mapping[str, Any]) -> None:
+    def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any]) -> None:
         self.judge, self.columns = judge, columns
         self.judgements: list[dict[str, Any]] = []
         self.too_long = False
+        self.lost: JudgeLostError | None = None
         self.failed: dict[str, str] = {}
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         assert self.judge is not None
+        if self.lost is not None:  # the metric goes on after an error: nobody is there to be asked
+            raise self.lost
         occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if there is sampling
         self._asked[prompt] += 1
         try:
-            if isinstance(self.judge, Judge):
-                opinion = await self.judge.opinion(prompt, response_model, occurrence)
-            else:
-                opinion = Opinion(await self.judge.agenerate(prompt, response_model), (), 0, 0)
+            opinion = await self.judge.opinion(prompt, response_model, (0, occurrence))
+        except JudgeLostError as error:
+            self.lost = error
+            raise
         except Exception as error:
             self.too_long = self.too_long or isinstance(error, PromptTooLongError)
             self._failed(prompt, str(error) or type(error).__name__)

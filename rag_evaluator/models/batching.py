@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from rag_evaluator.errors import JudgeLostError
+
 QUIET_PASSES = 12
 """Passes of the event loop without a new request after which it counts as at rest; a wake-up takes one per await."""
 
@@ -106,9 +108,11 @@ _SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDi
 
 
 def _handle_apart(handle: Handle, requests: Sequence[Any]) -> list[Any]:
-    """Handle a batch; if it fails, halve it, so that only the request at fault fails."""
+    """Handle a batch; if it fails, halve it, so that only the request at fault fails. A lost model fails them all."""
     try:
         return list(handle(requests))
+    except JudgeLostError as error:
+        return [error] * len(requests)
     except Exception as error:
         if len(requests) == 1:
             return [error]

@@ -129,3 +129,15 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error
     return model
+
+
+def as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
+    """A ragas embedding as it is; a langchain one with its vectors remembered. Raises `ModelError` for other things."""
+    if isinstance(embeddings, BaseRagasEmbedding):
+        return embeddings
+    if not hasattr(embeddings, "embed_documents"):
+        raise ModelError(
+            f"embeddings: expected a folder or hub id, a langchain Embeddings or a ragas BaseRagasEmbedding, received "
+            f"{type(embeddings).__name__}."
+        )
+    return LocalEmbeddings(embeddings)

@@ -27,7 +27,7 @@ PACKAGES = (
     "sentence-transformers",
 )
 UNNAMED = "(unnamed)"  # stands for a model that nothing tells from others of its kind
-ENGINE, THINKING = "transformers", "off"  # of every judge so far; scores of others must never pass for these
+THINKING = "off"  # of every judge so far; scores of others must never pass for these
 
 
 def signatures(
@@ -117,7 +117,7 @@ def _judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     template = Path(judge.chat_template)
     return {
         "judge": identity,
-        "engine": ENGINE,
+        "engine": judge.engine,
         "dtype": judge.dtype,
         **_given("model", judge.model_kwargs),
         "template": _digest(template) if template.is_file() else judge.chat_template,

@@ -2,14 +2,13 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.metrics.table import METRICS, Metric
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
@@ -44,7 +43,7 @@ class Evaluation:
         metrics: Mapping[str, Metric],
         plan: Plan,
         about: Mapping[str, Any],
-        load: "Callable[[], Scorer] | None" = None,
+        load: "Callable[[], Awaitable[Scorer]] | None" = None,
     ) -> None:
         self.units, self.metrics, self.plan, self.about, self._load = samples, metrics, plan, about, load
 
@@ -65,7 +64,7 @@ class Evaluation:
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[Sample]]:
         assert self._load is not None
-        yield _Scoring(self._load(), self.plan.columns)
+        yield _Scoring(await self._load(), self.plan.columns)
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
@@ -90,7 +89,7 @@ class _Scoring:
     def __init__(self, scorer: "Scorer", signatures: Mapping[str, str | None]) -> None:
         self.scorer, self.signatures = scorer, signatures
         self.in_flight = scorer.in_flight
-        self.about: Mapping[str, Any] = scorer.judge.about if isinstance(scorer.judge, Judge) else {}
+        self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
 
     async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
         from rag_evaluator.metrics.scorer import Job

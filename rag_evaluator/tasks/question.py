@@ -11,7 +11,7 @@ from typing import Any
 
 from rag_evaluator.config import Config, Section
 from rag_evaluator.judge.cached import Asker
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.source import source_of
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
@@ -48,7 +48,7 @@ class Asking:
 
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
         self.config = config
-        self.judge = judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config.judge, config.offline)
+        self.judge = source_of(judge, config.judge, config.offline)
         self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts(
             [task], config, self.judge.load, lambda: self.judge.signature
         )
@@ -121,11 +121,11 @@ class QuestionStage:
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
         judge = self.asking.judge
-        loaded = judge.load()
+        loaded = await judge.load()
         answers = None if context is None or judge.identity is None else context.answers()
         asker = Asker(loaded, judge.signature, answers)
         try:
-            yield _Working(self.make(asker))
+            yield _Working(self.make(asker), loaded.about)
         finally:
             self.asked += asker.asked
             if answers is not None:
@@ -145,9 +145,8 @@ class _Working:
 
     in_flight = SIDE_BY_SIDE
 
-    def __init__(self, make: Make) -> None:
-        self.make = make
-        self.about: Mapping[str, Any] = {}
+    def __init__(self, make: Make, about: Mapping[str, Any]) -> None:
+        self.make, self.about = make, about
 
     async def __call__(self, unit: Question, column: str, repeat: int) -> Record:
         return await self.make(unit)

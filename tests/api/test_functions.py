@@ -21,6 +21,7 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, ModelError, PromptError, ResultsError
 from rag_evaluator.judge.cached import Asker
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.source import GivenJudge
 from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
@@ -270,7 +271,7 @@ def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: M
     given = [GivenJudge(way, config) for way in ways]
     assert len({judge.identity for judge in given} | {given[0].identity}) == 1
     assert len({judge.signature.replace(str(folder), "") for judge in given}) == 1
-    assert all(isinstance(judge.load(), Judge) for judge in given[2:])
+    assert all(isinstance(asyncio.run(judge.load()), EngineJudge) for judge in given[2:])
     assert GivenJudge(model_folder("llama-bytelevel", seed=3), config).identity != given[0].identity
     assert GivenJudge(ScriptedJudge(), config).identity is None
 

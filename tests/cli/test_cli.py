@@ -145,7 +145,7 @@ def no_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         pytest.fail("a model is being loaded")
 
-    monkeypatch.setattr("rag_evaluator.judge.judge.load_pipeline", refuse)
+    monkeypatch.setattr("rag_evaluator.judge.engine.transformers.engine.load_pipeline", refuse)
     monkeypatch.setattr("rag_evaluator.models.embeddings.load_embeddings", refuse)
 
 

@@ -11,6 +11,7 @@ import tiny_models
 import torch
 from pydantic import BaseModel
 from test_judge import PIECES, ask, load
+from tiny_models import plain_of
 
 from rag_evaluator.judge.engine.transformers.neighbours import why_alone
 from rag_evaluator.judge.judge import Judge, Opinion
@@ -58,9 +59,9 @@ def test_answers_do_not_depend_on_the_batch_size(model_folder: Callable[..., Pat
 def test_choices_do_not_depend_on_the_batch_size(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32", batch_size=16)
     asked = [tuple(judge.encoder.encode(prompt)) for prompt in prompts(judge)]
-    together = judge._decoder._next_logits(asked)
+    together = judge.inner.engine.inner.decoder.next_logits(asked)
     for ids, logits in zip(asked, together, strict=True):
-        (alone,) = judge._decoder.plain.next_logits([ids])
+        (alone,) = plain_of(judge).next_logits([ids])
         assert logits.tolist() == pytest.approx(alone.tolist(), abs=1e-3)
 
 
@@ -79,8 +80,8 @@ def test_only_models_that_heed_their_neighbours_are_decoded_one_row_at_a_time_wi
 ) -> None:
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder(kind), dtype=dtype, batch_size=16)
-    assert judge._decoder.alone == why
-    assert judge._decoder.rows.most == (1 if why else 16)
+    assert judge.inner.engine.inner.decoder.alone == why
+    assert judge.inner.engine.inner.decoder.rows.most == (1 if why else 16)
     assert [record.args for record in caplog.records if "decoded alone" in record.msg] == ([(why,)] if why else [])
 
 
@@ -93,9 +94,9 @@ def test_neighbours_are_tried_out_with_a_row_longer_than_the_attention_window(
 
     def logits(sequences: list[tuple[int, ...]], steps: int) -> torch.Tensor:
         seen.append(max(map(len, sequences)))
-        return judge._decoder.plain.logits(sequences, steps)
+        return plain_of(judge).logits(sequences, steps)
 
-    model = judge._decoder.model
+    model = judge.inner.engine.inner.model
     assert why_alone(model, logits, judge.window) is None
     assert max(seen) > reach
     monkeypatch.setattr(model, "num_parameters", lambda: 8 * 10**9)
@@ -110,6 +111,6 @@ def test_a_trial_that_does_not_fit_the_memory_is_made_with_a_shorter_row(model_f
     def logits(sequences: list[tuple[int, ...]], steps: int) -> torch.Tensor:
         if max(map(len, sequences)) > 40:
             raise RuntimeError("CUDA error: out of memory")
-        return judge._decoder.plain.logits(sequences, steps)
+        return plain_of(judge).logits(sequences, steps)
 
-    assert why_alone(judge._decoder.model, logits, judge.window) is None
+    assert why_alone(judge.inner.engine.inner.model, logits, judge.window) is None

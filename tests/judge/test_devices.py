@@ -19,7 +19,8 @@ from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ConfigError, ModelError
-from rag_evaluator.judge.engine.transformers.decoder import logits_size
+from rag_evaluator.judge.engine.transformers.engine import logits_size
+from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.engine.transformers.memory import Rows
 from rag_evaluator.judge.engine.transformers.packed import PackedModel
@@ -156,12 +157,12 @@ def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_ano
     model_folder: ModelFolder,
 ) -> None:
     judge = load(model_folder("llama-bytelevel"), dtype="float32")
-    packed = judge._decoder.packed
+    packed = judge.inner.engine.inner.decoder.packed
     assert packed is not None
-    judge._decoder.model.to("meta")
+    judge.inner.engine.inner.model.to("meta")
     kept: list[torch.Tensor] = []
     hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
-    judge._decoder.model.register_forward_pre_hook(hook, with_kwargs=True)
+    judge.inner.engine.inner.model.register_forward_pre_hook(hook, with_kwargs=True)
     from rag_evaluator.judge.engine.transformers.packed import TailCache
 
     packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
@@ -218,14 +219,14 @@ class PackedWeights(torch.nn.Linear):
 
 def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: ModelFolder) -> None:
     judge = load(model_folder("llama-bytelevel"), dtype="float32", max_new_tokens=16)
-    model = judge._decoder.model
+    model = judge.inner.engine.inner.model
     size = logits_size(model)
     assert size == model.lm_head.weight.shape[0]
     model.lm_head = PackedWeights(model.lm_head)
     assert logits_size(model) == size
-    again = type(judge._decoder)(model, judge.encoder.tokenizer)
-    request = judge.request(PromptText("x\nOutput: "), Note)
-    assert again.decode([request]) == judge._decoder.decode([request])
+    again = type(judge.inner.engine.inner)(model, judge.encoder.tokenizer, judge.config)
+    request = judge.inner.request(PromptText("x\nOutput: "), Note)
+    assert again.handle([request]) == judge.inner.engine.inner.handle([request])
     model.lm_head = torch.nn.Identity()  # a layer that says nothing of its size
     assert logits_size(model) == model.config.vocab_size
 
@@ -245,7 +246,7 @@ def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder(kind), batch_size=1)
-    assert (judge._decoder.path, judge._decoder.why) == ("plain" if why else "packed", why)
+    assert (judge.inner.engine.inner.decoder.path, judge.inner.engine.inner.why) == ("plain" if why else "packed", why)
     told = [record.getMessage() for record in caplog.records if "generate" in record.getMessage()]
     assert [line.split(": ", 2)[2] for line in told] == ([why] if why else [])
 
@@ -259,7 +260,7 @@ def test_an_error_of_the_packed_way_is_not_hidden(
     monkeypatch.setattr(PackedModel, "run", broken)
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder("llama-bytelevel"))
-    assert judge._decoder.packed is None
+    assert isinstance(judge.inner.engine.inner.decoder, GenerateDecoder)
     assert "packed rows fail with RuntimeError: indices should be either on cpu" in caplog.text
 
 

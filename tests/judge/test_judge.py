@@ -8,13 +8,16 @@ import pytest
 import tiny_models
 import torch
 from pydantic import BaseModel
+from tiny_models import plain_of
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
+from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.memory import Rows
 from rag_evaluator.judge.engine.transformers.sequence import Row
 from rag_evaluator.judge.grammar.budget import Budget
-from rag_evaluator.judge.judge import Judge, Opinion
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.judge.requests import PromptText, Request, common_beginning
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.english import all_prompts, english_pack
@@ -89,14 +92,13 @@ def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
-    """Token by token: heads shared, dictated tokens skipped and rows refilled, against transformers' own `generate`."""
+    """Token by token: heads shared, forced tokens skipped and rows refilled, against transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
-    assert (judge._decoder.packed is None) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
-    requests = [judge.request(*random_request(random.Random(seed))) for seed in range(24)]
-    replies = judge._decoder.decode(requests)
-    assert [reply.token_ids for reply in replies] == [
-        judge._decoder.plain.decode([one])[0].token_ids for one in requests
-    ]
+    decoder = judge.inner.engine.inner.decoder
+    assert isinstance(decoder, GenerateDecoder) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
+    requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(24)]
+    replies = judge.inner.engine.inner.handle(requests)
+    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
 
 def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[..., Path]) -> None:
@@ -104,13 +106,11 @@ def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[.
     head = "These words stand before every question. " * 8
     asked = [random_request(random.Random(seed)) for seed in range(12)]
     prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
-    requests = [judge.request(*prompt) for prompt in prompts]
-    replies = judge._decoder.decode(requests)
-    shared = judge._decoder.heads._known["same:"]
+    requests = [judge.inner.request(*prompt) for prompt in prompts]
+    replies = judge.inner.engine.inner.handle(requests)
+    shared = judge.inner.engine.inner.decoder.prefixes._known["same:"]
     assert len(shared) > 100
-    assert [reply.token_ids for reply in replies] == [
-        judge._decoder.plain.decode([one])[0].token_ids for one in requests
-    ]
+    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["in the first batch", "later"])
@@ -119,24 +119,23 @@ def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
 ) -> None:
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, batch_size=4, dtype="float32")
     head = "These words stand before every question. " * 8
-    usual = [judge.request(PromptText(f"{head}{number}\nOutput: ", name="same"), Note) for number in range(9)]
-    odd = judge.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
+    usual = [judge.inner.request(PromptText(f"{head}{number}\nOutput: ", name="same"), Note) for number in range(9)]
+    odd = judge.inner.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
     batches = [[odd, *usual[:3]], usual[3:6], [*usual[6:], odd]] if first else [usual[:6], [odd], usual[6:]]
     for batch in batches:
-        replies = judge._decoder.decode(batch)
-        assert [reply.token_ids for reply in replies] == [
-            judge._decoder.plain.decode([one])[0].token_ids for one in batch
-        ]
-    assert len(judge._decoder.heads._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
+        replies = judge.inner.engine.inner.handle(batch)
+        assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in batch]
+    prefixes = judge.inner.engine.inner.decoder.prefixes
+    assert len(prefixes._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
 
 
 def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32, batch_size=8)
-    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    expected = judge._decoder.decode(requests)
-    packed = judge._decoder.packed
+    requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    expected = judge.inner.engine.inner.handle(requests)
+    packed = judge.inner.engine.inner.decoder.packed
     assert packed is not None
     run_model = packed.run
 
@@ -146,35 +145,35 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
         return run_model(cache, tokens, rows, starts)
 
     monkeypatch.setattr(packed, "run", small)
-    assert judge._decoder.decode(requests) == expected
-    assert judge._decoder.rows.most == 2
+    assert judge.inner.engine.inner.handle(requests) == expected
+    assert judge.inner.engine.inner.decoder.rows.most == 2
 
 
 def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = load(model_folder("mistral-metaspace-bpe"), max_new_tokens=32, batch_size=8)
-    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
     asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
-    expected, chosen = judge._decoder.decode(requests), [judge.choose(*one) for one in asked]
-    forward = judge._decoder.model.forward
+    expected, chosen = judge.inner.engine.inner.handle(requests), [judge.choose(*one) for one in asked]
+    forward = judge.inner.engine.inner.model.forward
 
     def small(input_ids: Any = None, **kwargs: Any) -> Any:
         if len(input_ids) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(input_ids=input_ids, **kwargs)
 
-    monkeypatch.setattr(judge._decoder.model, "forward", small)
-    assert judge._decoder.decode(requests) == expected
-    assert judge._decoder.rows.most == 2
-    judge._decoder.rows.most = 8
-    judge._replies.clear()
+    monkeypatch.setattr(judge.inner.engine.inner.model, "forward", small)
+    assert judge.inner.engine.inner.handle(requests) == expected
+    assert judge.inner.engine.inner.decoder.rows.most == 2
+    judge.inner.engine.inner.decoder.rows.most = 8
+    judge.inner._replies.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
 
     assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
-    assert judge._decoder.rows.most == 2
+    assert judge.inner.engine.inner.decoder.rows.most == 2
 
 
 def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
@@ -191,12 +190,13 @@ def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
 
 def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, batch_size=8, dtype="float32")
-    decoder = judge._decoder
-    config = decoder.model.config
+    engine = judge.inner.engine.inner
+    decoder = engine.decoder
+    config = engine.model.config
     assert decoder.rows.room > 0
     assert decoder.rows.slot_bytes == config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
-    requests = [judge.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    expected = decoder.decode(requests)
+    requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    expected = engine.handle(requests)
     length = max(len(request.input_ids) + request.budget.max_length for request in requests)
     decoder.rows.room = 3 * decoder.rows.slot_bytes * length
     assert decoder.rows.that_fit(length) == 3
@@ -204,7 +204,7 @@ def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder
     widths: list[int] = []
     run_model = decoder.packed.run  # type: ignore[union-attr]
     decoder.packed.run = lambda cache, *feeds: (widths.append(cache.width), run_model(cache, *feeds))[1]  # type: ignore
-    assert [reply.token_ids for reply in decoder.decode(requests)] == [reply.token_ids for reply in expected]
+    assert [reply.token_ids for reply in engine.handle(requests)] == [reply.token_ids for reply in expected]
     assert max(widths) == 3
 
 
@@ -212,26 +212,23 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Call
     judge = load(model_folder("llama-bytelevel"), dtype="float32")
     options = [CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2)]
     passes: list[int] = []
-    judge._decoder.model.register_forward_hook(lambda module, args, output: passes.append(1))
+    judge.inner.engine.inner.model.register_forward_hook(lambda module, args, output: passes.append(1))
     shares = judge.choose("Which is better?\nOutput: ", options)
     assert sum(shares.values()) == pytest.approx(1)
     assert len(passes) == 1
-    work = judge._decoder.work
-    assert (work.requests, work.prompt_tokens, work.generated) == (
-        1,
-        len(judge.encoder.encode("Which is better?\nOutput: ")),
-        0,
-    )
-    common = len(judge.encoder.continuation(options[0])) - work.computed + work.prompt_tokens
-    assert 0 < common <= 3  # "1", the line break and the bracket
+    work = judge.inner.engine.inner.work
+    prompt = len(judge.encoder.encode("Which is better?\nOutput: "))
+    assert (work.requests, work.prompt_tokens, work.generated) == (1, work.computed, 0)
+    left = prompt + len(judge.encoder.continuation(options[0])) - work.computed
+    assert 0 < left <= 3  # "1", the line break and the bracket
 
 
 def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, dtype="float32")
     head = "These words stand before every question. " * 4
-    requests = [judge.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
-    replies = judge._decoder.decode(requests)
-    work, shared = judge._decoder.work, len(judge._decoder.heads._known["prompt:"])
+    requests = [judge.inner.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
+    replies = judge.inner.engine.inner.handle(requests)
+    work, shared = judge.inner.engine.inner.work, len(judge.inner.engine.inner.decoder.prefixes._known["prompt:"])
     total = sum(len(request.input_ids) for request in requests)
     assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
     assert work.generated == sum(len(reply.token_ids) for reply in replies)
@@ -254,8 +251,8 @@ def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_anothe
 def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32)
     decoded: list[int] = []
-    decode = judge._decoder.decode
-    judge._decoder.decode = lambda requests: (decoded.append(len(requests)), decode(requests))[1]  # type: ignore
+    decode = judge.inner.engine.inner.handle
+    judge.inner.engine.inner.handle = lambda requests: (decoded.append(len(requests)), decode(requests))[1]  # type: ignore
     same = PromptText("Say something.\nOutput: ")
     first = ask(judge, [(same, Note)] * 3)
     second = ask(judge, [(same, Note)])
@@ -298,14 +295,14 @@ def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(model_fo
 
 def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32)
-    decode = judge._decoder.decode
+    decode = judge.inner.engine.inner.handle
 
     def failing(requests: Any) -> Any:
         if any(len(request.input_ids) > 100 for request in requests):
             raise RuntimeError("device-side assert")
         return decode(requests)
 
-    judge._decoder.decode = failing  # type: ignore[method-assign]
+    judge.inner.engine.inner.handle = failing  # type: ignore[method-assign]
     prompts = [PromptText("a\nOutput: "), PromptText("x" * 300 + "\nOutput: "), PromptText("b\nOutput: ")]
     opinions = ask(judge, [(prompt, Note) for prompt in prompts])
     assert [type(opinion) for opinion in opinions] == [Opinion, RuntimeError, Opinion]
@@ -313,12 +310,12 @@ def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Calla
 
 def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=64)
-    requests = [judge.request(*random_request(random.Random(9)))]
-    plain = judge._decoder.decode(requests)
-    judge._decoder.model.generation_config.repetition_penalty = 5.0
-    judge._decoder.model.generation_config.do_sample = True
-    assert judge._decoder.decode(requests) == plain
-    assert judge._decoder.model.generation_config.repetition_penalty == 5.0
+    requests = [judge.inner.request(*random_request(random.Random(9)))]
+    plain = judge.inner.engine.inner.handle(requests)
+    judge.inner.engine.inner.model.generation_config.repetition_penalty = 5.0
+    judge.inner.engine.inner.model.generation_config.do_sample = True
+    assert judge.inner.engine.inner.handle(requests) == plain
+    assert judge.inner.engine.inner.model.generation_config.repetition_penalty == 5.0
 
 
 def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., Path]) -> None:
@@ -338,7 +335,7 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
     prompt = "Which one is better?\nOutput: "
     shares = judge.choose(prompt, ["1", "2"])
     with torch.inference_mode():
-        logits = judge._decoder.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
+        logits = judge.inner.engine.inner.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
     first = [judge.encoder.continuation(option)[0] for option in ("1", "2")]
     if first[0] == first[1]:  # a vocabulary in which both begin with the same blank
         assert sum(shares.values()) == pytest.approx(1)
@@ -383,7 +380,7 @@ def test_a_window_just_large_enough_is_enough(model_folder: Callable[..., Path])
     data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
     judge = load(model_folder("llama-bytelevel"))
     asked = PromptText("x\nOutput: ", data), prompt.output_model
-    judge.window = len(judge.encoder.encode(asked[0])) + judge.request(*asked).budget.max_length
+    judge.inner.window = len(judge.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
     assert isinstance(ask(judge, [asked])[0], Opinion)
 
 
@@ -405,7 +402,7 @@ def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[...,
 
 def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
     """Short of tokens, only the comma between items is forbidden, not the one between fields."""
-    vocabulary = load(model_folder("gpt2"))._decoder.vocabulary
+    vocabulary = load(model_folder("gpt2")).inner.engine.inner.vocabulary
     row = Row(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
     everything = torch.ones(vocabulary.size, dtype=torch.bool)
     comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
@@ -419,7 +416,7 @@ def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Call
 def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=64, dtype="float32")
     good = ask(judge, [(PromptText("a\nOutput: "), Note)])[0]
-    weight = judge._decoder.model.transformer.ln_f.weight
+    weight = judge.inner.engine.inner.model.transformer.ln_f.weight
     kept = weight.detach().clone()
     with torch.no_grad():
         weight.fill_(float("nan"))
@@ -429,7 +426,7 @@ def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Calla
         judge.choose("c", ["1", "2"])
     with torch.no_grad():
         weight.copy_(kept)
-    judge._replies.clear()
+    judge.inner._replies.clear()
     assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
 
 
@@ -449,9 +446,7 @@ def test_who_stops_waiting_does_not_take_the_answer_from_others(model_folder: Ca
 def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, dtype="float32")
     texts = ["The context says so. " * 200 + str(number) for number in range(3)] + ["short"]
-    requests = [judge.request(PromptText(text + "\nOutput: "), Note) for text in texts]
+    requests = [judge.inner.request(PromptText(text + "\nOutput: "), Note) for text in texts]
     assert max(len(request.input_ids) for request in requests) > 1024
-    replies = judge._decoder.decode(requests)
-    assert [reply.token_ids for reply in replies] == [
-        judge._decoder.plain.decode([one])[0].token_ids for one in requests
-    ]
+    replies = judge.inner.engine.inner.handle(requests)
+    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]

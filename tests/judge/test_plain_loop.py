@@ -1,4 +1,4 @@
-"""Token for token what the plainest loop gives: one row, no cache, no shared head, no dictated tokens."""
+"""Token for token what the plainest loop gives: one row, no cache, no shared head, no forced tokens."""
 
 import random
 from collections.abc import Callable
@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 from test_judge import load, random_request
+from tiny_models import plain_of
 
 from rag_evaluator.judge.engine.transformers.sequence import Row
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import PromptText, Request
 
 
-class Undictated(Row):
+class Unforced(Row):
     """Chooses every token by its mask, also where the grammar leaves one only."""
 
     def _forced_tokens(self) -> list[int]:
@@ -26,12 +27,12 @@ class Undictated(Row):
 
 
 def plainest(judge: Judge, request: Request) -> list[int]:
-    row = Undictated(replace(request, max_new_tokens=10**6), judge._decoder.vocabulary)
+    row = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
     while not row.done:
         ids = torch.tensor([[*request.input_ids, *row.tokens]])
         with torch.inference_mode():
-            logits = judge._decoder.model(ids).logits[:, -1]
-        (token,) = judge._decoder.plain.chooser.choose([row], logits)
+            logits = judge.inner.engine.inner.model(ids).logits[:, -1]
+        (token,) = plain_of(judge).chooser.choose([row], logits)
         row.push(token)
     return row.tokens
 
@@ -54,18 +55,18 @@ def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
 ) -> None:
     rng = random.Random(seed)
     judge = load(model_folder(kind), max_new_tokens=4000, dtype="float32", batch_size=batch_size)
-    judge.config = judge.config.model_copy(update={"max_new_tokens": 160})
+    judge.inner.config = judge.config.model_copy(update={"max_new_tokens": 160})
     head = "These words stand before every question. " * rng.randint(0, 3)
     requests = []
     for _ in range(rows):
         text, model = random_request(rng) if rng.random() < 0.5 else (PromptText("Fill in.\nOutput: "), None)
         response_model = model or random_model(rng)
-        request = judge.request(PromptText(head + text, text.data, "same"), response_model)
-        ends_early = request.budget.reserve > 0  # then dictated tokens are counted apart from chosen ones
+        request = judge.inner.request(PromptText(head + text, text.data, "same"), response_model)
+        ends_early = request.budget.reserve > 0  # then forced tokens are counted apart from chosen ones
         spells_control_tokens = "<" in text  # there the mask of the grammar engine alone leads into a wrong token
         if not ends_early and not spells_control_tokens:
             requests.append(request)
-    replies = judge._decoder.decode(requests)
+    replies = judge.inner.engine.inner.handle(requests)
     for request, reply in zip(requests, replies, strict=True):
         assert not isinstance(reply, Exception)
         if reply.complete:

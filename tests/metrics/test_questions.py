@@ -16,6 +16,7 @@ from test_ragas_equality import HashEmbeddings, answer_at_random
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.console import print_means
 from rag_evaluator.errors import PromptTooLongError, ResultsError
+from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.prompts.frames import LEVELS
@@ -149,7 +150,7 @@ def test_any_text_in_any_prompt_is_put_together_again(
 
 
 def test_a_prompt_that_is_none_of_ours_is_recorded_whole() -> None:
-    recorder = Recorder(ScriptedJudge([{"rating": 1}]), {"user_input": AWKWARD})
+    recorder = Recorder(as_judge(ScriptedJudge([{"rating": 1}])), {"user_input": AWKWARD})
 
     class Rating(BaseModel):
         rating: int

@@ -1,6 +1,6 @@
 """Token budgets: how long strings and lists may get so that the longest legal answer fits.
 
-Two limits hold: `max_new_tokens` for what the model chooses (dictated text costs it nothing), and the room that the
+Two limits hold: `max_new_tokens` for what the model chooses (forced text costs it nothing), and the room that the
 prompt leaves in the model's window for all of the answer.
 """
 
@@ -22,8 +22,8 @@ class Budget:
     Attributes:
         string_tokens: limit of each free string, tokens.
         reserve: chosen tokens needed to end the answer after one more list item; 0 where no list need end early.
-        reserve_length: the same for all tokens, dictated ones included.
-        max_length: tokens of the longest legal answer, dictated ones included; never more than the room.
+        reserve_length: the same for all tokens, forced ones included.
+        max_length: tokens of the longest legal answer, forced ones included; never more than the room.
         needed: tokens of the shortest useful answer: one item in each open list, strings of `USEFUL_STRING` if
             `max_new_tokens` allows as many.
     """
@@ -53,7 +53,7 @@ def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_toke
 
 
 class _Skeleton:
-    """An answer with empty strings, whose tokens are counted: those that are dictated, and where choices are made.
+    """An answer with empty strings, whose tokens are counted: those that are forced, and where choices are made.
 
     Attributes:
         fixed: tokens that are not of free strings.

@@ -3,18 +3,18 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.jsonl import Records
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.adapt.review import Section, write_review
@@ -28,7 +28,7 @@ from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
 Progress = Callable[[int, int], None]
-LoadJudge = Callable[[], InstructorBaseRagasLLM]
+LoadJudge = Callable[[], Awaitable[JudgeProtocol]]
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,13 @@ def _adapt(
         return Adapted([], kept, None, 0, 0)
     records = Records(folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
     try:
-        translator = Translator(judge(), language, records, identity)
         originals = {key: prompt for key, prompt in all_prompts().items() if key in chosen}
-        drafts: list[Draft] = run(_drafts(originals, translator, instruction, progress))
+
+        async def drafts_of() -> tuple[list[Draft], int]:
+            translator = Translator(await judge(), language, records, identity)
+            return await _drafts(originals, translator, instruction, progress), translator.asked
+
+        drafts, asked = run(drafts_of())
     finally:
         records.close()
     for draft in drafts:
@@ -137,7 +141,7 @@ def _adapt(
     for path, draft in zip(written, drafts, strict=True):
         write_pack(path, draft.pack)
     records.path.unlink(missing_ok=True)
-    return Adapted(written, kept, review, sum(len(section.marks) for section in sections), translator.asked)
+    return Adapted(written, kept, review, sum(len(section.marks) for section in sections), asked)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
-from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.jsonl import Records
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, sentences
 from rag_evaluator.prompts.adapt.quality import Doubt, doubts
@@ -19,7 +18,6 @@ from rag_evaluator.prompts.adapt.segments import halves, joined, units
 from rag_evaluator.prompts.fields import QUOTED_NAME, must_survive
 from rag_evaluator.results.questions import digest
 
-CUT_MARGIN = 2  # tokens: a string this near to its limit was cut, most likely
 DEPTH = 2  # a unit is divided at sentences, then at clauses
 
 
@@ -84,13 +82,13 @@ class Translator:
     """Translates into one language; each text is asked for once, and never again once its reply is on record.
 
     Args:
-        judge: the project's own `Judge`, or any ragas LLM.
+        judge: whom to ask.
         language: to translate into.
         records: replies of this and earlier runs, under the key `("question",)`.
         identity: what the replies depend on beside the prompt: the judge and its settings.
     """
 
-    judge: InstructorBaseRagasLLM
+    judge: JudgeProtocol
     language: Language
     records: Records
     identity: str = ""
@@ -153,13 +151,9 @@ class Translator:
 
     async def _answer(self, prompt: PromptText) -> tuple[TranslationOutput, bool]:
         """The judge's answer, and whether its text reached the limit of a string, so that the end is missing."""
-        if not isinstance(self.judge, Judge):
-            return await self.judge.agenerate(prompt, TranslationOutput), False
         opinion = await self.judge.opinion(prompt, TranslationOutput)
         assert isinstance(opinion.answer, TranslationOutput)
-        limit = self.judge.request(prompt, TranslationOutput).budget.string_tokens
-        around = self.judge.encoder.count(TranslationOutput(translation="").model_dump_json(indent=4))
-        return opinion.answer, opinion.generated_tokens - around >= limit - CUT_MARGIN
+        return opinion.answer, "string" in opinion.cut
 
     @property
     def _source(self) -> str:

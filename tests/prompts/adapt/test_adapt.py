@@ -23,6 +23,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import JudgementError, PromptError, ResultsError
 from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.source import source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.prompts.adapt.adapt import Adapted, adapt
 from rag_evaluator.prompts.adapt.quality import doubts
@@ -74,7 +75,7 @@ class Translates(ScriptedJudge):
 
 
 def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> Adapted:
-    return adapt(folder, options.pop("language", "klingon"), owners, lambda: judge, **options)
+    return adapt(folder, options.pop("language", "klingon"), owners, source_of(judge, JudgeConfig()).load, **options)
 
 
 def packs_in(folder: Path) -> dict[str, bytes]:

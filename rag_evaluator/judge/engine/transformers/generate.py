@@ -1,19 +1,25 @@
 """Decoding with transformers' own `generate`: for any causal language model, one pass per token for the whole batch."""
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.transformers.neighbours import rope_switch
+from rag_evaluator.judge.engine.transformers.decoder import Outcome
+from rag_evaluator.judge.engine.transformers.memory import SHARE, Rows, free_bytes
+from rag_evaluator.judge.engine.transformers.neighbours import rope_switch, why_alone
 from rag_evaluator.judge.engine.transformers.sequence import Chooser, Row, Vocabulary
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.requests import Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+logger = logging.getLogger(__name__)
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class _Grammars(LogitsProcessor):
@@ -23,8 +29,8 @@ class _Grammars(LogitsProcessor):
         self.rows, self.chooser = rows, chooser
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        tokens = [(row.dictated() or [0])[0] for row in self.rows]  # rows that are done: any token will do
-        free = [i for i, row in enumerate(self.rows) if not row.done and not row.dictated()]
+        tokens = [(row.next_forced() or [0])[0] for row in self.rows]  # rows that are done: any token will do
+        free = [i for i, row in enumerate(self.rows) if not row.done and not row.next_forced()]
         if free:
             chosen = self.chooser.choose([self.rows[i] for i in free], scores[free])
             for index, token in zip(free, chosen, strict=True):
@@ -47,37 +53,64 @@ class _Finished(StoppingCriteria):
         return torch.tensor([row.done for row in self.rows], device=input_ids.device)  # type: ignore[return-value]
 
 
-class PlainDecoder:
-    """Answers batches of requests.
+class GenerateDecoder:
+    """Decodes by transformers' `generate`; a `Decoder`.
 
     Args:
         model: a causal language model.
         vocabulary: of its tokenizer.
         padding: token id for padding, never seen by the model.
         window: tokens of prompt and answer together that the model can read.
+        batch_size: rows decoded together, unless a row's answer depends on its neighbours.
     """
 
-    def __init__(self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int) -> None:
+    path = "plain"
+
+    def __init__(
+        self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: int = 1
+    ) -> None:
         self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
         self.chooser = Chooser(vocabulary)
         self.switch = rope_switch(model.config.get_text_config())
+        self.computed = 0
+        self.alone = why_alone(model, self.logits, window) if batch_size > 1 else None
+        if self.alone:
+            logger.warning(
+                "judge: each row is decoded alone (judge.batch_size: 1), because of this model: %s", self.alone
+            )
+        self.rows = Rows(1 if self.alone else batch_size, int(SHARE * free_bytes(model)), 0)
 
-    def decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
-        """Replies in the order of the requests, errors in place of those that could not be made.
+    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""
+        self.computed += sum(len(request.input_ids) for request in requests)
+        return self._in_parts(self._decode_apart, requests)
 
-        Prompts are padded on the left: neighbours do not matter.
-        """
-        replies: dict[int, Reply | JudgementError] = {}
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        self.computed += sum(map(len, sequences))
+        return torch.stack(self._in_parts(self._logits_apart, sequences))
+
+    def _in_parts(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
+        """What `handle` makes of the items, as many at a time as fit."""
+
+        def handle_parts(items: Sequence[Item]) -> list[Answer]:
+            width = self.rows.most
+            return [answer for start in range(0, len(items), width) for answer in handle(items[start : start + width])]
+
+        return self.rows.halving(handle_parts, items)
+
+    def _decode_apart(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies; rows that must not stand side by side go into different batches."""
+        replies: dict[int, Outcome] = {}
         for part in self._split([(len(request.input_ids), request.budget.max_length) for request in requests]):
             replies |= zip(part, self._decode([requests[index] for index in part]), strict=True)
         return [replies[index] for index in range(len(requests))]
 
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each sequence."""
+    def _logits_apart(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+        """`(vocab,)` logits after each sequence."""
         logits: dict[int, torch.Tensor] = {}
         for part in self._split([(len(sequence), 1) for sequence in sequences]):
             logits |= zip(part, self.logits([sequences[index] for index in part])[:, 0], strict=True)
-        return torch.stack([logits[index] for index in range(len(sequences))])
+        return [logits[index] for index in range(len(sequences))]
 
     def logits(self, sequences: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
         """`(sequences, steps, vocab)` logits of one batch, after each sequence and after tokens 0 that follow it."""
@@ -93,7 +126,7 @@ class PlainDecoder:
             )
         return torch.stack(output.logits, dim=1)
 
-    def _decode(self, requests: Sequence[Request]) -> list[Reply | JudgementError]:
+    def _decode(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies to one batch."""
         rows = [Row(request, self.vocabulary) for request in requests]
         input_ids, attention_mask = self._pad([request.input_ids for request in requests])

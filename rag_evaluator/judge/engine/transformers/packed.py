@@ -1,7 +1,7 @@
-"""Runs a model on many rows that share a common head, without computing or copying the head per row.
+"""Runs a model on many rows that share a common prefix, without computing or copying the prefix per row.
 
 The tokens of all rows are packed into one sequence for the linear layers, so no row pays for another's length.
-Attention reads the head's keys and values once for all rows, and each row's own tail from a pre-allocated cache; the
+Attention reads the prefix's keys and values once for all rows, and each row's own tail from a pre-allocated cache; the
 two parts are merged by their log-sum-exp (as in FlashAttention, Dao et al. 2022). Keys are not repeated.
 """
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 PARAMETERS = {"position_ids", "past_key_values", "logits_to_keep"}
 NAME = "rag_evaluator_packed"
 CHUNK = 512  # tokens of a row in one pass at most
-Layer = tuple[torch.Tensor, torch.Tensor]  # keys and values
+Layer = tuple[torch.Tensor, torch.Tensor]
+"""Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
 
 
 class NotPackableError(Exception):
@@ -57,12 +58,17 @@ class TailCache:
         layers: number of attention layers.
         width: rows at most.
         length: tail slots per row.
+
+    Attributes:
+        tails: keys and values per layer, `(width, kv_heads, length, head_dim)` each; None before the first pass.
+        prefix: keys and values per layer of what all rows begin with, `(kv_heads, prefix, head_dim)` each; or empty.
+        step: the pass that is running.
     """
 
     def __init__(self, layers: int, width: int, length: int) -> None:
         self.width, self.length = width, length
         self.tails: list[Layer | None] = [None] * layers
-        self.head: Sequence[Layer] = ()
+        self.prefix: Sequence[Layer] = ()
         self.step: Step | None = None
 
     def update(self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any, **__: Any) -> Layer:
@@ -142,7 +148,7 @@ class PackedModel:
         """Logits `(rows, vocab)` after the last token of each row.
 
         Args:
-            cache: tails of all rows, and the head they share.
+            cache: tails of all rows, and the prefix they share.
             tokens: new tokens of each row, at least one.
             rows: rows of the cache they belong to.
             starts: tail slots that each row has filled already.
@@ -161,12 +167,12 @@ class PackedModel:
         device = self.model.device
         counts = [len(part) for part in tokens]
         cache.step = _step(counts, rows, starts, device)
-        head = cache.head[0][0].shape[1] if cache.head else 0
+        prefix = cache.prefix[0][0].shape[1] if cache.prefix else 0
         last = torch.tensor(counts).cumsum(0) - 1
         with _attention(self.configs, cache):
             output = self.model(
                 input_ids=torch.tensor([[token for part in tokens for token in part]], device=device),
-                position_ids=(cache.step.slots + head)[None],
+                position_ids=(cache.step.slots + prefix)[None],
                 past_key_values=cache,
                 use_cache=True,
                 logits_to_keep=last,  # on the CPU: the last layer may be on another device than the first
@@ -174,20 +180,20 @@ class PackedModel:
         return output.logits[0]
 
     def _check(self) -> None:
-        """Compare packed logits with the model's own, on a head of 9 tokens with tails of 5 and 3, run in two steps."""
+        """Compare packed logits with the model's own, for a prefix of 9 tokens and tails of 5 and 3, in two steps."""
         size = int(self.model.config.get_text_config().vocab_size)
         tokens = [(7 * i + 3) % size for i in range(17)]
-        head, tails = tokens[:9], (tokens[9:14], tokens[14:])
+        prefix, tails = tokens[:9], (tokens[9:14], tokens[14:])
         cache = TailCache(self.layers, 2, 9)
         with torch.inference_mode():
-            self.run(cache, [head], [0], [0])
+            self.run(cache, [prefix], [0], [0])
             shared = TailCache(self.layers, 2, 8)
-            shared.head = cache.copy_of(0, len(head))
-            self.slot_bytes = sum(keys.nbytes + values.nbytes for keys, values in shared.head) // len(head)
+            shared.prefix = cache.copy_of(0, len(prefix))
+            self.slot_bytes = sum(keys.nbytes + values.nbytes for keys, values in shared.prefix) // len(prefix)
             self.run(shared, [tails[0][:2], tails[1][:2]], [0, 1], [0, 0])
             packed = self.run(shared, [tails[0][2:], tails[1][2:]], [0, 1], [2, 2])
             device = self.model.device
-            own = [self.model(torch.tensor([[*head, *tail]], device=device)).logits[0, -1] for tail in tails]
+            own = [self.model(torch.tensor([[*prefix, *tail]], device=device)).logits[0, -1] for tail in tails]
         difference = (packed.float() - torch.stack(own).float()).abs().max()
         scale = torch.stack(own).float().abs().max()
         limit = 1e-4 if packed.dtype == torch.float32 else 5e-2
@@ -230,7 +236,14 @@ def _step(counts: Sequence[int], rows: Sequence[int], starts: Sequence[int], dev
 
 
 def _attend(queries: Any, keys: Any, values: Any, scaling: float, mask: Any = None) -> tuple[Any, Any]:
-    """Output `(batch, heads, queries, head_dim)` and log-sum-exp `(batch, heads, queries)` of the scores."""
+    """Output `(batch, heads, queries, value_dim)` and log-sum-exp `(batch, heads, queries)` of the scores.
+
+    Args:
+        queries: `(batch, heads, queries, head_dim)`.
+        keys: `(batch, heads, length, head_dim)`.
+        values: `(batch, heads, length, value_dim)`.
+        mask: added to the scores, `(batch, 1, queries, length)`.
+    """
     if queries.device.type == "cpu" and queries.shape[-1] == values.shape[-1]:
         output, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             queries, keys, values, 0.0, False, attn_mask=None if mask is None else mask.to(queries.dtype), scale=scaling
@@ -244,7 +257,15 @@ def _attend(queries: Any, keys: Any, values: Any, scaling: float, mask: Any = No
 
 
 def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: float) -> Any:
-    """`(1, tokens, heads, head_dim)` for queries `(1, heads, tokens, head_dim)`."""
+    """Attention of the packed tokens to the prefix and to the tail of their own row.
+
+    Queries of the heads that share keys stand side by side, so that keys are not repeated: `group = heads / kv_heads`.
+
+    Args:
+        queries: `(1, heads, tokens, head_dim)`.
+
+    Returns `(1, tokens, heads, value_dim)`.
+    """
     step, tail = cache.step, cache.tails[module.layer_idx]
     assert step is not None and tail is not None
     device = queries.device
@@ -254,7 +275,7 @@ def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: floa
     heads, tokens, size = queries.shape[1:]
     kv_heads = keys.shape[1]
     group = heads // kv_heads
-    grouped = queries[0].view(kv_heads, group, tokens, size)
+    grouped = queries[0].view(kv_heads, group, tokens, size)  # (kv_heads, group, tokens, head_dim)
     rows, _, columns, length = step.mask.shape
     step_mask = step.mask.to(device)
     padded = queries.new_zeros(rows, kv_heads, group, columns, size)
@@ -263,11 +284,12 @@ def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: floa
     output, logsumexp = _attend(padded.view(rows, kv_heads, group * columns, size), keys, values, scaling, mask)
     width = output.shape[-1]
     output = output.reshape(rows, kv_heads, group, columns, width)[place[0], :, :, place[1]]
-    if cache.head:
+    # output is (tokens, kv_heads, group, value_dim) from here on; logsumexp and seen_logsumexp lack the last dimension
+    if cache.prefix:
         logsumexp = logsumexp.reshape(rows, kv_heads, group, columns)[place[0], :, :, place[1]]
-        head_keys, head_values = cache.head[module.layer_idx]
+        prefix_keys, prefix_values = cache.prefix[module.layer_idx]
         one = grouped.reshape(1, kv_heads, group * tokens, size)
-        seen, seen_logsumexp = _attend(one, head_keys[None], head_values[None], scaling)
+        seen, seen_logsumexp = _attend(one, prefix_keys[None], prefix_values[None], scaling)
         seen = seen.reshape(kv_heads, group, tokens, width).permute(2, 0, 1, 3)
         seen_logsumexp = seen_logsumexp.reshape(kv_heads, group, tokens).permute(2, 0, 1)
         share = torch.sigmoid(logsumexp - seen_logsumexp)[..., None]

@@ -8,11 +8,11 @@ from rag_evaluator.judge.engine.transformers.packed import Layer, PackedModel, T
 from rag_evaluator.judge.requests import Request, common_beginning
 
 Ids = tuple[int, ...]
-HEAD_TOKENS = 8192  # of all heads whose keys and values are kept
+PREFIX_TOKENS = 8192  # of all prefixes whose keys and values are kept
 
 
-class Heads:
-    """Heads of groups of requests; the least recently used go first."""
+class PrefixCache:
+    """Prefixes of groups of requests; the least recently used go first."""
 
     def __init__(self, packed: PackedModel) -> None:
         self.packed = packed
@@ -22,10 +22,10 @@ class Heads:
         self._lone: dict[str, Ids] = {}  # the only prompt of its group so far
 
     def shared_by(self, requests: Sequence[Request]) -> Iterator[tuple[Ids, list[int]]]:
-        """Heads, and the positions of the requests that begin with them; each request once.
+        """Prefixes, and the positions of the requests that begin with them; each request once.
 
         A prompt that parts from the others of its group early (its data spells a control token, say) goes apart, so
-        that it does not spoil the head of all that follow.
+        that it does not spoil the prefix of all that follow.
         """
         groups: dict[str, list[int]] = {}
         for position, request in enumerate(requests):
@@ -52,7 +52,7 @@ class Heads:
         """Token ids that all of the sequences begin with, those of earlier calls included."""
         if group in self._known:
             sequences = [*sequences, (*self._known[group], -1)]
-        elif len(sequences) == 1 and group not in self._lone:  # nothing to share yet: a whole prompt is no head
+        elif len(sequences) == 1 and group not in self._lone:  # nothing to share yet: a whole prompt is no prefix
             self._lone[group] = sequences[0]
             return ()
         else:
@@ -60,19 +60,19 @@ class Heads:
         self._known[group] = shared(sequences)
         return self._known[group]
 
-    def cache(self, head: Ids) -> Sequence[Layer]:
-        """Keys and values of a head, computed once and kept while they are among the last used."""
-        if not head:
+    def cache(self, prefix: Ids) -> Sequence[Layer]:
+        """Keys and values of a prefix, computed once and kept while they are among the last used."""
+        if not prefix:
             return ()
-        if head not in self._kept:
-            cache = TailCache(self.packed.layers, 1, len(head))
-            self.packed.run(cache, [head], [0], [0])
-            self.computed += len(head)
-            self._kept[head] = cache.copy_of(0, len(head))
-        self._kept.move_to_end(head)
-        while len(self._kept) > 1 and sum(map(len, self._kept)) > HEAD_TOKENS:
+        if prefix not in self._kept:
+            cache = TailCache(self.packed.layers, 1, len(prefix))
+            self.packed.run(cache, [prefix], [0], [0])
+            self.computed += len(prefix)
+            self._kept[prefix] = cache.copy_of(0, len(prefix))
+        self._kept.move_to_end(prefix)
+        while len(self._kept) > 1 and sum(map(len, self._kept)) > PREFIX_TOKENS:
             self._kept.popitem(last=False)
-        return self._kept[head]
+        return self._kept[prefix]
 
 
 def shared(sequences: Sequence[Ids]) -> Ids:

@@ -9,7 +9,6 @@ import llguidance.hf
 import torch
 
 from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.judge.grammar.lark import to_lark_after
 from rag_evaluator.judge.requests import Reply, Request
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Row:
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
         self.matcher = self._matcher(request.grammar)
-        self.partition = request.partition
+        self.rest = request.rest
         self.tokens: list[int] = []
         self.chosen = 0
         self.forced: list[int] = []
@@ -59,6 +58,7 @@ class Row:
         self.failure: str | None = None
         self.string_tokens = 0
         self.confidence: list[float] = []
+        self.cut: set[str] = set()  # what ended at its limit
         self.generator: torch.Generator | None = None
         if request.temperature > 0:
             self.generator = torch.Generator().manual_seed(request.seed)
@@ -69,10 +69,10 @@ class Row:
 
     @property
     def done(self) -> bool:
-        return self._ended() or (self._spare() <= 0 and not self.dictated())
+        return self._ended() or (self._spare() <= 0 and not self.next_forced())
 
-    def dictated(self) -> list[int]:
-        """Tokens that leave no choice, because the grammar dictates the text that comes next; may be empty."""
+    def next_forced(self) -> list[int]:
+        """Tokens that leave no choice, because the grammar forces the text that comes next; may be empty."""
         if self._ended():
             return []
         self.forced = self.forced or self._forced_tokens()
@@ -90,15 +90,15 @@ class Row:
         self.chosen += not self.forced
         self.forced = self.forced[1:]
         self._follow(self.vocabulary.texts[token])
-        if self.partition is not None and self.complete:
-            self.matcher = self._matcher(to_lark_after(self.partition, self._text()))
-            self.partition = None
+        if self.rest is not None and self.complete:
+            self.matcher = self._matcher(self.rest(self._text()))
+            self.rest = None
 
     def reply(self) -> Reply | JudgementError:
         """What was said, or why nothing was."""
         if self.failure is not None:
             return JudgementError(self.failure)
-        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence))
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
 
     def _matcher(self, grammar: str) -> llguidance.LLMatcher:
         matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
@@ -120,7 +120,7 @@ class Row:
         return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
-        """Tokens of the text that the grammar dictates next, in the tokenizer's own way of writing it."""
+        """Tokens of the text that the grammar forces next, in the tokenizer's own way of writing it."""
         tokens = self.matcher.compute_ff_tokens()
         if not tokens:
             return []
@@ -129,7 +129,7 @@ class Row:
         right = min(special, self.matcher.validate_tokens(tokens[:special]))
         if right:
             return tokens[:right]
-        # The dictated text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        # The forced text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
         return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
@@ -139,6 +139,7 @@ class Row:
             if quote is not None:
                 only = torch.zeros_like(mask)
                 only[quote] = True
+                self.cut.add("string")
                 return only
         budget = self.request.budget
         if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
@@ -182,7 +183,7 @@ class Chooser:
         """The best of the allowed tokens for each row, or one drawn with the row's own random numbers.
 
         Args:
-            rows: none of them done or dictated.
+            rows: none of them done or forced.
             logits: `(rows, vocab)`, on any device.
         """
         masks = self._masks(rows)

@@ -1,0 +1,99 @@
+"""Any ragas or LangChain LLM as a judge. How a judge is shown to ragas is `rag_evaluator.metrics.tracing`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from ragas.llms.base import InstructorBaseRagasLLM
+
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.grammar.schema import off_scale
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
+
+
+def as_judge(judge: Any) -> JudgeProtocol:
+    """What is asked behind a judge as users give it: a `Judge`, a `ScriptedJudge`, a ragas or LangChain LLM, or itself.
+
+    Any: users may give anything. Raises `TypeError` for what is none of these.
+    """
+    if isinstance(judge, Judge):
+        return judge.inner
+    if isinstance(judge, InstructorBaseRagasLLM):
+        return RagasJudge(judge)
+    if isinstance(judge, JudgeProtocol):
+        return judge
+    if is_langchain(judge):
+        return LangchainJudge(judge)
+    raise TypeError(f"expected a judge, received {type(judge).__name__}")
+
+
+def is_langchain(judge: Any) -> bool:
+    """Whether an object is a LangChain language model, told without importing LangChain."""
+    return any(kind.__module__.startswith("langchain_core.language_models") for kind in type(judge).__mro__)
+
+
+class _WithoutTokens:
+    """What judges have in common that know nothing of tokens."""
+
+    signature: str | None = None
+    about: Mapping[str, str] = {}
+
+    def count(self, text: str) -> int:
+        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
+
+    def room(self, prompt: str) -> int:
+        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
+
+    async def aclose(self) -> None:
+        """Whoever made the LLM closes it."""
+
+
+class RagasJudge(_WithoutTokens):
+    """A ragas LLM; one with `achoose`, as `ScriptedJudge` has it, gives probabilities.
+
+    Args:
+        llm: asked through its `agenerate`, so that what a subclass does there counts.
+    """
+
+    def __init__(self, llm: InstructorBaseRagasLLM) -> None:
+        self.llm: Any = llm  # `achoose` is no part of ragas' own class
+        self.capabilities = Capabilities(
+            in_flight=1,
+            greedy=getattr(llm, "greedy", None),
+            probabilities=hasattr(llm, "achoose"),
+            confidence=False,
+            counts_tokens=False,
+            same_bytes="no",
+        )
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        return Opinion(await self.llm.agenerate(prompt, response_model))
+
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
+        shares: Mapping[str, float] = await self.llm.achoose(prompt, options)
+        return shares
+
+
+class LangchainJudge(_WithoutTokens):
+    """A LangChain LLM or chat model, asked for JSON; an answer that is none, or is off its scale, is no judgement."""
+
+    capabilities = Capabilities(1, None, False, False, False, "no")
+
+    def __init__(self, llm: Any) -> None:
+        self.llm = llm
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        reply = await self.llm.ainvoke(str(prompt))
+        text = str(getattr(reply, "text", reply))  # a chat model gives a message
+        try:
+            answer = response_model.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
+        except ValidationError as error:
+            first = error.errors()[0]["msg"]
+            raise JudgementError(f"the answer {text!r:.80} is no {response_model.__name__}: {first}") from error
+        for wrong in off_scale(answer):
+            raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
+        return Opinion(answer)
+
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
+        raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")

@@ -1,0 +1,113 @@
+"""What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.requests import Reply, Request
+
+Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
+"""What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""
+
+
+class Encoder(Protocol):
+    """Text to token ids, as the model was taught to read them.
+
+    Attributes:
+        answer_prefix: text that every answer begins with.
+    """
+
+    @property
+    def answer_prefix(self) -> str: ...
+
+    def encode(self, prompt: str) -> list[int]:
+        """Ids of a prompt, with what stands around it in a conversation."""
+
+    def continuation(self, answer: str) -> list[int]:
+        """Ids of an answer as it follows a prompt."""
+
+    def count(self, text: str) -> int:
+        """Tokens of a text on its own."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs a model. All that it needs to know of judging is in its requests."""
+
+    @property
+    def accepts(self) -> frozenset[Form]: ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """`window` must be known."""
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """How the model is run, for people."""
+
+    @property
+    def model_id(self) -> str:
+        """Where the model was loaded from; empty if that is not known."""
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    async def generate(self, request: Request) -> Reply:
+        """An answer under the request's grammar. Raises `JudgementError`, `JudgeLostError`."""
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        """Log probability of each candidate as the token after the input; NaN where the model gives no number.
+
+        Args:
+            group: inputs of the same group are likely to begin with the same tokens.
+        """
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """A question for the log probabilities of candidates for the next token."""
+
+    input_ids: tuple[int, ...] = field(repr=False)
+    candidates: tuple[int, ...]
+
+
+class BatchEngine(Protocol):
+    """An engine that answers whole batches and blocks meanwhile; `Batched` makes it an `Engine`."""
+
+    @property
+    def accepts(self) -> frozenset[Form]: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def about(self) -> Mapping[str, str]: ...
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
+        """Replies in the order of the requests."""
+
+    def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:
+        """See `Engine.next_logprobs`, for each question in order."""
+
+
+class EngineRow(Protocol):
+    """What a row of `ENGINES` names."""
+
+    def find(self, config: JudgeConfig, offline: bool) -> str:
+        """Folder or name of the model, after all checks that need not load it. Raises `ModelError`."""
+
+    def load(self, config: JudgeConfig, offline: bool) -> Engine:
+        """Load the model. Raises `ModelError`."""

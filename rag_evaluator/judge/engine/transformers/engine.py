@@ -1,0 +1,156 @@
+"""The engine that runs models with transformers and torch, in this process."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge.engine.batched import Batched
+from rag_evaluator.judge.engine.protocol import Form, NextToken
+from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
+from rag_evaluator.judge.engine.transformers.decoder import Decoder, Outcome
+from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
+from rag_evaluator.judge.engine.transformers.loading import (
+    check_model,
+    find_judge,
+    has_adapter,
+    load_pipeline,
+    window_of,
+)
+from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel
+from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
+from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
+from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Done:
+    """What an engine has done.
+
+    Attributes:
+        requests: answered, if only with an error.
+        prompt_tokens: of their prompts, all together.
+        computed: prompt tokens that went through the model; fewer, as common prefixes are computed once.
+        generated: tokens of the answers, forced ones included.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    computed: int = 0
+    generated: int = 0
+
+
+class TransformersEngine:
+    """A causal language model and its fast tokenizer; a `BatchEngine`.
+
+    Args:
+        config: decoding settings; its model keys are not used.
+
+    Attributes:
+        decoder: runs the model.
+        why: why that is not `PackedDecoder`; None if it is.
+    """
+
+    accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})
+
+    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
+        check_model(model, tokenizer)
+        self.model, self.config = model, config
+        self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
+        self.encoder = PromptEncoder(tokenizer, config.chat_template)
+        self.window = window_of(model, tokenizer)
+        eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+        end = eos if eos is not None else pad if pad is not None else 0
+        self.vocabulary = Vocabulary(tokenizer, logits_size(model), end)
+        self.padding = pad if pad is not None else end
+        self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
+        self._done = Done()
+
+    @classmethod
+    def find(cls, config: JudgeConfig, offline: bool) -> str:
+        return find_judge(config, offline)
+
+    @classmethod
+    def load(cls, config: JudgeConfig, offline: bool) -> Batched:
+        return cls.of_pipeline(load_pipeline(config, offline), config)
+
+    @classmethod
+    def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> Batched:
+        """The engine of a `HuggingFacePipeline` or of a transformers pipeline. Any: its type needs transformers."""
+        inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
+        return Batched(cls(inner.model, inner.tokenizer, config))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            in_flight=self.config.batch_size,
+            greedy=self.config.temperature == 0,
+            probabilities=True,
+            confidence=True,
+            counts_tokens=True,
+            same_bytes="always" if self.model.dtype == torch.float32 else "same batches",
+            window=self.window,
+        )
+
+    @property
+    def about(self) -> dict[str, str]:
+        known = {"path": self.decoder.path, "why": self.why, "alone": self.decoder.alone}
+        return {key: value for key, value in known.items() if value is not None}
+
+    @property
+    def work(self) -> Done:
+        """What was done so far."""
+        done = self._done
+        return Done(done.requests, done.prompt_tokens, self.decoder.computed, done.generated)
+
+    def handle(self, requests: Sequence[Request]) -> list[Outcome]:
+        with torch.inference_mode():
+            outcomes = self.decoder.decode(requests)
+        self._count([request.input_ids for request in requests])
+        self._done.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
+        return outcomes
+
+    def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
+        with torch.inference_mode():
+            logits = self.decoder.next_logits([question.input_ids for question in questions])
+            rows = torch.log_softmax(logits.double().cpu(), dim=-1)
+        self._count([question.input_ids for question in questions])
+        return [row[list(question.candidates)].tolist() for row, question in zip(rows, questions, strict=True)]
+
+    def _count(self, prompts: Sequence[Sequence[int]]) -> None:
+        self._done.requests += len(prompts)
+        self._done.prompt_tokens += sum(map(len, prompts))
+
+
+def choose_decoder(
+    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: int
+) -> tuple[Decoder, str | None]:
+    """The fast decoder where the model's packed form gives its own logits, else transformers' `generate` and why.
+
+    Args:
+        padding: token id that the model never sees.
+        window: tokens of prompt and answer together that the model can read.
+        batch_size: rows decoded together, if the memory that the model leaves holds as many.
+    """
+    try:
+        packed = PackedModel.of(model)
+    except NotPackableError as reason:
+        logger.warning("judge: the model is run by transformers' generate, which is several times slower: %s", reason)
+        return GenerateDecoder(model, vocabulary, padding, window, batch_size), str(reason)
+    return PackedDecoder(packed, vocabulary, batch_size), None
+
+
+def logits_size(model: "PreTrainedModel") -> int:
+    """Logits that the model gives for a token; the weights of a quantised output layer have another shape."""
+    layer = model.get_output_embeddings()
+    size = getattr(layer, "out_features", None) or model.config.get_text_config().vocab_size
+    return int(size)

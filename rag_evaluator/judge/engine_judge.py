@@ -1,0 +1,185 @@
+"""The judge that asks a local model: question to request, reply to validated answer, each asked once."""
+
+import asyncio
+import functools
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
+from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.judge.grammar.budget import share_out
+from rag_evaluator.judge.grammar.choice import probabilities
+from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
+from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
+from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.results.questions import digest
+
+Key = tuple[str, str, int]  # digests of what is asked and of its grammar, seed
+REMEMBERED = 65_536  # replies
+ENDLESS = 10**9
+
+
+class EngineJudge:
+    """Asks a model under the grammar of the response model; a `JudgeProtocol`.
+
+    Args:
+        engine: runs the model.
+        config: decoding settings; its model keys are not used.
+
+    Attributes:
+        window: tokens of prompt and answer together that the model can read.
+        signature: of the source that loaded it, see `rag_evaluator.judge.source`; None until then.
+    """
+
+    signature: str | None = None
+
+    def __init__(self, engine: Engine, config: JudgeConfig) -> None:
+        self.engine, self.config, self.encoder = engine, config, engine.encoder
+        self.window = engine.capabilities.window or ENDLESS
+        self._replies: OrderedDict[Key, asyncio.Future[Any]] = OrderedDict()  # of replies, or of options' probabilities
+        self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.engine.capabilities
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
+        return self.engine.about
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        """An answer with its token counts.
+
+        Args:
+            prompt: a `PromptText` lets the answer be tied to the prompt's input; a plain `str` does not.
+            response_model: what the answer must be.
+            draw: tells equal requests apart when sampling.
+        """
+        request = self.request(prompt, response_model, draw)
+        key = (digest(repr((request.input_ids, ()))), digest(request.grammar), request.seed)
+        reply: Reply = await self._once(key, lambda: self._generate(request))
+        answer = _validated(reply, response_model, request.max_new_tokens)
+        cut = reply.cut if reply.complete else reply.cut | {"list"}
+        return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids), cut=cut)
+
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> dict[str, float]:
+        """The probability of each option as the answer, summing to 1, from the logits after the prompt.
+
+        Raises `PromptTooLongError` if the prompt does not fit the model's window.
+        """
+        input_ids = tuple(self.encoder.encode(prompt))
+        ids = tuple(tuple(self.encoder.continuation(option)) for option in options)
+        if not options or len(set(ids)) < len(ids) or not all(ids):
+            raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
+        if len(input_ids) + max(map(len, ids)) > self.window:
+            raise PromptTooLongError(
+                f"the prompt with its options does not fit the model's window of {self.window} tokens"
+            )
+        group = f"choose {getattr(prompt, 'group', '')}"
+
+        def ask() -> Coroutine[Any, Any, list[float]]:
+            return probabilities(input_ids, ids, functools.partial(self.engine.next_logprobs, group=group))
+
+        shares: list[float] = await self._once((digest(repr((input_ids, ids))), "", 0), ask)
+        if not all(map(math.isfinite, shares)):
+            raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
+        return dict(zip(options, shares, strict=True))
+
+    def count(self, text: str) -> int:
+        return self.encoder.count(text)
+
+    def room(self, prompt: str) -> int:
+        return self.window - len(self.encoder.encode(prompt))
+
+    async def aclose(self) -> None:
+        self._replies.clear()
+        await self.engine.aclose()
+
+    def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:
+        """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
+        schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
+        input_ids = self.encoder.encode(prompt)
+        room = self.window - len(input_ids)
+        budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
+        if room < budget.needed:
+            raise PromptTooLongError(
+                f"the prompt with the shortest useful answer does not fit the model's window of {self.window} tokens"
+            )
+        return Request(
+            input_ids=tuple(input_ids),
+            grammar=to_lark(schema, self.encoder.answer_prefix),
+            rest=functools.partial(to_lark_after, schema) if "x-partition" in schema else None,
+            schema=schema,
+            max_new_tokens=self.config.max_new_tokens,
+            budget=budget,
+            temperature=self.config.temperature,
+            seed=0 if self.config.temperature == 0 else self._seed(prompt, draw),
+            group=getattr(prompt, "group", ""),
+        )
+
+    def _seed(self, prompt: str, draw: Draw) -> int:
+        repeat, occurrence = draw
+        number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
+        return int(digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
+
+    async def _generate(self, request: Request) -> Reply:
+        """The engine's reply; an engine that cannot exchange the grammar in mid-answer is asked for both parts."""
+        if request.rest is None or "lark" not in self.engine.accepts or "lark in parts" in self.engine.accepts:
+            return await self.engine.generate(request)
+        first = await self.engine.generate(replace(request, rest=None))
+        if not first.complete:
+            return first
+        second = await self.engine.generate(
+            replace(
+                request,
+                input_ids=(*request.input_ids, *first.token_ids),
+                grammar=request.rest(first.text),
+                rest=None,
+                max_new_tokens=max(request.max_new_tokens - len(first.token_ids), 1),
+            )
+        )
+        return Reply(
+            first.text + second.text,
+            first.token_ids + second.token_ids,
+            second.complete,
+            first.confidence + second.confidence,
+            first.cut | second.cut,
+        )
+
+    async def _once(self, key: Key, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """What was asked for, once; whoever asks again meanwhile waits for the same, and may stop waiting."""
+        future = self._replies.get(key)
+        if future is None or not (future.done() or future.get_loop() is asyncio.get_running_loop()):
+            future = self._replies[key] = asyncio.ensure_future(ask())
+            future.add_done_callback(functools.partial(self._forget_failure, key))
+            if len(self._replies) > REMEMBERED:
+                self._replies.popitem(last=False)
+        return future.result() if future.done() else await asyncio.shield(future)
+
+    def _forget_failure(self, key: Key, future: "asyncio.Future[Any]") -> None:
+        """A request that failed is asked again the next time."""
+        if (future.cancelled() or future.exception() is not None) and self._replies.get(key) is future:
+            del self._replies[key]
+
+
+def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
+    if reply.complete:
+        try:
+            return response_model.model_validate_json(reply.text.strip())
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
+    name = CUT_LISTS.get(response_model.__name__)
+    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
+    if name and isinstance(part, dict) and part.get(name):
+        return response_model.model_validate(part)
+    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")

@@ -1,0 +1,142 @@
+"""Whoever asks a judge knows the protocol only, and a judge that is lost stops the run."""
+
+import ast
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
+
+import rag_evaluator
+from rag_evaluator import RAGEvaluator, ScriptedJudge, generate, sort
+from rag_evaluator.cli import main as command_line
+from rag_evaluator.errors import JudgeLostError
+from rag_evaluator.judge.adapters import RagasJudge, as_judge
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.models.batching import Scheduler, Worker
+
+PACKAGE = Path(rag_evaluator.__file__).parent
+CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}
+ABOUT_JUDGES = re.compile(r"judge|\bllm\b|greedy|achoose|RagasLLM|Pipeline", re.IGNORECASE)
+ALLOWED: frozenset[str] = frozenset()
+
+
+def checks_of_judges() -> Iterator[str]:
+    """`file: check` for each check of a type or an attribute that concerns a judge, outside of `judge`."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith("judge/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in CHECKS:
+                subject, wanted = ast.unparse(node.args[0]), ast.unparse(node.args[1])
+                if not isinstance(node.args[0], ast.Name | ast.Attribute) or subject == "metric":  # a metric has an llm
+                    continue
+                if ABOUT_JUDGES.search(f"{subject} {wanted}"):
+                    yield f"{name}: {ast.unparse(node)}"
+
+
+def test_nobody_outside_of_judge_asks_what_kind_of_judge_it_has() -> None:
+    assert set(checks_of_judges()) == ALLOWED
+
+
+def test_a_ragas_llm_is_a_judge_that_knows_nothing_of_tokens() -> None:
+    judge = as_judge(ScriptedJudge())
+    assert isinstance(judge, JudgeProtocol) and isinstance(judge, RagasJudge)
+    assert as_judge(judge) is judge
+    known = judge.capabilities
+    assert (known.greedy, known.probabilities, known.confidence, known.counts_tokens) == (True, True, False, False)
+
+
+@pytest.mark.parametrize("kind", [FakeListLLM, FakeListChatModel])
+@pytest.mark.parametrize(
+    "reply, value, reason",
+    [
+        ('Sure: {"rating": 2}.', 1.0, None),
+        ('{"rating": 7}', None, "rating is 7: expected one of 0, 1, 2"),
+        ("I would say 2.", None, "is no ContextRelevanceOutput"),
+    ],
+)
+def test_a_langchain_model_is_a_judge_whose_answers_are_held_to_the_scale(
+    kind: Any, reply: str, value: float | None, reason: str | None, rows: list[dict[str, Any]]
+) -> None:
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=kind(responses=[reply]))
+    (score,) = evaluator.evaluate(rows[:1]).scores["context_relevance"]
+    assert (None if score.missing else score.value) == value
+    assert (reason or "") in (score.reason or "")
+    assert "judge:(unnamed)" in evaluator.signatures()["context_relevance"]
+
+
+def lost(*_: Any) -> Any:
+    raise JudgeLostError("the server is gone")
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.judge])
+def test_a_lost_judge_stops_the_run_whatever_the_metric_does_with_errors(name: str, rows: list[dict[str, Any]]) -> None:
+    embeddings = DeterministicFakeEmbedding(size=8)
+    evaluator = RAGEvaluator({"metrics": [name]}, judge=ScriptedJudge(lost), embeddings=embeddings)
+    with pytest.raises(JudgeLostError, match="the server is gone"):
+        evaluator.evaluate(rows)
+
+
+def test_what_was_scored_before_the_judge_was_lost_is_kept_and_the_rest_is_scored_by_the_next_run(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    left = [4]  # questions until the judge is lost; two a row
+
+    def script(*_: Any) -> Any:
+        left[0] -= 1
+        return {"rating": 2} if left[0] >= 0 else lost()
+
+    def evaluate() -> Any:
+        judge = ScriptedJudge(script, model_id="of one name")
+        config = {"metrics": ["context_relevance"], "judge": {"batch_size": 1}}
+        return RAGEvaluator(config, judge=judge).evaluate(rows, folder=tmp_path)
+
+    with pytest.raises(JudgeLostError):
+        evaluate()
+    kept = [json.loads(line) for file in (tmp_path / "journal").rglob("*.jsonl") for line in file.open()]
+    assert not [line for line in kept if line.get("value", 1) is None], "a missing score was written down"
+    left[0] = 100
+    assert [score.value for score in evaluate().scores["context_relevance"]] == [1.0] * 3
+    assert left[0] > 100 - 2 * len(rows), "scores that were made are made again"
+
+
+@pytest.mark.parametrize("function", [sort, generate])
+def test_a_lost_judge_stops_sort_and_generate(function: Any, tmp_path: Path) -> None:
+    def choices(prompt: str, options: Sequence[str]) -> Any:
+        lost()
+
+    with pytest.raises(JudgeLostError):
+        function(["q"], [["a", "b"]], judge=ScriptedJudge(lost, choices), output_dir=tmp_path)
+
+
+def test_a_lost_model_is_not_asked_again_for_each_half_of_its_batch() -> None:
+    batches = []
+
+    def handle(requests: Sequence[Any]) -> Sequence[Any]:
+        batches.append(len(requests))
+        return lost()  # type: ignore[no-any-return]
+
+    async def ask() -> Any:
+        worker = Worker(handle, 8)
+        asked = [Scheduler.current().submit(worker, number) for number in range(8)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    assert [type(error) for error in asyncio.run(ask())] == [JudgeLostError] * 8
+    assert batches == [8]
+
+
+def test_the_command_says_that_the_judge_is_lost_and_exits_with_75(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(command_line.COMMANDS, "status", lost)
+    assert command_line.main(["status", "."]) == 75
+    expected = "the judge is lost: the server is gone. What was made is kept, the same command continues.\n"
+    assert capsys.readouterr().err == expected

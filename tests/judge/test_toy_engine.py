@@ -1,0 +1,110 @@
+"""A second engine is a module and a row: this one writes the shortest answer that the grammar allows, byte by byte."""
+
+import asyncio
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import llguidance
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.judge.engine.table import ENGINES, find_engine
+from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.metrics.table import METRICS
+
+BYTES = llguidance.LLTokenizer("byte")
+ENDINGS = b'"]}0'  # what ends a string, a list, an object or a number; else the lowest byte
+
+
+class Bytes:
+    """Each byte is a token."""
+
+    answer_prefix = ""
+
+    def encode(self, prompt: str) -> list[int]:
+        return list(prompt.encode())
+
+    def continuation(self, answer: str) -> list[int]:
+        return list(answer.encode())
+
+    def count(self, text: str) -> int:
+        return len(text.encode())
+
+
+class Toy:
+    accepts = frozenset({"ids", "lark"})
+    capabilities = Capabilities(1, True, True, False, True, "always", window=10**6)
+    about: Mapping[str, str] = {"path": "toy"}
+    model_id = "toy"
+    encoder = Bytes()
+
+    @staticmethod
+    def find(config: JudgeConfig, offline: bool) -> str:
+        return str(DEMO_JUDGE)
+
+    @classmethod
+    def load(cls, config: JudgeConfig, offline: bool) -> "Toy":
+        return cls()
+
+    async def generate(self, request: Request) -> Reply:
+        matcher, tokens = llguidance.LLMatcher(BYTES, request.grammar), array("I")
+        while not matcher.is_stopped():
+            bits = int.from_bytes(matcher.compute_bitmask(), "little")
+            allowed = [byte for byte in (*ENDINGS, *range(256)) if bits >> byte & 1]
+            matcher.consume_token(allowed[0])
+            tokens.append(allowed[0])
+        return Reply(bytes(tokens.tolist()).decode(), tokens, matcher.is_accepting())
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        return [math.log(0.1 * (place + 1)) for place in range(len(candidates))]
+
+    async def aclose(self) -> None: ...
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The configuration of a judge that the toy runs."""
+    monkeypatch.setitem(ENGINES, "toy", f"{__name__}:Toy")
+    return {"engine": "toy", "max_new_tokens": 100_000}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_engine_of_the_table_can_be_found(name: str) -> None:
+    row = find_engine(name)
+    assert callable(row.find) and callable(row.load)
+
+
+def test_an_unknown_engine_is_refused_before_anything_is_loaded() -> None:
+    with pytest.raises(ConfigError, match=r"judge\.engine is 'transformer', .* Did you mean 'transformers'\?"):
+        Judge.from_config(JudgeConfig(engine="transformer"))
+    with pytest.raises(ConfigError, match=r"judge\.engine is 'vllm', which is not an engine"):
+        RAGEvaluator({"metrics": ["context_relevance"], "judge": {"engine": "vllm"}}).signatures()
+
+
+def test_a_toy_engine_answers_a_whole_evaluation(toy: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    names = [name for name, metric in METRICS.items() if metric.judge]
+    embeddings = DeterministicFakeEmbedding(size=8)
+    results = RAGEvaluator({"metrics": names, "judge": toy}, embeddings=embeddings).evaluate(rows)
+    reasons = {name: {score.reason for score in scores} for name, scores in results.scores.items()}
+    judged = [score for scores in results.scores.values() for score in scores if score.judgements]
+    assert judged and not [score for score in judged if any(one["error"] for one in score.judgements)], reasons
+    assert results.scores["context_relevance"][0].value == 0.0
+    assert results.manifest["judge_paths"] == [{"path": "toy"}]
+    assert all("|engine:toy|" in line for line in results.signatures.values())
+
+
+def test_a_toy_engine_chooses_by_its_probabilities(toy: dict[str, Any]) -> None:
+    judge = Judge.from_config(JudgeConfig(**toy))
+    assert isinstance(judge.inner.engine, Engine)
+    shares = asyncio.run(judge.inner.choose("a or b?", ["a", "b"]))
+    assert shares == pytest.approx({"a": 1 / 3, "b": 2 / 3})

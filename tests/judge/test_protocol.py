@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from pydantic import BaseModel
 
 import rag_evaluator
-from rag_evaluator import RAGEvaluator, ScriptedJudge, generate, sort
+from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import JudgeLostError
 from rag_evaluator.judge.adapters import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -25,6 +27,10 @@ PACKAGE = Path(rag_evaluator.__file__).parent
 CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}
 ABOUT_JUDGES = re.compile(r"judge|\bllm\b|greedy|achoose|RagasLLM|Pipeline", re.IGNORECASE)
 ALLOWED: frozenset[str] = frozenset()
+
+
+class Rating(BaseModel):
+    rating: int
 
 
 def checks_of_judges() -> Iterator[str]:
@@ -131,6 +137,30 @@ def test_a_lost_model_is_not_asked_again_for_each_half_of_its_batch() -> None:
 
     assert [type(error) for error in asyncio.run(ask())] == [JudgeLostError] * 8
     assert batches == [8]
+
+
+@pytest.mark.parametrize(
+    "message, gone",
+    [
+        ("CUDA error: an illegal memory access was encountered", True),
+        ("CUDA error: device-side assert triggered", True),
+        ("HIP error: unspecified launch failure", True),
+        ("CUDA error: uncorrectable ECC error encountered", True),
+        ("The size of tensor a (3) must match the size of tensor b (4)", False),
+    ],
+)
+def test_a_device_that_failed_loses_the_judge_and_another_error_costs_one_question(
+    message: str, gone: bool, model_folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge.from_config(JudgeConfig(model=str(model_folder("gpt2")), max_new_tokens=32))
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(judge.inner.engine.inner.model, "forward", failing)  # type: ignore[attr-defined]
+    for ask in (lambda: judge.generate("a", Rating), lambda: judge.choose("a", ["1", "2"])):
+        with pytest.raises(JudgeLostError if gone else RuntimeError, match=re.escape(message)):
+            ask()
 
 
 def test_the_command_says_that_the_judge_is_lost_and_exits_with_75(

@@ -20,6 +20,7 @@ from rag_evaluator.judge.engine.transformers.loading import (
     load_pipeline,
     window_of,
 )
+from rag_evaluator.judge.engine.transformers.memory import device_watched
 from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel
 from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
@@ -113,14 +114,14 @@ class TransformersEngine:
         return Done(done.requests, done.prompt_tokens, self.decoder.computed, done.generated)
 
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
-        with torch.inference_mode():
+        with torch.inference_mode(), device_watched():
             outcomes = self.decoder.decode(requests)
         self._count([request.input_ids for request in requests])
         self._done.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
         return outcomes
 
     def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
-        with torch.inference_mode():
+        with torch.inference_mode(), device_watched():
             logits = self.decoder.next_logits([question.input_ids for question in questions])
             rows = torch.log_softmax(logits.double().cpu(), dim=-1)
         self._count([question.input_ids for question in questions])

@@ -1,11 +1,14 @@
-"""How many rows fit: the memory that the model leaves on its devices, and what to do when it was too little."""
+"""How many rows fit the memory that the model leaves on its devices, and which errors say that they are gone."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import torch
+
+from rag_evaluator.errors import JudgeLostError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -18,6 +21,16 @@ NO_MEMORY = (  # in lower case, as libraries say it
     "status_alloc_failed",  # cuBLAS, cuDNN, hipBLAS, cuSPARSE, cuSOLVER
     "rocblas_status_memory_error",
     "nvml_success == r",  # the CUDA allocator's own assertion, when the device is full
+)
+NO_DEVICE = (  # after these a device answers nothing more in this process
+    "illegal memory access",
+    "illegal address",
+    "device-side assert",
+    "unspecified launch failure",
+    "uncorrectable ecc",
+    "hardware error",
+    "device lost",
+    "gpu is lost",
 )
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -73,3 +86,14 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether a library failed for lack of memory, on whatever device; most say it in a plain `RuntimeError`."""
     text = str(error).lower()
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in text for sign in NO_MEMORY)
+
+
+@contextmanager
+def device_watched() -> Iterator[None]:
+    """Raises `JudgeLostError` where a device failed in a way that makes all that follows fail, too."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not out_of_memory(error) and any(sign in str(error).lower() for sign in NO_DEVICE):
+            raise JudgeLostError(f"the device failed: {str(error).splitlines()[0]}") from error
+        raise

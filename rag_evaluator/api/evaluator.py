@@ -9,10 +9,12 @@ from rag_evaluator.config import Config, load_config, make_config, model_path
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.signature import UNNAMED, is_unnamed, judge_signature
 from rag_evaluator.judge.source import GivenJudge, identity_of_embeddings, source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.given_metrics import read_metrics
 from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.metrics.signatures import signatures as metric_signatures
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find_embeddings
@@ -83,7 +85,7 @@ class RAGEvaluator:
         self._given = judge is not None or embeddings is not None
         self._identity: dict[str, str] = {}
         if embeddings is not None and self._needs_embeddings:
-            self._identity["embeddings"] = identity_of_embeddings(embeddings) or manifest.UNNAMED
+            self._identity["embeddings"] = identity_of_embeddings(embeddings) or UNNAMED
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -167,7 +169,7 @@ class RAGEvaluator:
         """What is to be done, checked as far as that needs no model."""
         samples = self.check(data)
         signatures, size = self.signatures(), self.config.chunk_size
-        keys = {name: None if manifest.is_unnamed(line) else line for name, line in signatures.items()}
+        keys = {name: None if is_unnamed(line) else line for name, line in signatures.items()}
         chunk_size = auto_chunk_size(len(samples)) if size == "auto" else size
         plan = plan_of(samples, self.source(data), self.config.columns, keys, chunk_size)
         about = manifest.describe(self.config, signatures, self.prompts, len(samples))
@@ -197,7 +199,7 @@ class RAGEvaluator:
             self._identity["embeddings"] = fingerprint(folder)
         if not self.prompts:
             self.set_prompts()
-        return manifest.signatures(self.config, self.metrics, self.prompts, self._identity)
+        return metric_signatures(self.config, self.metrics, self.prompts, self._identity)
 
     def _run(
         self,
@@ -223,7 +225,7 @@ class RAGEvaluator:
 
     def _judge_signature(self) -> str:
         self._identify_judge()
-        return manifest.judge_signature(self.config.judge, self._identity["judge"])
+        return judge_signature(self.config.judge, self._identity["judge"])
 
     async def _loaded_judge(self) -> JudgeProtocol:
         """The judge, loaded when it is first needed."""

@@ -11,6 +11,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.schema import off_scale
 
+KEPT = 1024  # prompts
 Answer = TypeVar("Answer", bound=BaseModel)
 Line = BaseModel | Mapping[str, Any] | str
 Script = Callable[[str, type[BaseModel]], Line] | Sequence[Line] | Mapping[str, Line]
@@ -27,7 +28,8 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         model_id: a name by which answers kept on disk are found again; scripts of one name must say the same.
 
     Attributes:
-        prompts: every prompt that was sent, in order.
+        asked: number of prompts that were sent.
+        prompts: the last 1,024 of them at least, in order.
 
     Raises `JudgementError` when the script has no answer, or one that does not fit the response model or the scale that
     real judges are held to.
@@ -38,12 +40,13 @@ class ScriptedJudge(InstructorBaseRagasLLM):
     def __init__(self, script: Script = (), choices: Choices | None = None, model_id: str | None = None) -> None:
         self.script, self.choices, self.model_id = script, choices, model_id
         self.prompts: list[str] = []
+        self.asked = 0
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         return self.generate(prompt, response_model)
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
-        self.prompts.append(prompt)
+        self._note(prompt)
         line = self._line(prompt, response_model)
         if isinstance(line, BaseModel):
             line = line.model_dump()
@@ -62,7 +65,7 @@ class ScriptedJudge(InstructorBaseRagasLLM):
 
     def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
         """The probability of each option, as `Judge.choose` gives it."""
-        self.prompts.append(prompt)
+        self._note(prompt)
         if self.choices is None:
             raise JudgementError("the script has no choices")
         said = self.choices(prompt, options)
@@ -71,6 +74,12 @@ class ScriptedJudge(InstructorBaseRagasLLM):
             raise JudgementError(f"the script's choice {said!r:.80} is none of {list(options)!r:.80}")
         return {option: float(shares[option]) for option in options}
 
+    def _note(self, prompt: str) -> None:
+        self.asked += 1
+        self.prompts.append(prompt)
+        if len(self.prompts) >= 2 * KEPT:
+            del self.prompts[:-KEPT]
+
     def _line(self, prompt: str, response_model: type[BaseModel]) -> Line:
         if callable(self.script):
             return self.script(prompt, response_model)
@@ -78,6 +87,6 @@ class ScriptedJudge(InstructorBaseRagasLLM):
             if response_model.__name__ not in self.script:
                 raise JudgementError(f"the script has no answer for {response_model.__name__}")
             return self.script[response_model.__name__]
-        if len(self.prompts) > len(self.script):
-            raise JudgementError(f"the script has {len(self.script)} answers, this is question {len(self.prompts)}")
-        return self.script[len(self.prompts) - 1]
+        if self.asked > len(self.script):
+            raise JudgementError(f"the script has {len(self.script)} answers, this is question {self.asked}")
+        return self.script[self.asked - 1]

@@ -13,10 +13,10 @@ from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.engine.transformers.loading import has_adapter
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
+from rag_evaluator.judge.signature import UNNAMED, judge_signature
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.results.questions import digest
-from rag_evaluator.run import manifest
 
 
 class GivenJudge:
@@ -32,7 +32,7 @@ class GivenJudge:
         given: the judge, as far as there is one: as it was given, or as it was loaded.
         identity: fingerprint of the model; None where nothing tells two such judges apart, so that answers must not be
             kept for later runs.
-        name: the identity, or `manifest.UNNAMED`.
+        name: the identity, or `UNNAMED`.
 
     Raises `ModelError` for what cannot judge, as far as that can be seen without loading it.
     """
@@ -53,7 +53,7 @@ class GivenJudge:
                 f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline, "
                 f"a LangChain language model or a ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
             )
-        self.name = self.identity or manifest.UNNAMED
+        self.name = self.identity or UNNAMED
 
     async def load(self) -> JudgeProtocol:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
@@ -80,7 +80,7 @@ class GivenJudge:
     def signature(self) -> str:
         """What its answers depend on beside the prompt, as one line."""
         config = getattr(self.given, "config", self.config)
-        return manifest.judge_signature(config if isinstance(config, JudgeConfig) else self.config, self.name)
+        return judge_signature(config if isinstance(config, JudgeConfig) else self.config, self.name)
 
 
 def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> GivenJudge:

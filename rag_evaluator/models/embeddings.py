@@ -11,8 +11,8 @@ from ragas.embeddings.base import BaseRagasEmbedding
 from rag_evaluator.config import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.transformers.loading import find_model, load_failure
 from rag_evaluator.models.batching import Scheduler, Worker
+from rag_evaluator.models.hub import find_model, load_failure
 from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:

@@ -3,15 +3,15 @@
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import DEMO, JudgeConfig
-from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.transformers.chat import check_template
+from rag_evaluator.models.hub import find_model, load_failure
 from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
@@ -26,28 +26,6 @@ ENCODERS = frozenset(  # model types that read in both directions unless their c
 ADAPTERS = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
 FILL = 0.8  # of a GPU's free memory for the weights
 NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
-
-
-def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
-    """The folder of a model, or its hub id when the network may be used.
-
-    Args:
-        key: of the configuration, named in errors.
-        marks: a folder with one of these files is a model.
-
-    Raises `ModelError` when it is neither a model folder nor, offline, in the Hugging Face cache.
-    """
-    if model == DEMO:
-        return str(DEMO_JUDGE)
-    folder = Path(model)
-    if folder.is_dir():
-        if not any((folder / mark).is_file() for mark in marks):
-            missing = " or ".join(marks)
-            raise ModelError(f"{key}: {folder} is not a model folder: it has no {missing}. {_contents(folder)}")
-        return str(folder)
-    if folder.is_absolute() or model.startswith((".", "~")):
-        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
-    return _cached(model, key) if offline else model
 
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> str:
@@ -113,12 +91,6 @@ def _load_report() -> Iterator[list[str]]:
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagate
-
-
-def load_failure(error: Exception) -> str:
-    """A library's error in one line, and what to do."""
-    message = " ".join(str(error).split())[:400].rstrip(".!")
-    return f"{type(error).__name__}: {message}. Check the model's files and model_kwargs."
 
 
 def _model_kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
@@ -208,24 +180,6 @@ def _check_folder(folder: Path, safetensors: bool) -> None:
             f"judge.model: {folder} has no *.safetensors file. {found}. Convert the weights with "
             "save_pretrained(), or, if you trust the file, set judge.model_kwargs: {use_safetensors: false}."
         )
-
-
-def _cached(model: str, key: str) -> str:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return str(snapshot_download(model, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
-        raise ModelError(
-            f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
-            "download it. Give the model's folder, or download it once on a machine with network."
-        ) from None
-
-
-def _contents(folder: Path) -> str:
-    names = sorted(path.name for path in folder.iterdir())[:8]
-    return f"It holds: {', '.join(names)}." if names else "It is empty."
 
 
 def _device_map(config: JudgeConfig, folder: Path) -> Any:

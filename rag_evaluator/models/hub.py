@@ -1,0 +1,56 @@
+"""Finds a model on this machine: in a folder, or in the Hugging Face cache."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rag_evaluator.config import DEMO
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ModelError
+
+
+def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
+    """The folder of a model, or its hub id when the network may be used.
+
+    Args:
+        key: of the configuration, named in errors.
+        marks: a folder with one of these files is a model.
+
+    Raises `ModelError` when it is neither a model folder nor, offline, in the Hugging Face cache.
+    """
+    if model == DEMO:
+        return str(DEMO_JUDGE)
+    folder = Path(model)
+    if folder.is_dir():
+        if not any((folder / mark).is_file() for mark in marks):
+            missing = " or ".join(marks)
+            raise ModelError(f"{key}: {folder} is not a model folder: it has no {missing}. {contents_of(folder)}")
+        return str(folder)
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
+    return _cached(model, key) if offline else model
+
+
+def load_failure(error: Exception) -> str:
+    """A library's error in one line, and what to do."""
+    message = " ".join(str(error).split())[:400].rstrip(".!")
+    return f"{type(error).__name__}: {message}. Check the model's files and model_kwargs."
+
+
+def _cached(model: str, key: str) -> str:
+    """The folder of a hub id in the cache."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return str(snapshot_download(model, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
+        raise ModelError(
+            f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
+            "download it. Give the model's folder, or download it once on a machine with network."
+        ) from None
+
+
+def contents_of(folder: Path) -> str:
+    """What a folder holds, in a sentence of a message."""
+    names = sorted(path.name for path in folder.iterdir())[:8]
+    return f"It holds: {', '.join(names)}." if names else "It is empty."

@@ -113,8 +113,8 @@ class RAGEvaluator:
             progress: called with (scores made, scores to make).
             folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
                 same configuration: they are not made again. The result files are written there, too.
-            start: what to do with a folder that has been used, see `run`. With a model that has no name, `continue`
-                is `update`: another evaluator makes its scores anew and keeps those of the other metrics.
+            start: what to do with a folder that has been used, see `run`. Scores of a model that has no name are always
+                made anew; those of the other metrics are kept.
 
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.

@@ -189,15 +189,13 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     worker, start = beginning(options)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.writers import read_summary
-    from rag_evaluator.run.finished import changed_files, read_finished
+    from rag_evaluator.run.finished import outcome
     from rag_evaluator.tasks.run_digest import find_finished
 
     began = now()
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
-    note = read_finished(journal)
-    wrote = note is not None and note.ended >= began
     summary = read_summary(config.results_dir)
-    print_summary(summary, journal.plan.units, config, wrote, [] if wrote else changed_files(journal))
+    print_summary(summary, journal.plan.units, config, *outcome(journal, began))
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
 
 

@@ -11,7 +11,7 @@ from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.writers import refuse_foreign
-from rag_evaluator.run.finished import changed_files, read_finished
+from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now
 from rag_evaluator.run.stages import run_stage
@@ -69,7 +69,4 @@ def _run(
         stage.plan.cell_noun,
         lambda progress: run_stage(stage, folder, worker, run, progress, stop, start),
     )
-    note = read_finished(journal)
-    wrote = note is not None and note.ended >= began
-    table = ChunkTable(journal, stage)
-    return table, time.perf_counter() - clock, wrote, [] if wrote else changed_files(journal)
+    return ChunkTable(journal, stage), time.perf_counter() - clock, *outcome(journal, began)

@@ -102,36 +102,23 @@ class Records:
     Args:
         path: the file; it and its folder are made if they are not there.
         keys: names of the texts that make a record's key.
-        fresh: forget what was recorded before.
         check: reads a record; raises `ValueError`, `KeyError` or `TypeError` where it is damaged.
 
     A last line torn by a kill is dropped. Raises `ResultsError` when the file cannot be written or is damaged before
     its last line.
     """
 
-    def __init__(self, path: Path, keys: Sequence[str], fresh: bool = False, check: Check = dict) -> None:
+    def __init__(self, path: Path, keys: Sequence[str], check: Check = dict) -> None:
         self.path, self.keys, self._check = path, tuple(keys), check
         self._places: dict[Key, int] = {}  # where each record begins, bytes
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if fresh:
-                path.unlink(missing_ok=True)
             self._appender = Appender(path)
             self._end = self._read()
             os.truncate(path, self._end)  # drops a line torn by a kill
             self._file = path.open("rb")
         except OSError as error:
             raise ResultsError(f"{path}: cannot be written: {error}. Choose another output_dir.") from error
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._places
-
-    def __iter__(self) -> Iterator[Key]:
-        """The keys in the order of their first record."""
-        return iter(self._places)
 
     def find(self, key: Key) -> dict[str, Any] | None:
         """The last record under a key, its key included, if there is one."""

@@ -34,8 +34,9 @@ class Chunk:
         ]
         self.lines: list[bytes | None] = [None] * len(self.cells)
         self.places = {(cell.unit.index, cell.column, cell.repeat): at for at, cell in enumerate(self.cells)}
-        for cell in self.cells:
-            if (line := known.get(self._key(cell))) is not None:
+        self.keys = [self._key(cell) for cell in self.cells]
+        for cell, key in zip(self.cells, self.keys, strict=True):
+            if (line := known.get(key)) is not None:
                 self._take(cell, line.record)
         self.made, self.again = 0, 0
         self.began, self.looked = now(), time.monotonic()
@@ -53,9 +54,10 @@ class Chunk:
         return self._take(cell, record)
 
     def _take(self, cell: Cell, record: Record) -> bytes:
-        line = encode(self.plan.task, self.plan.stage, cell.unit.index, self._key(cell), record)
+        place = self.places[cell.unit.index, cell.column, cell.repeat]
+        line = encode(self.plan.task, self.plan.stage, cell.unit.index, self.keys[place], record)
         self.marks.update(self.stage.marks(cell.unit, record))
-        self.lines[self.places[cell.unit.index, cell.column, cell.repeat]] = line
+        self.lines[place] = line
         return line
 
     def _key(self, cell: Cell) -> Key:

@@ -67,6 +67,13 @@ def changed_files(journal: Journal) -> list[str]:
     return [] if note is None else [name for name, seen in note.files.items() if _differs(journal.results / name, seen)]
 
 
+def outcome(journal: Journal, began: float) -> tuple[bool, list[str]]:
+    """Whether the result files were written since a moment; if not, those that are not as they were written."""
+    note = read_finished(journal)
+    wrote = note is not None and note.ended >= began
+    return wrote, [] if wrote else changed_files(journal)
+
+
 def _differs(path: Path, seen: Sequence[Any]) -> bool:
     """Whether a file is another than it was; read only if size or time differ, as a copied folder has other times."""
     try:

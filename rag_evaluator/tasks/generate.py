@@ -20,6 +20,7 @@ from rag_evaluator.tasks.question import (
     fields_of,
     manifest_of,
     plan_of,
+    units_of,
     without_question,
 )
 from rag_evaluator.tasks.references import Generator, Reference
@@ -111,7 +112,7 @@ def generate_stage(
     output: Output,
 ) -> Generate:
     """The stage for questions and contexts in hand."""
-    units = [Question(index, *pair) for index, pair in enumerate(zip(questions, contexts, strict=True))]
+    units = units_of(questions, contexts)
     signature = asking.signature(settings.model_copy(update={"replace": False}))  # says which rows, not how
     plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size)
     return Generate(units, plan, asking.about(TASK, len(units)), output, asking, settings)
@@ -130,7 +131,7 @@ def of_journal(journal: Journal) -> Generate:
     config = make_config(journal.about["config"])
     samples = samples_of(journal, config, TASK)
     chosen = _chosen(samples, config.generate)
-    units = [Question(index, *pair) for index, pair in enumerate(zip(*questions_of(chosen), strict=True))]
+    units = units_of(*questions_of(chosen))
     output = Output(journal.results / ANSWERS, samples, [sample.index for sample in chosen])
     return Generate(units, journal.plan, journal.about, output, None, config.generate)
 

@@ -40,6 +40,11 @@ class Question:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def units_of(questions: Sequence[str], contexts: Sequence[Sequence[str]]) -> list[Question]:
+    """Questions and their contexts as units, in order."""
+    return [Question(index, *pair) for index, pair in enumerate(zip(questions, contexts, strict=True))]
+
+
 class Asking:
     """The prompts and the judge of a task, found and checked; the judge is not loaded.
 

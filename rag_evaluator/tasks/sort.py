@@ -21,6 +21,7 @@ from rag_evaluator.tasks.question import (
     fields_of,
     manifest_of,
     plan_of,
+    units_of,
     without_question,
 )
 from rag_evaluator.tasks.ranking import Ranking, Sorter, summarise, with_relevance
@@ -74,8 +75,15 @@ class Sort(QuestionStage):
             yield with_relevance(Ranking(fields), self.relevance[unit.index])
 
     def write(self, table: Table[Question], folder: Path) -> None:
-        write_json_list(folder / ORDERS, (dict(ranking.fields) for ranking in self.rankings(table)))
-        write_json(folder / SUMMARY, summarise(map(_light, self.rankings(table))))
+        seen: list[Ranking] = []
+
+        def orders() -> Iterator[dict[str, Any]]:
+            for ranking in self.rankings(table):
+                seen.append(_light(ranking))
+                yield dict(ranking.fields)
+
+        write_json_list(folder / ORDERS, orders())
+        write_json(folder / SUMMARY, summarise(seen))
         write_json(folder / MANIFEST, manifest_of(table))
 
 
@@ -87,7 +95,7 @@ def sort_stage(
     relevance: Sequence[list[int] | None] = (),
 ) -> Sort:
     """The stage for questions and contexts in hand."""
-    units = [Question(index, *pair) for index, pair in enumerate(zip(questions, contexts, strict=True))]
+    units = units_of(questions, contexts)
     signature = asking.signature(settings)
     plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size)
     return Sort(units, plan, asking.about(TASK, len(units)), asking, settings, relevance)
@@ -103,7 +111,7 @@ def of_journal(journal: Journal) -> Sort:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was sorted."""
     config = make_config(journal.about["config"])
     samples = samples_of(journal, config, TASK)
-    units = [Question(index, *pair) for index, pair in enumerate(zip(*questions_of(samples), strict=True))]
+    units = units_of(*questions_of(samples))
     relevance = [_relevance(sample) for sample in samples]
     return Sort(units, journal.plan, journal.about, None, config.sort, relevance)
 

@@ -183,6 +183,19 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     return make_config(data, origin, path.resolve().parent)
 
 
+def as_config(config: "Config | Mapping[str, Any] | str | Path") -> Config:
+    """The configuration of a file, a mapping with its keys, or itself. Raises `ConfigError`."""
+    if isinstance(config, str | Path):
+        return load_config(config)
+    if isinstance(config, Mapping):
+        return make_config(config)
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"config: expected a YAML file, a Config or a mapping with its keys, received {type(config).__name__}."
+        )
+    return config
+
+
 def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
     """A configuration without a file: the defaults, `data` and `key.sub=value` overrides. Raises `ConfigError`."""
     return make_config(data, Origin("--set", overrides=apply_overrides(data, overrides)))

@@ -25,7 +25,7 @@ import rag_evaluator.cli.console
 import rag_evaluator.cli.main
 import rag_evaluator.cli.tasks
 import rag_evaluator.tasks.run_digest
-from rag_evaluator.metrics.scorer import Job, Scorer
+from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.models.batching import MODELS
 from rag_evaluator.tasks.ranking import Sorter
 from rag_evaluator.tasks.references import Generator
@@ -35,12 +35,12 @@ LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, tra
 SCORE = Scorer.score
 
 
-async def score(self: Scorer, job: Job) -> Any:
+async def score(self: Scorer, sample: Any, metric: str) -> Any:
     with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{job.sample.index} {job.metric}\n".encode())
+        file.write(f"{sample.index} {metric}\n".encode())
     if "SLOW" in os.environ:
         await asyncio.get_running_loop().run_in_executor(MODELS, time.sleep, float(os.environ["SLOW"]))
-    return await SCORE(self, job)
+    return await SCORE(self, sample, metric)
 
 
 Scorer.score = score  # type: ignore[method-assign]

@@ -3,48 +3,35 @@
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rag_evaluator.config import Config, load_config, make_config, model_path
+from rag_evaluator.config import Config, as_config, load_config
 from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.signature import UNNAMED, is_unnamed, judge_signature
-from rag_evaluator.judge.source import GivenJudge, identity_of_embeddings, source_of
-from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.given_metrics import read_metrics
-from rag_evaluator.metrics.scorer import Scorer
-from rag_evaluator.metrics.signatures import signatures as metric_signatures
+from rag_evaluator.judge.source import source_of
+from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.scorer import Scorer, load_scorer
+from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.metrics.tracing import Recorder
-from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find_embeddings
+from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run import manifest
 from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.plan import auto_chunk_size
-from rag_evaluator.run.stages import run_stage, work_all
-from rag_evaluator.run.task import Cell, Record
+from rag_evaluator.run.stages import make_all, run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
-from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_of, to_score, with_engines
-from rag_evaluator.tasks.run_digest import seal_of
-
-if TYPE_CHECKING:
-    from ragas.metrics.collections import BaseMetric
+from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_in_memory, results_of
+from rag_evaluator.tasks.run_digest import run_digest_of
 
 logger = logging.getLogger(__name__)
-IN_FLIGHT = 2  # scores of each metric in the making, per row of a batch: enough that batches stay full
 
 
 class RAGEvaluator:
@@ -71,21 +58,16 @@ class RAGEvaluator:
         self, config: Config | Mapping[str, Any] | str | Path, judge: Any = None, embeddings: Any = None
     ) -> None:
         if isinstance(config, Mapping) and config.get("metrics"):
-            names, judge, embeddings = read_metrics(config["metrics"], judge, embeddings)
-            config = {**config, "metrics": names}
-        config = _as_config(config)
-        self.config = _with_named(config, judge=judge, embeddings=embeddings)
-        judge, embeddings = (None if isinstance(model, str | Path) else model for model in (judge, embeddings))
+            metrics = as_list(config["metrics"])
+            judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
+            config = {**config, "metrics": metric_names(metrics)}
+        config = as_config(config)
+        self._judge = source_of(judge, config.judge, config.offline)
+        self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
+        sections = {"judge": self._judge.config, "embeddings": self._embeddings.config}
+        self.config = config.model_copy(update=sections)
         self.metrics = select_metrics(self.config.metrics, self.config.place)
         self.prompts: dict[Key, CarryingPrompt] = {}
-        self._needs_judge = any(metric.judge for metric in self.metrics.values())
-        self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
-        self._judge = None if judge is None else source_of(judge, self.config.judge)
-        self._embeddings = None if embeddings is None else as_embeddings(embeddings)
-        self._given = judge is not None or embeddings is not None
-        self._identity: dict[str, str] = {}
-        if embeddings is not None and self._needs_embeddings:
-            self._identity["embeddings"] = identity_of_embeddings(embeddings) or UNNAMED
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -97,12 +79,12 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        self.prompts = ready_prompts(list(self.metrics), self.config, self._loaded_judge, self._judge_signature)
+        self.prompts = ready_prompts(list(self.metrics), self.config, self._judge)
 
     def evaluate(
         self,
         data: Any = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         folder: str | Path | None = None,
         start: Start = "continue",
     ) -> Results:
@@ -125,30 +107,15 @@ class RAGEvaluator:
             if changed := changed_files(journal):
                 logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
             return results_of(ChunkTable(journal, stage), stage)
-        made: dict[tuple[int, str], Score] = {}
-        tell = progress or _tell_nobody
-
-        def keep(cell: Cell, record: Record) -> None:
-            made[cell.unit.index, cell.column] = to_score(record)
-            tell(len(made), stage.plan.cells)
-
-        async def work() -> Mapping[str, Any]:
-            cells = (Cell(sample, name) for sample in stage.units for name in self.metrics)
-            async with stage.open(None) as scoring:
-                await work_all(cells, scoring, keep, Stop())
-                return scoring.about
-
-        tell(0, stage.plan.cells)
-        engine = run(work())
-        scores = {name: [made[sample.index, name] for sample in stage.units] for name in self.metrics}
-        return Results(stage.units, scores, self.signatures(), with_engines(stage.about, [engine]))
+        records, engine = make_all(stage, run, progress)
+        return results_in_memory(records, stage, engine)
 
     def run(
         self,
         folder: Path,
         data: Any = None,
         worker: Worker = ALONE,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, total: None,
         stop: Stop | None = None,
         start: Start = "continue",
     ) -> Journal:
@@ -167,39 +134,43 @@ class RAGEvaluator:
 
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model."""
-        samples = self.check(data)
-        signatures, size = self.signatures(), self.config.chunk_size
-        keys = {name: None if is_unnamed(line) else line for name, line in signatures.items()}
-        chunk_size = auto_chunk_size(len(samples)) if size == "auto" else size
-        plan = plan_of(samples, self.source(data), self.config.columns, keys, chunk_size)
-        about = manifest.describe(self.config, signatures, self.prompts, len(samples))
-        return Evaluation(samples, self.metrics, plan, about, self._scorer)
+        source = self._source(data)
+        samples, signatures = self._samples(source), self.signatures()
+        return Evaluation(
+            samples,
+            self.metrics,
+            plan_of(samples, source, self.config.columns, signatures, self.config.chunk_size),
+            manifest.describe(self.config, signatures, self.prompts, len(samples)),
+            self._scorer,
+        )
 
-    def check(self, data: Any = None) -> Sequence[Sample]:
-        """Everything that can be checked without loading a model; returns the samples."""
-        source = self.source(data)
-        samples = open_dataset(source, self.config.columns)
-        needed = {name: metric.columns for name, metric in self.metrics.items()}
-        check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+    def check(self, data: Any = None) -> None:
+        """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
+        self._samples(self._source(data))
         self.signatures()
-        return samples
 
-    def source(self, data: Any = None) -> Any:
+    def signatures(self) -> dict[str, str]:
+        """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
+        if not self.prompts:
+            self.set_prompts()
+        judge, embeddings = self._judge, self._embeddings
+        return signatures_of(
+            self.metrics, self.config.language, self.prompts, lambda: judge.parts, lambda: embeddings.parts
+        )
+
+    def _source(self, data: Any) -> Any:
         """Where the rows come from. Raises `ConfigError` if nothing says it."""
         source = self.config.dataset if data is None else data
         if source is None:
             raise ConfigError(f"{self.config.source}: 'dataset' is missing. Give the file with your rows.")
         return source
 
-    def signatures(self) -> dict[str, str]:
-        """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
-        self._identify_judge()
-        if self._needs_embeddings and "embeddings" not in self._identity:
-            folder = find_embeddings(self.config.embeddings, self.config.offline)
-            self._identity["embeddings"] = fingerprint(folder)
-        if not self.prompts:
-            self.set_prompts()
-        return metric_signatures(self.config, self.metrics, self.prompts, self._identity)
+    def _samples(self, source: Any) -> Sequence[Sample]:
+        """The rows, with what the metrics need. Raises `DatasetError`."""
+        samples = open_dataset(source, self.config.columns)
+        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+        return samples
 
     def _run(
         self,
@@ -207,68 +178,13 @@ class RAGEvaluator:
         folder: Path,
         data: Any,
         worker: Worker,
-        progress: Progress | None,
+        progress: Progress,
         stop: Stop | None,
         start: Start,
     ) -> Journal:
-        refuse_foreign(folder)
-        given = data is not None or self._given
-        seal = (lambda: None) if given else (lambda: seal_of(self.config, stage.plan.data))
-        return run_stage(stage, folder, worker, run, progress or _tell_nobody, stop, start, seal)
-
-    def _identify_judge(self) -> None:
-        """The fingerprint of the judge, after all checks that need not load it."""
-        if self._needs_judge and "judge" not in self._identity:
-            if self._judge is None:
-                self._judge = GivenJudge(None, self.config.judge, self.config.offline)
-            self._identity["judge"] = self._judge.name
-
-    def _judge_signature(self) -> str:
-        self._identify_judge()
-        return judge_signature(self.config.judge, self._identity["judge"])
-
-    async def _loaded_judge(self) -> JudgeProtocol:
-        """The judge, loaded when it is first needed."""
-        self._identify_judge()
-        assert self._judge is not None
-        return await self._judge.load()
+        of_objects = data is not None or self._judge.is_object or self._embeddings.is_object
+        run_digest = (lambda: None) if of_objects else (lambda: run_digest_of(self.config, stage.plan.data))
+        return run_stage(stage, folder, worker, run, progress, stop, start, run_digest)
 
     async def _scorer(self) -> Scorer:
-        """Loads the models and makes the ragas metrics with the prompts of the language."""
-        judge = await self._loaded_judge() if self._needs_judge else None
-        if self._embeddings is None and self._needs_embeddings:
-            self._embeddings = LocalEmbeddings.from_config(self.config.embeddings, self.config.offline)
-        language = find_language(self.config.language)
-        llm, greedy = Recorder(judge, {}), judge is not None and bool(judge.capabilities.greedy)
-        metrics: dict[str, BaseMetric] = {
-            name: metric.create(llm, self._embeddings, language, greedy) for name, metric in self.metrics.items()
-        }
-        for (name, attribute), prompt in self.prompts.items():
-            setattr(metrics[name], attribute, prompt)
-        in_flight = IN_FLIGHT * len(metrics) * self.config.judge.batch_size
-        return Scorer(metrics, self.metrics, judge, self._embeddings, in_flight)
-
-
-def _tell_nobody(done: int, total: int) -> None:
-    """Progress where nobody asked for it."""
-
-
-def _as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
-    if isinstance(config, str | Path):
-        return load_config(config)
-    if isinstance(config, Mapping):
-        return make_config(config)
-    if not isinstance(config, Config):
-        raise ConfigError(
-            f"config: expected a YAML file, a Config or a mapping with its keys, received {type(config).__name__}."
-        )
-    return config
-
-
-def _with_named(config: Config, **models: Any) -> Config:
-    """The configuration with the models that were given by name or folder. Raises `ConfigError`."""
-    named = {}
-    for part, model in models.items():
-        if isinstance(model, str | Path):
-            named[part] = getattr(config, part).model_copy(update={"model": model_path(str(model), Path.cwd())})
-    return config.model_copy(update=named)
+        return await load_scorer(self.metrics, self.config.language, self.prompts, self._judge, self._embeddings)

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.evaluator import RAGEvaluator
+from rag_evaluator.api.lists import check_lists, optional_texts
 from rag_evaluator.config import DEMO, Config, load_config, make_config, with_arguments
-from rag_evaluator.dataset import as_text, is_blank, plain
-from rag_evaluator.dataset.marks import Unwritable
+from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.judge.source import GivenJudge, source_of
-from rag_evaluator.metrics.given_metrics import read_metrics
+from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
 from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.writers import refuse_foreign, write_xlsx
+from rag_evaluator.results.writers import write_xlsx
 from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
@@ -69,7 +69,7 @@ def sort(
     questions, contexts = check_lists(question_list, contexts_list)
     settings, folder = _settings(config, language), Path(output_dir) / "result"
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
-    asking = Asking("sort", settings.model_copy(update={"dataset": None}), _given_judge(judge, settings))
+    asking = Asking("sort", settings.model_copy(update={"dataset": None}), _source(judge, settings))
     stage = sort_stage(questions, contexts, options, asking)
     table = _run(stage, folder, fresh, progress)
     return [dict(ranking.fields) for ranking in stage.rankings(table)]
@@ -103,8 +103,8 @@ def generate(
     questions, contexts = check_lists(question_list, contexts_list)
     settings = _settings(config, language)
     options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
-    given = _given_judge(chat_model if judge is None else judge, settings)
-    asking, output_dir = Asking("generate", settings.model_copy(update={"dataset": None}), given), Path(output_dir)
+    source = _source(chat_model if judge is None else judge, settings)
+    asking, output_dir = Asking("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
     stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
     table = _run(stage, output_dir / "result", fresh, progress)
     return [reference.ground_truth for reference in stage.references(table)]
@@ -112,7 +112,6 @@ def generate(
 
 def _run(stage: QuestionStage, folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
     """The finished cells of a stage; what holds of earlier calls is kept."""
-    refuse_foreign(folder, stage.files)
     journal = run_stage(stage, folder, ALONE, run, progress, start="fresh" if fresh else "update")
     return ChunkTable(journal, stage)
 
@@ -164,100 +163,33 @@ def evaluate(
     Returns the means by metric, under the names given; `.results` has all scores.
     """
     questions, contexts = check_lists(question_list, contexts_list)
-    answers = _optional("answer_list", answer_list, len(questions))
-    given_references = _optional("ground_truth_list", ground_truth_list, len(questions))
+    answers = optional_texts("answer_list", answer_list, len(questions))
+    given_references = optional_texts("ground_truth_list", ground_truth_list, len(questions))
     references = [None if is_blank(reference) else reference for reference in given_references]
     if k < 1:
         raise DatasetError(f"k is {k}: expected 1 or more.")
     settings, folder = _settings(config, language), Path(output_dir) / "result"
-    source = settings.source if metrics is None else "evaluate"
-    names = settings.metrics
-    if metrics is not None:
-        names, judge, embeddings = read_metrics(metrics, judge, embeddings)
-    chosen, skipped = _possible(select_metrics(names, source), answers)
+    listed = settings.metrics if metrics is None else as_list(metrics)
+    names = metric_names(listed)
+    chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate"), answers)
     settings = settings.model_copy(update={"metrics": list(chosen)})
-    if isinstance(embeddings, str | Path):
-        changed = settings.embeddings.model_copy(update={"model": str(embeddings)})
-        settings, embeddings = settings.model_copy(update={"embeddings": changed}), None
-    given = _given_judge(judge, settings)
-    settings = settings.model_copy(update={"judge": given.config})
+    source = _source(model_of(listed, "llm", judge), settings)
+    evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
         for question, texts, reference, answer in zip(questions, contexts, references, answers, strict=True)
     ]
-    needs_reference = any("reference" in metric.columns for metric in chosen.values())
-    _check(settings, rows, needs_reference, given, embeddings)
-    if needs_reference:
+    if any("reference" in metric.columns for metric in chosen.values()):
+        evaluator.check([{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows])
         missing = [position for position, reference in enumerate(references) if reference is None]
         lists = [questions[position] for position in missing], [contexts[position] for position in missing]
-        made = generate(*lists, judge=given, config=settings, output_dir=output_dir, fresh=fresh) if missing else []
+        made = generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh) if missing else []
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
-    evaluator = RAGEvaluator(settings, judge=given, embeddings=embeddings)
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     named = replace(results, scores={_given_name(name, names): row for name, row in results.scores.items()})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
-
-
-def check_lists(
-    question_list: Sequence[str], contexts_list: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The lists as plain ones; contexts may be LangChain documents.
-
-    Raises `DatasetError` naming the list and the position of what is wrong.
-    """
-    questions = _list("question_list", question_list)
-    contexts = _list("contexts_list", contexts_list, len(questions))
-    if not questions:
-        raise DatasetError("question_list is empty: expected at least one question.")
-    return (
-        [_text(f"question_list[{position}]", question) for position, question in enumerate(questions)],
-        [_contexts(position, texts) for position, texts in enumerate(contexts)],
-    )
-
-
-def _list(name: str, values: Any, count: int | None = None) -> list[Any]:
-    """The values of a list of any library. Any: its items are checked later."""
-    is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
-    if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
-        raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
-    if count is not None and len(values) != count:
-        raise DatasetError(f"{name} has {len(values)} items, question_list has {count}: expected one each.")
-    return list(values)
-
-
-def _optional(name: str, values: Any, count: int) -> list[str | None]:
-    """Texts of which some, or all, may be missing."""
-    if values is None:
-        return [None] * count
-    values = _list(name, values, count)
-    return [
-        None if _plain(place, value) is None else _text(place, value)
-        for place, value in ((f"{name}[{position}]", value) for position, value in enumerate(values))
-    ]
-
-
-def _text(name: str, value: Any) -> str:
-    text = as_text(_plain(name, value))
-    if text is None:
-        raise DatasetError(f"{name}: expected a text, received {value!r:.60}.")
-    return text
-
-
-def _plain(name: str, value: Any) -> Any:
-    """The value as JSON has it, None for the missing values of pandas and numpy. Any: it is checked by the caller."""
-    found = plain(value)
-    if isinstance(found, Unwritable):
-        raise DatasetError(f"{name}: {found.reason}.")
-    return found
-
-
-def _contexts(position: int, texts: Any) -> list[str]:
-    name = f"contexts_list[{position}]"
-    if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
-        raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
-    return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]
 
 
 def _settings(config: Settings, language: str | None) -> Config:
@@ -268,11 +200,12 @@ def _settings(config: Settings, language: str | None) -> Config:
     return config if language is None else config.model_copy(update={"language": language})
 
 
-def _given_judge(judge: Any, settings: Config) -> GivenJudge:
-    given = source_of(judge, settings.judge, settings.offline)
-    if judge in (None, DEMO) and given.config.model == DEMO:
+def _source(judge: Any, settings: Config) -> GivenJudge:
+    """The judge as given or configured; a warning where it is the demo judge because nobody named another."""
+    source = source_of(judge, settings.judge, settings.offline)
+    if judge in (None, DEMO) and source.config.model == DEMO:
         logger.warning("The demo judge is a toy that shows the way; give a model of your own as judge.")
-    return given
+    return source
 
 
 def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tuple[dict[str, Metric], dict[str, str]]:
@@ -290,15 +223,6 @@ def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tu
     if skipped:
         logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
     return possible, skipped
-
-
-def _check(
-    settings: Config, rows: Sequence[Mapping[str, Any]], generates: bool, given: GivenJudge, embeddings: Any
-) -> None:
-    """What can be checked before references are written."""
-    if generates:
-        rows = [{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows]
-    RAGEvaluator(settings, judge=given, embeddings=embeddings).check(list(rows))
 
 
 def _given_name(canonical: str, metrics: Sequence[str]) -> str:

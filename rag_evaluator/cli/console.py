@@ -4,6 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -36,11 +37,12 @@ class _Rate(ProgressColumn):
         return Text(f"{task.speed:.1f}/s" if task.speed else "")
 
 
-def watched(label: str, work: Callable[[Callable[[int, int], None]], Any]) -> Any:
-    """The result of work that reports its progress. Any: whatever it makes."""
+@contextmanager
+def progress_of(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error; it is called with (done, total)."""
     with _progress_bar() as bar:
         task = bar.add_task(label, total=None)
-        return work(lambda done, total: bar.update(task, completed=done, total=total))
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _progress_bar() -> Progress:

@@ -201,14 +201,11 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.cli.console import watched
+    from rag_evaluator.cli.console import progress_of
 
     evaluator = RAGEvaluator(config)
-    journal: Journal = watched(
-        "scores",
-        lambda progress: evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start),
-    )
-    return journal
+    with progress_of("scores") as progress:
+        return evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
 
 
 class _Parser(argparse.ArgumentParser):

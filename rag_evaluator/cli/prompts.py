@@ -151,10 +151,9 @@ def adapt_prompts(options: argparse.Namespace) -> int:
             folder,
             options.language,
             owners,
-            judge.load,
+            judge,
             instruction,
             options.force,
-            judge.signature,
             lambda texts, total: bar.update(task, completed=texts, total=total),
         )
     print(

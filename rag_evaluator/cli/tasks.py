@@ -6,11 +6,10 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_means, say, watched
+from rag_evaluator.cli.console import print_end, print_means, progress_of, say
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now
@@ -63,10 +62,7 @@ def _run(
 ) -> tuple[ChunkTable, float, bool, list[str]]:
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
     folder, began = config.results_dir, now()
-    refuse_foreign(folder, stage.files)
     clock = time.perf_counter()
-    journal = watched(
-        stage.plan.cell_noun,
-        lambda progress: run_stage(stage, folder, worker, run, progress, stop, start),
-    )
+    with progress_of(stage.plan.cell_noun) as progress:
+        journal = run_stage(stage, folder, worker, run, progress, stop, start)
     return ChunkTable(journal, stage), time.perf_counter() - clock, *outcome(journal, began)

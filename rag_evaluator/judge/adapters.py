@@ -11,16 +11,23 @@ from rag_evaluator.judge.grammar.schema import off_scale
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 
+IN_FLIGHT = 16  # whoever answers may be a server that batches
 
-def as_judge(judge: Any) -> JudgeProtocol:
+
+def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
     """What is asked behind a judge as users give it: a `Judge`, a `ScriptedJudge`, a ragas or LangChain LLM, or itself.
 
-    Any: users may give anything. Raises `TypeError` for what is none of these.
+    Args:
+        judge: users may give anything.
+        signature: what its answers depend on, where somebody knows; a `JudgeProtocol` has its own.
+
+    Raises `TypeError` for what is no judge.
     """
     if isinstance(judge, Judge):
+        judge.inner.signature = signature or judge.inner.signature
         return judge.inner
     if isinstance(judge, InstructorBaseRagasLLM):
-        return RagasJudge(judge)
+        return RagasJudge(judge, signature)
     if isinstance(judge, JudgeProtocol):
         return judge
     if is_langchain(judge):
@@ -54,12 +61,14 @@ class RagasJudge(_WithoutTokens):
 
     Args:
         llm: asked through its `agenerate`, so that what a subclass does there counts.
+        signature: what its answers depend on, if that is known.
     """
 
-    def __init__(self, llm: InstructorBaseRagasLLM) -> None:
+    def __init__(self, llm: InstructorBaseRagasLLM, signature: str | None = None) -> None:
         self.llm: Any = llm  # `achoose` is no part of ragas' own class
+        self.signature = signature
         self.capabilities = Capabilities(
-            in_flight=1,
+            in_flight=IN_FLIGHT,
             greedy=getattr(llm, "greedy", None),
             probabilities=hasattr(llm, "achoose"),
             confidence=False,
@@ -78,7 +87,7 @@ class RagasJudge(_WithoutTokens):
 class LangchainJudge(_WithoutTokens):
     """A LangChain LLM or chat model, asked for JSON; an answer that is none, or is off its scale, is no judgement."""
 
-    capabilities = Capabilities(1, None, False, False, False, "no")
+    capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
 
     def __init__(self, llm: Any) -> None:
         self.llm = llm

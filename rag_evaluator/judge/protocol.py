@@ -19,7 +19,7 @@ class Capabilities:
     """What a judge, or the engine behind it, can do.
 
     Attributes:
-        in_flight: questions that keep it busy: the size of its batches, 1 for a script.
+        in_flight: questions that keep it busy: the size of its batches.
         greedy: whether equal questions get equal answers whatever their draw; None: not known.
         probabilities: whether `choose` works.
         confidence: whether `Opinion.confidence` is filled.

@@ -1,7 +1,7 @@
 """Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects; and the models that objects hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragas.metrics.collections.base import BaseMetric
 from ragas.prompt.metrics.base_prompt import BasePrompt
@@ -12,27 +12,36 @@ from rag_evaluator.metrics.table import METRICS, Metric, canonical_name
 MODELS = ("llm", "embeddings")
 
 
-class Given(NamedTuple):
-    """The names of metrics, and the judge and embeddings of those that were given as objects."""
-
-    names: list[str]
-    judge: Any
-    embeddings: Any
+def as_list(metrics: Any) -> list[Any]:
+    """The metrics of whatever holds some: one, a list, an iterator. Any: users may give anything."""
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, str | Mapping)
+    return list(metrics) if several else [metrics]
 
 
-def read_metrics(metrics: Any, judge: Any = None, embeddings: Any = None) -> Given:
+def metric_names(metrics: Sequence[Any]) -> list[Any]:
     """The names that metrics stand for; what is neither row nor ragas metric stays, for the configuration to refuse.
-
-    Args:
-        metrics: one, or a list of them.
-        judge, embeddings: models given beside them, which those of the objects must not contradict.
 
     Raises `ConfigError` for an object with settings of its own: the scores would not be made with them.
     """
-    listed = list(metrics) if isinstance(metrics, Iterable) and not isinstance(metrics, str | Mapping) else [metrics]
-    names = [_name(metric, f"metrics[{position}]") for position, metric in enumerate(listed)]
-    objects = [metric for metric in listed if isinstance(metric, BaseMetric)]
-    return Given(names, _one_model(objects, "llm", judge), _one_model(objects, "embeddings", embeddings))
+    return [_name(metric, f"metrics[{position}]") for position, metric in enumerate(metrics)]
+
+
+def model_of(metrics: Sequence[Any], attribute: str, given: Any) -> Any:
+    """The model that was given, else the one that metrics given as objects hold; None if there is neither.
+
+    Args:
+        metrics: a list of them.
+        attribute: `llm` or `embeddings`.
+
+    Raises `ConfigError` if there are several.
+    """
+    held = [getattr(m, attribute) for m in metrics if isinstance(m, BaseMetric) and hasattr(m, attribute)]
+    models = [*([] if given is None else [given]), *held]
+    if any(model is not models[0] for model in models):
+        raise ConfigError(
+            f"metrics: the objects hold several models as {attribute}, or another than was given. One run has one."
+        )
+    return models[0] if models else None
 
 
 def _name(given: Any, place: str) -> Any:
@@ -74,14 +83,3 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, BasePrompt):
         return type(value), {key: repr(part) for key, part in vars(value).items()}
     return getattr(value, "__func__", value)
-
-
-def _one_model(objects: Sequence[BaseMetric], attribute: str, given: Any) -> Any:
-    """The model that was given, else the one that the objects hold. Raises `ConfigError` if there are several."""
-    held = [getattr(metric, attribute) for metric in objects if hasattr(metric, attribute)]
-    models = [*([] if given is None else [given]), *held]
-    if any(model is not models[0] for model in models):
-        raise ConfigError(
-            f"metrics: the objects hold several models as {attribute}, or another than was given. One run has one."
-        )
-    return models[0] if models else None

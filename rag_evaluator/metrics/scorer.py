@@ -3,10 +3,11 @@
 import copy
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import UndefinedScoreError
+from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import Metric
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.results.score import Score
@@ -15,15 +16,12 @@ if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
     from ragas.metrics.collections import BaseMetric
 
-    from rag_evaluator.judge.protocol import JudgeProtocol
+    from rag_evaluator.judge.protocol import JudgeProtocol, JudgeSource
+    from rag_evaluator.models.embeddings_source import EmbeddingsSource
+    from rag_evaluator.prompts.loading import CarryingPrompt
+    from rag_evaluator.prompts.pack import Key
 
-
-class Job(NamedTuple):
-    """A score to be made: `metric` is a name of `METRICS`, `signature` what the number depends on."""
-
-    sample: Sample
-    metric: str
-    signature: str
+BATCHES = 2  # one is judged while the next is prepared
 
 
 class Scorer:
@@ -34,7 +32,9 @@ class Scorer:
         specs: name -> row of `METRICS`.
         judge: asked through a recorder; None if no metric asks.
         embeddings: None if no metric compares embeddings.
-        in_flight: scores in the making at any time.
+
+    Attributes:
+        in_flight: scores to make at any time, so that batches stay full.
     """
 
     def __init__(
@@ -43,24 +43,24 @@ class Scorer:
         specs: Mapping[str, Metric],
         judge: "JudgeProtocol | None",
         embeddings: "BaseRagasEmbedding | None",
-        in_flight: int,
     ) -> None:
-        self.metrics, self.specs, self.in_flight = metrics, specs, in_flight
+        self.metrics, self.specs = metrics, specs
         self.judge, self.embeddings = judge, embeddings
+        self.in_flight = BATCHES * len(metrics) * (16 if judge is None else judge.capabilities.in_flight)
 
-    async def score(self, job: Job) -> Score:
+    async def score(self, sample: Sample, metric: str) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window.
 
         Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
         """
-        needed = self.specs[job.metric].columns
-        missing = job.sample.missing(needed)
+        needed = self.specs[metric].columns
+        missing = sample.missing(needed)
         if missing:
             return Score(math.nan, missing, lasting=True)
-        columns = {column: job.sample.columns[column] for column in needed}
+        columns = {column: sample.columns[column] for column in needed}
         while True:
             recorder = Recorder(self.judge, columns)
-            score = await self._ask_ragas(job.metric, columns, recorder)
+            score = await self._ask_ragas(metric, columns, recorder)
             if recorder.lost is not None:
                 raise recorder.lost
             shorter = columns.get("retrieved_contexts", [])[:-1]
@@ -88,3 +88,21 @@ class Scorer:
             reason = reason or "ragas gave no value"
         judged = None if contexts is None else tuple(range(len(contexts)))
         return Score(value, reason, judged, recorder.judgements, lasting=recorder.too_long or undefined)
+
+
+async def load_scorer(
+    specs: Mapping[str, Metric],
+    language: str,
+    prompts: "Mapping[Key, CarryingPrompt]",
+    judge: "JudgeSource",
+    embeddings: "EmbeddingsSource",
+) -> Scorer:
+    """Load the models that metrics need, and make these with the prompts of the language. Raises `ModelError`."""
+    loaded = await judge.load() if any(spec.judge for spec in specs.values()) else None
+    vectors = embeddings.load() if any(spec.embeddings for spec in specs.values()) else None
+    greedy = loaded is not None and bool(loaded.capabilities.greedy)
+    llm, spoken = Recorder(loaded, {}), find_language(language)
+    metrics = {name: spec.create(llm, vectors, spoken, greedy) for name, spec in specs.items()}
+    for (name, attribute), prompt in prompts.items():
+        setattr(metrics[name], attribute, prompt)
+    return Scorer(metrics, specs, loaded, vectors)

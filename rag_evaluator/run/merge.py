@@ -101,7 +101,7 @@ def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str 
 
     Args:
         run: what the workers of this start share, as a later one tries again to make missing records.
-        seal: run digest, see `seal_of`.
+        seal: run digest, see `run_digest_of`.
     """
     table = ChunkTable(journal, stage)
     stage.write(table, journal.results)

@@ -1,12 +1,13 @@
 """Does one worker's part of a stage: opens the journal, makes the cells that are left, merges when all is there."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgementError, ResultsError
+from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run.chunks import Cells, Progress
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import Journal
@@ -18,6 +19,7 @@ from rag_evaluator.signals import Stop, StopSignal
 
 TICK = 0.2  # seconds
 Run = Callable[[Any], Any]  # runs a coroutine to its end
+Records = dict[tuple[int, str], Record]  # by place of the unit, and column
 
 
 def run_stage(
@@ -28,7 +30,7 @@ def run_stage(
     progress: Progress = lambda done, total: None,
     stop: Stop | None = None,
     start: Start = "continue",
-    seal: Callable[[], str | None] = lambda: None,
+    run_digest: Callable[[], str | None] = lambda: None,
 ) -> Journal:
     """Make the cells of a stage that are this worker's, help with the others, and merge when all are there.
 
@@ -38,8 +40,9 @@ def run_stage(
         progress: called with (cells made by anybody, cells to make).
         stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
         start: see `WorkerJournal`.
-        seal: run digest, by which the next start knows in a moment that nothing has changed.
+        run_digest: by which the next start knows in a moment that nothing has changed.
     """
+    refuse_foreign(results, stage.files)
     if worker.count > 1 and None in stage.plan.columns.values():
         raise ConfigError(
             f"worker {worker}: the judge or the embeddings have no name, so workers cannot tell whether they have the "
@@ -57,9 +60,9 @@ def run_stage(
 
     stop.at_once = end
     try:
-        sealed = seal()  # before the work: what changes while it lasts is no part of it
+        digest = run_digest()  # before the work: what changes while it lasts is no part of it
         _make(stage, journal, worker, run, progress, stop)
-        merge_once(journal, stage, run_id(), sealed)
+        merge_once(journal, stage, run_id(), digest)
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
             end(f"stopped by {error}" if isinstance(error, StopSignal) else f"failed: {type(error).__name__}")
@@ -93,6 +96,24 @@ def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, run: Run, p
     run(work())
     if stop.asked and journal.missing():
         raise StopSignal(stop.asked)
+
+
+def make_all(stage: Stage[Any], run: Run, progress: Progress) -> tuple[Records, Mapping[str, Any]]:
+    """Make all cells of a stage in memory, without a journal; the records, and how the work was done."""
+    records: Records = {}
+
+    def done(cell: Cell, record: Record) -> None:
+        records[cell.unit.index, cell.column] = record
+        progress(len(records), stage.plan.cells)
+
+    async def work() -> Mapping[str, Any]:
+        cells = (Cell(unit, column) for unit in stage.units for column in stage.plan.columns)
+        async with stage.open(None) as made:
+            await work_all(cells, made, done, Stop())
+            return made.about
+
+    progress(0, stage.plan.cells)
+    return records, run(work())
 
 
 async def work_all(

@@ -5,17 +5,18 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.metrics.table import METRICS, Metric
+from rag_evaluator.models.identity import is_unnamed
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.writers import DROPPED, FILES, Scored, read_summary, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
-from rag_evaluator.run.plan import Plan, data_digest
+from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.run.task import Context, Record, Table, Work
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Evaluation:
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[Sample]]:
         assert self._load is not None
-        yield _Scoring(await self._load(), self.plan.columns)
+        yield _Scoring(await self._load())
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
@@ -86,15 +87,13 @@ class Evaluation:
 class _Scoring:
     """Scores rows with ragas metrics, each with a judge and embeddings that all share."""
 
-    def __init__(self, scorer: "Scorer", signatures: Mapping[str, str | None]) -> None:
-        self.scorer, self.signatures = scorer, signatures
+    def __init__(self, scorer: "Scorer") -> None:
+        self.scorer = scorer
         self.in_flight = scorer.in_flight
         self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
 
     async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
-        from rag_evaluator.metrics.scorer import Job
-
-        return to_record(await self.scorer.score(Job(unit, column, self.signatures[column] or "")))
+        return to_record(await self.scorer.score(unit, column))
 
 
 class ScoredTable:
@@ -122,10 +121,16 @@ def plan_of(
     samples: Sequence[Sample],
     source: Any,
     columns: Mapping[str, str],
-    signatures: Mapping[str, str | None],
-    chunk_size: int,
+    signatures: Mapping[str, str],
+    chunk_size: int | Literal["auto"],
 ) -> Plan:
-    """What all workers of an evaluation must agree on. Any: a path, or rows as objects."""
+    """What all workers of an evaluation must agree on.
+
+    Args:
+        source: a path, or rows as objects.
+        columns: the user's names of columns.
+        signatures: by metric.
+    """
     return Plan(
         task=MAIN_TASK,
         stage=STAGES[MAIN_TASK],
@@ -135,8 +140,8 @@ def plan_of(
         cell_noun="scores",
         data=data_digest(source if isinstance(source, str | Path) else samples),
         options={"columns": json.dumps(dict(columns), ensure_ascii=False)} if columns else {},
-        columns=signatures,
-        chunk_size=chunk_size,
+        columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
+        chunk_size=auto_chunk_size(len(samples)) if chunk_size == "auto" else chunk_size,
     )
 
 
@@ -160,6 +165,14 @@ def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]])
     """The manifest with how the judge was run, each way once: the same whoever the workers were."""
     ways = sorted({json.dumps(engine, sort_keys=True) for engine in engines if engine})
     return {**about, "judge_paths": [json.loads(way) for way in ways]} if ways else dict(about)
+
+
+def results_in_memory(
+    records: Mapping[tuple[int, str], Record], stage: Evaluation, engine: Mapping[str, Any]
+) -> Results:
+    """The results of records that no journal keeps, by row and metric; `engine` is how the judge was run."""
+    scores = {name: [to_score(records[sample.index, name]) for sample in stage.units] for name in stage.plan.columns}
+    return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
 def results_of(table: Table[Sample], stage: Evaluation) -> Results:

@@ -54,13 +54,11 @@ class Asking:
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
         self.config = config
         self.judge = source_of(judge, config.judge, config.offline)
-        self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts(
-            [task], config, self.judge.load, lambda: self.judge.signature
-        )
+        self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts([task], config, self.judge)
 
     def signature(self, settings: Section) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""
-        if self.judge.identity is None:
+        if self.judge.signature is None:
             return None
         sources = "".join(prompt.source for prompt in self.prompts.values())
         digest = hashlib.sha256(sources.encode()).hexdigest()[:16]
@@ -69,7 +67,7 @@ class Asking:
 
     def about(self, task: str, rows: int) -> dict[str, Any]:
         """What the manifest of the results says."""
-        return manifest.describe(self.config, {task: self.judge.signature}, self.prompts, rows)
+        return manifest.describe(self.config, {task: self.judge.line}, self.prompts, rows)
 
 
 def plan_of(
@@ -127,8 +125,8 @@ class QuestionStage:
         assert self.asking is not None
         judge = self.asking.judge
         loaded = await judge.load()
-        answers = None if context is None or judge.identity is None else context.answers()
-        asker = Asker(loaded, judge.signature, answers)
+        answers = None if context is None or judge.signature is None else context.answers()
+        asker = Asker(loaded, judge.signature or "", answers)
         try:
             yield _Working(self.make(asker), loaded.about)
         finally:

@@ -19,7 +19,7 @@ from rag_evaluator.run.manifest import versions
 from rag_evaluator.run.plan import data_digest
 
 
-def seal_of(config: Config, data: str | None = None) -> str | None:
+def run_digest_of(config: Config, data: str | None = None) -> str | None:
     """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
 
     Args:
@@ -62,4 +62,4 @@ def find_finished(config: Config) -> Journal | None:
         return None
     if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
         return None
-    return journal if note.seal == seal_of(config) else None
+    return journal if note.seal == run_digest_of(config) else None

@@ -10,9 +10,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge.signature import is_unnamed
 from rag_evaluator.judge.source import GivenJudge
 from rag_evaluator.models.embeddings import LocalEmbeddings
+from rag_evaluator.models.identity import is_unnamed
 
 ROWS = [{"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}]
 BOTH = {"metrics": ["context_relevance", "exact_match"]}

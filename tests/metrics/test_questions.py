@@ -24,7 +24,7 @@ from rag_evaluator.prompts.loading import CarryingPrompt, load_prompts
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.questions import digest, put_together, questions_of
 from rag_evaluator.results.results import Results
-from rag_evaluator.tasks.run_digest import find_finished, seal_of
+from rag_evaluator.tasks.run_digest import find_finished, run_digest_of
 
 ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]
@@ -88,7 +88,7 @@ def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     evaluation = evaluator(JUDGED, language=request.param)
     folder = evaluation.evaluate(ROWS).write(tmp_path_factory.mktemp(request.param))
     assert evaluation._judge is not None
-    return folder, set(evaluation._judge.given.prompts)
+    return folder, set(evaluation._judge.model.prompts)
 
 
 @pytest.mark.parametrize("metric", JUDGED)
@@ -229,7 +229,7 @@ def test_kept_prompts_are_what_was_asked_by_chunk_in_the_same_bytes_whoever_wrot
     assert one == two
     assert kept_in(tmp_path / "one") == list(read_questions(tmp_path / "one"))
     assert first._judge is not None
-    assert {question["text"] for question in kept_in(tmp_path / "one")} < set(first._judge.given.prompts)
+    assert {question["text"] for question in kept_in(tmp_path / "one")} < set(first._judge.model.prompts)
     assert list(kept_in(tmp_path / "one")[0]) == ["row", "metric", "prompt", "prompt_digest", "text"]
 
 
@@ -239,7 +239,7 @@ def test_keep_prompts_can_be_turned_on_and_off_when_all_is_judged(tmp_path: Path
     def again(keep: bool) -> int:
         evaluation = evaluator(["context_recall"], keep_prompts=keep, **settings)
         evaluation.evaluate(folder=folder)
-        return 0 if evaluation._judge is None else len(evaluation._judge.given.prompts)
+        return 0 if evaluation._judge is None else len(evaluation._judge.model.prompts)
 
     assert again(False) > 0
     assert not (folder / "prompts").exists()
@@ -288,7 +288,7 @@ def test_keeping_prompts_is_not_part_of_what_a_number_depends_on(tmp_path: Path)
         RAGEvaluator({"metrics": ["bleu_score"], "keep_prompts": keep, **settings}) for keep in (False, True)
     )
     assert without.signatures() == with_prompts.signatures()
-    assert seal_of(without.config) == seal_of(with_prompts.config)
+    assert run_digest_of(without.config) == run_digest_of(with_prompts.config)
     without.run(tmp_path / "run")
     assert find_finished(without.config) is not None
     assert find_finished(with_prompts.config) is None  # its prompts are still to be written

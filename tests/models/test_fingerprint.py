@@ -17,7 +17,7 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models import fingerprint as fingerprints
 from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.tasks.run_digest import seal_of
+from rag_evaluator.tasks.run_digest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -76,7 +76,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def test_weights_that_differ_in_the_middle_only_are_another_model(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(DEMO_JUDGE, tmp_path / "copy"))
     assert fingerprint(copy) == fingerprint(DEMO_JUDGE)
-    seals = {seal_of(config_of(copy))}
+    seals = {run_digest_of(config_of(copy))}
     before = fingerprint(copy)
     tensors = load_file(copy / "model.safetensors")
     middle = [name for name in tensors if ".mlp." in name and not name.startswith(("model.layers.0.", "model.norm"))]
@@ -86,7 +86,7 @@ def test_weights_that_differ_in_the_middle_only_are_another_model(tmp_path: Path
     save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
     assert (copy / "model.safetensors").stat().st_size == (DEMO_JUDGE / "model.safetensors").stat().st_size
     assert fingerprint(copy) != before
-    seals.add(seal_of(config_of(copy)))
+    seals.add(run_digest_of(config_of(copy)))
     assert len(seals) == 2
 
 
@@ -246,9 +246,9 @@ def test_signatures_say_engine_thinking_and_the_version_of_this_package() -> Non
 def test_other_demo_embeddings_are_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = str(ROOT / "examples" / "dataset.jsonl")
     config = default_config(metrics=["semantic_similarity"], dataset=dataset)
-    before = seal_of(config)
+    before = run_digest_of(config)
     monkeypatch.setattr("rag_evaluator.tasks.run_digest.demo_embeddings", lambda: model_of(tmp_path / "model"))
-    assert None is not seal_of(config) != before
+    assert None is not run_digest_of(config) != before
 
 
 def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from rag_evaluator.prompts.own import OWN_PROMPTS
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
 from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
 from rag_evaluator.resources import packaged
-from rag_evaluator.tasks.run_digest import seal_of
+from rag_evaluator.tasks.run_digest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 OF_RAGAS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
@@ -227,9 +227,9 @@ def test_a_finished_run_is_seen_to_have_changed_with_a_pack_of_the_package(
 ) -> None:
     monkeypatch.setattr("rag_evaluator.tasks.run_digest.packaged", lambda name: tmp_path)
     config = load_config(ROOT / "config.yaml")
-    before = seal_of(config)
+    before = run_digest_of(config)
     (tmp_path / "faithfulness_nli_statement_prompt_spanish.json").write_text("{}", encoding="utf-8")
-    assert None is not seal_of(config) != before
+    assert None is not run_digest_of(config) != before
 
 
 def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.jsonl import Records
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.adapt.review import Section, write_review
@@ -28,7 +28,6 @@ from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
 Progress = Callable[[int, int], None]
-LoadJudge = Callable[[], Awaitable[JudgeProtocol]]
 
 
 @dataclass(frozen=True)
@@ -50,20 +49,17 @@ class Adapted:
     asked: int
 
 
-def ready_prompts(
-    owners: Sequence[str], config: Config, judge: LoadJudge, identity: Callable[[], str]
-) -> dict[Key, CarryingPrompt]:
+def ready_prompts(owners: Sequence[str], config: Config, judge: JudgeSource) -> dict[Key, CarryingPrompt]:
     """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
 
-    Args:
-        judge, identity: as for `adapt`; called only if packs are to be made.
+    The judge is loaded only if packs are to be made.
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
     language, folder = config.language, config.prompts_dir
     if config.prompts.adapt and find_packs(owners, language, folder, PACKAGED)[1]:
         logger.warning("%s: packs in %s are missing and are made with the judge, which takes a while", folder, language)
-        done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction, identity=identity())
+        done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction)
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
     return load_prompts(owners, language, folder)
@@ -73,20 +69,18 @@ def adapt(
     folder: Path,
     language: str,
     owners: Sequence[str],
-    judge: LoadJudge,
+    judge: JudgeSource,
     instruction: bool = True,
     force: bool = False,
-    identity: str = "",
     progress: Progress | None = None,
 ) -> Adapted:
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
     Args:
         folder: where the packs go.
-        judge: gives the judge; called only if there is something to translate.
+        judge: loaded only if there is something to translate; replies on record are those of its signature.
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
-        identity: of the judge and its settings: replies on record are those of the same identity.
         progress: called with (texts done, texts in all).
 
     Every reply is on record at once: a run that is stopped is continued by the next one. A second run at the same time
@@ -102,7 +96,7 @@ def adapt(
         workshop.mkdir(parents=True, exist_ok=True)
         lock = FileLock(workshop / f"{name.name}.lock")
         with lock:
-            return _adapt(folder, name, owners, judge, instruction, force, identity, progress or (lambda *_: None))
+            return _adapt(folder, name, owners, judge, instruction, force, progress or (lambda *_: None))
     except OSError as error:
         raise PromptError(f"{folder}: cannot be written: {error}. Choose another folder.") from error
 
@@ -111,10 +105,9 @@ def _adapt(
     folder: Path,
     language: Language,
     owners: Sequence[str],
-    judge: LoadJudge,
+    judge: JudgeSource,
     instruction: bool,
     force: bool,
-    identity: str,
     progress: Progress,
 ) -> Adapted:
     existing, missing = find_packs(owners, language.name, folder)
@@ -127,7 +120,7 @@ def _adapt(
         originals = {key: prompt for key, prompt in all_prompts().items() if key in chosen}
 
         async def drafts_of() -> tuple[list[Draft], int]:
-            translator = Translator(await judge(), language, records, identity)
+            translator = Translator(await judge.load(), language, records, judge.signature or "")
             return await _drafts(originals, translator, instruction, progress), translator.asked
 
         drafts, asked = run(drafts_of())

@@ -75,7 +75,9 @@ class Translates(ScriptedJudge):
 
 
 def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> Adapted:
-    return adapt(folder, options.pop("language", "klingon"), owners, source_of(judge, JudgeConfig()).load, **options)
+    if "identity" in options:
+        judge.model_id = options.pop("identity")
+    return adapt(folder, options.pop("language", "klingon"), owners, source_of(judge, JudgeConfig()), **options)
 
 
 def packs_in(folder: Path) -> dict[str, bytes]:

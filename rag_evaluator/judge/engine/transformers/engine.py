@@ -16,7 +16,6 @@ from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.loading import (
     check_model,
     find_judge,
-    has_adapter,
     load_pipeline,
     window_of,
 )
@@ -26,6 +25,7 @@ from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.models.identity import has_adapter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast

@@ -111,11 +111,6 @@ def check_model(model: Any, tokenizer: Any) -> None:
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
 
 
-def has_adapter(model: Any) -> bool:
-    """Whether a peft adapter was added to a loaded model: the folder it came from says nothing of it then."""
-    return bool(getattr(model, "peft_config", None))
-
-
 def window_of(model: Any, tokenizer: Any) -> int:
     """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
     text_config = model.config.get_text_config()

@@ -1,0 +1,68 @@
+"""Reads what callers have in hand: lists and columns of any library, as plain texts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_evaluator.dataset import as_text, plain
+from rag_evaluator.dataset.marks import Unwritable
+from rag_evaluator.errors import DatasetError
+
+
+def check_lists(
+    question_list: Sequence[str], contexts_list: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The lists as plain ones; contexts may be LangChain documents.
+
+    Raises `DatasetError` naming the list and the position of what is wrong.
+    """
+    questions = _list("question_list", question_list)
+    contexts = _list("contexts_list", contexts_list, len(questions))
+    if not questions:
+        raise DatasetError("question_list is empty: expected at least one question.")
+    return (
+        [_text(f"question_list[{position}]", question) for position, question in enumerate(questions)],
+        [_contexts(position, texts) for position, texts in enumerate(contexts)],
+    )
+
+
+def _list(name: str, values: Any, count: int | None = None) -> list[Any]:
+    """The values of a list of any library. Any: its items are checked later."""
+    is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
+    if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
+        raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
+    if count is not None and len(values) != count:
+        raise DatasetError(f"{name} has {len(values)} items, question_list has {count}: expected one each.")
+    return list(values)
+
+
+def optional_texts(name: str, values: Any, count: int) -> list[str | None]:
+    """Texts of which some, or all, may be missing."""
+    if values is None:
+        return [None] * count
+    values = _list(name, values, count)
+    return [
+        None if _plain(place, value) is None else _text(place, value)
+        for place, value in ((f"{name}[{position}]", value) for position, value in enumerate(values))
+    ]
+
+
+def _text(name: str, value: Any) -> str:
+    text = as_text(_plain(name, value))
+    if text is None:
+        raise DatasetError(f"{name}: expected a text, received {value!r:.60}.")
+    return text
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value as JSON has it, None for the missing values of pandas and numpy. Any: it is checked by the caller."""
+    found = plain(value)
+    if isinstance(found, Unwritable):
+        raise DatasetError(f"{name}: {found.reason}.")
+    return found
+
+
+def _contexts(position: int, texts: Any) -> list[str]:
+    name = f"contexts_list[{position}]"
+    if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
+        raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
+    return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]

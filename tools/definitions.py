@@ -1,7 +1,6 @@
 """The functions and classes that a package defines, found in its source, and what its names mean."""
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -68,12 +67,17 @@ class Package:
         return None
 
     def method(self, owner: Place, name: str) -> Place | None:
-        """A method of a class or of its bases."""
+        """A method of a class or of its bases that is no property."""
+        found = self._defined(owner, name)
+        decorators = self.functions[found].decorator_list if found else []
+        return None if any("property" in ast.unparse(decorator) for decorator in decorators) else found
+
+    def _defined(self, owner: Place, name: str) -> Place | None:
         place = Place(owner.module, f"{owner.name}.{name}")
         if place in self.functions:
             return place
         bases = (self.annotated(owner.module, base) for base in self.classes[owner].bases)
-        return next((found for base in bases if base and base != owner and (found := self.method(base, name))), None)
+        return next((found for base in bases if base and base != owner and (found := self._defined(base, name))), None)
 
     def methods(self, owner: Place) -> set[str]:
         return {node.name for node in self.classes[owner].body if isinstance(node, Function)}
@@ -81,36 +85,29 @@ class Package:
     def is_protocol(self, owner: Place) -> bool:
         return any("Protocol" in ast.unparse(base) for base in self.classes[owner].bases)
 
+    def implementations(self, protocol: Place) -> list[Place]:
+        """The classes that have all methods of a protocol."""
+        wanted = self.methods(protocol)
+        return [owner for owner in self.classes if wanted <= self.methods(owner) and not self.is_protocol(owner)]
+
+    def attribute(self, owner: Place, name: str) -> ast.expr | None:
+        """The annotation of an attribute: of a field, a property, or the parameter that `__init__` puts there."""
+        if name in self.fields(owner):
+            return self.fields(owner)[name]
+        if found := self._defined(owner, name):
+            return self.functions[found].returns
+        init = self.method(owner, "__init__")
+        kinds = {argument.arg: argument.annotation for argument in parameters(self.functions[init])} if init else {}
+        return kinds.get(name) or kinds.get(name.lstrip("_"))
+
     def fields(self, owner: Place) -> dict[str, ast.expr]:
         """Annotated attributes of a class body, in order: the fields of a dataclass or model."""
         annotated = [node for node in self.classes[owner].body if isinstance(node, ast.AnnAssign)]
         return {node.target.id: node.annotation for node in annotated if isinstance(node.target, ast.Name)}
 
 
-def assignments(function: Function) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                    yield from zip(target.elts, node.value.elts, strict=False)
-                else:
-                    yield target, node.value
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value:
-            yield node.target, node.value
-
-
-def is_property(function: Function) -> bool:
-    return any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
-
-
-def own_returns(function: Function) -> dict[ast.AST, ast.expr]:
-    """The `return` statements of a function with their values, those of functions inside it left out."""
-    returns: dict[ast.AST, ast.expr] = {}
-    left: list[ast.AST] = list(function.body)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Return) and node.value:
-            returns[node] = node.value
-        if not isinstance(node, Function):
-            left += ast.iter_child_nodes(node)
-    return returns
+def parameters(function: Function) -> list[ast.arg]:
+    """The parameters of a function in the order in which positions fill them."""
+    arguments = function.args
+    rest = [argument for argument in (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg) if argument]
+    return [*arguments.posonlyargs, *arguments.args, *rest]

@@ -1,304 +1,291 @@
-"""Follows one value through the code and counts what it passes: a measure of how tangled the code is.
+"""Follows one value through the code and counts its way: a measure of how tangled the code is.
 
     python -m tools.trace_value rag_evaluator.api.functions:evaluate:judge [--root FOLDER] [--list]
 
-It reads the source only (`ast`) and runs nothing. The value is a parameter or a local name of a function,
-`module:function:name`. It is followed until nothing new is reached:
+It reads the source only (`ast`) and runs nothing. It starts at a parameter, `module:function:name`, and goes through
+the code in the order in which it is written, all branches one after the other. A call that hands the value on leads
+into the module of what is called, which is read in full the first time; a later call is one more visit.
 
-- into the parameter of a function or method of the package that it is passed to, positionally or by keyword;
-- into a local name that it is assigned to;
-- into an attribute: `self.x = value`, or a field of a dataclass or NamedTuple; and out of it wherever that attribute of
-  that class is read;
-- out of a function that returns it;
-- through `await`, `or`, `if else`, tuples, lists, dicts, comprehensions, and changed copies (`replace`, `model_copy`);
-- if its class is in the package, into its attributes that are objects of the package, such as `config.judge`; texts and
-  numbers read from it are other values.
+    modules     that the value enters
+    returns     visits to a module that it had left
+    functions   that it enters
 
-The line "and what holds it" follows, besides, every object that keeps the value in an attribute, its bound methods, and
-lambdas that use it: whoever is passed such an object could use the value.
+As the value count itself, changed copies (`model_copy`, `replace`), conversions (`str`, `Path`, `list`), elements, and
+attributes, such as `config.judge`; not what is found out about it: comparisons, lengths, f-strings, texts that
+functions return, truth values and numbers. Objects that keep it in an attribute are followed where they are handed on
+or have a method called; functions that are given such an object and never come to the value are not counted.
 
-The class of an object is found by annotations, constructors and assignments. For a Protocol all classes that have its
-methods count; for an object of unknown class the one class with a method of that name, if there is one and builtin
-types have none. What goes through libraries or `**` is lost. The numbers are for comparing trees, not exact counts.
-
-    modules     with a function that receives, makes or reads it
-    functions   that do so
-    passed      calls that hand it to a function of the package
-    stored      attributes that it is kept in
-    returns     `return` statements with a value in these functions, whatever they return
-    back        those of them that return it
+The class of an object is that of the call that made it, else by annotations; for a Protocol the classes count that have
+its methods, those that keep the value if there are any. Not followed are callbacks in a local name, properties, and
+what goes through libraries or `**`: the numbers are for comparing trees.
 """
 
 import argparse
 import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
-from tools.definitions import Function, Package, Place, assignments, is_property, own_returns
+from tools.definitions import Function, Package, Place, parameters
 
-COPIES = {"replace", "model_copy", "copy", "deepcopy"}
-COLUMNS = ("modules", "functions", "passed", "stored", "returns", "back")
-BUILTIN = {name for kind in (dict, list, set, str, bytes, int, Path) for name in dir(kind)}
+KEEPS, IS = 1, 2  # whether a thing keeps the value or is the value
+SAME = {"str", "Path", "list", "tuple", "set", "dict", "sorted", "next", "iter", "zip", "enumerate", "getattr", "cast"}
+SAME |= {"replace", "copy", "deepcopy", "model_copy", "get", "items", "values", "keys", "expanduser"}
+COLUMNS = ("modules", "returns", "functions")
 
 
-class Trace:
-    """Where one value goes; with `holders` also where the objects go that hold it."""
+@dataclass(frozen=True)
+class Thing:
+    """What is known of an expression: how it has the value, its class, what of the package it is a name of."""
 
-    def __init__(self, package: Package, start: Place, name: str, holders: bool = False) -> None:
-        self.package, self.holders = package, holders
-        self.read: set[Place] = set()
-        self.names: set[tuple[Place, str]] = {(start, name)}
-        self.stored: set[tuple[Place, str]] = set()
-        self.returned: set[Place] = set()
-        self.passed: set[tuple[Place, int, int]] = set()
-        self.back: set[tuple[Place, int]] = set()
-        self._types: dict[tuple[Place, str], Place | None] = {}
-        self.parts = self._parts(self.type_of(ast.Name(name), start))
-        before = -1
-        while before != (before := len(self.names) + len(self.stored) + len(self.returned)):
-            for place, function in package.functions.items():
-                self._follow(place, function)
+    level: int = 0
+    kind: Place | None = None
+    names: tuple[Place, ...] = ()
 
-    @property
-    def functions(self) -> set[Place]:
-        return {place for place, _ in self.names} | self.returned | {place for place, *_ in self.passed} | self.read
+    def __or__(self, other: "Thing") -> "Thing":
+        return Thing(max(self.level, other.level), self.kind or other.kind, self.names or other.names)
 
-    @property
-    def modules(self) -> set[str]:
-        return {place.module for place in self.functions} | {owner.module for owner, _ in self.stored}
 
-    @property
-    def returns(self) -> set[ast.AST]:
-        return {node for place in self.functions for node in own_returns(self.package.functions[place])}
+@dataclass
+class Frame:
+    """A function as it is read: its names, and what it returns."""
+
+    place: Place
+    names: dict[str, Thing]
+    result: Thing = field(default_factory=Thing)
+
+
+class Walk:
+    """The way of one value from its start."""
+
+    def __init__(self, package: Package, start: Place, name: str) -> None:
+        self.package = package
+        self.route: list[Place] = []
+        self.kept: dict[tuple[Place, str], Thing] = {}
+        self.results: dict[Place, Thing] = {}
+        self.idle: set[Place] = set()
+        self.met = False
+        self._enter(start, {name: Thing(IS)})
 
     def counts(self) -> dict[str, int]:
-        return {column: len(getattr(self, column)) for column in COLUMNS}
+        stays = [module for module, _ in groupby(place.module for place in self.route)]
+        modules = len(set(stays))
+        return dict(zip(COLUMNS, (modules, len(stays) - modules, len(set(self.route))), strict=True))
 
-    def _parts(self, start: Place | None) -> set[Place]:
-        """The class of the value and those of its attributes."""
-        parts: set[Place] = set()
-        left = [start] if start else []
-        while left:
-            owner = left.pop()
-            if owner not in parts:
-                parts.add(owner)
-                types = (self.package.annotated(owner.module, kind) for kind in self.package.fields(owner).values())
-                left += [found for found in types if found]
-        return parts
+    def _enter(self, place: Place, given: dict[str, Thing]) -> Thing:
+        """Go into a function with the value in some of its parameters; what it returns."""
+        if place not in self.idle:
+            self.route.append(place)
+        if place not in self.results:
+            function = self.package.functions[place]
+            met_before, before = self.met, len(self.route)
+            self.met = any(thing.level == IS for thing in given.values())
+            self.results[place] = Thing(kind=self.package.annotated(place.module, function.returns))
+            frame = self._frame(function, place, given)
+            self._read(function.body, frame)
+            if not is_plain(function.returns, "str"):
+                self.results[place] |= frame.result
+            if not self.met and len(self.route) == before:
+                self.idle.add(self.route.pop())
+            self.met |= met_before
+        return self.results[place]
 
-    def _follow(self, place: Place, function: Function) -> None:
-        own = own_returns(function)
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call):
-                self._call(place, node)
-            elif node in own and self.carries(own[node], place):
-                self.returned.add(place)
-                self.back.add((place, own[node].lineno))
-            elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    self._assign(place, target, node.value)
-            elif isinstance(node, ast.withitem) and node.optional_vars and self.carries(node.context_expr, place):
-                self._assign(place, node.optional_vars, node.context_expr)
+    def _frame(self, function: Function, place: Place, given: dict[str, Thing]) -> Frame:
+        frame = Frame(place, {})
+        for argument in parameters(function):
+            thing = Thing() if is_plain(argument.annotation) else given.get(argument.arg, Thing())
+            kind = self.package.annotated(place.module, argument.annotation)
+            frame.names[argument.arg] = thing | Thing(kind=kind)
+        return frame
 
-    def _assign(self, place: Place, target: ast.expr, value: ast.expr) -> None:
+    def _read(self, nodes: Iterable[ast.AST], frame: Frame) -> None:
+        """Statements, or parts of them."""
+        for node in nodes:
+            match node:
+                case ast.expr():
+                    self._see(node, frame)
+                case ast.Assign():
+                    for target in node.targets:
+                        self._assign(target, node.value, frame)
+                case ast.AnnAssign(value=ast.expr()):
+                    kind = self.package.annotated(frame.place.module, node.annotation)
+                    self._bind(node.target, self._see(node.value, frame) | Thing(kind=kind), frame)
+                case ast.Return():
+                    frame.result |= self._see(node.value, frame)
+                case ast.For() | ast.AsyncFor():
+                    self._bind(node.target, self._see(node.iter, frame), frame)
+                    self._read([*node.body, *node.orelse], frame)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    names = frame.names | self._frame(node, frame.place, {}).names
+                    self._read(node.body, Frame(frame.place, names))
+                case _:
+                    self._read(ast.iter_child_nodes(node), frame)
+
+    def _assign(self, target: ast.expr, value: ast.expr, frame: Frame) -> None:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             for one_target, one_value in zip(target.elts, value.elts, strict=True):
-                self._assign(place, one_target, one_value)
-        elif self.carries(value, place):
-            if isinstance(target, ast.Name):
-                self.names.add((place, target.id))
-            elif isinstance(target, ast.Attribute) and (owner := self.type_of(target.value, place)):
-                self.stored.add((owner, target.attr))
-
-    def _call(self, place: Place, call: ast.Call) -> None:
-        """Take the value into what is called: into parameters, or the fields of a class without `__init__`."""
-        carrying = [(i, arg) for i, arg in enumerate(call.args) if self.carries(arg, place)]
-        named = {word.arg for word in call.keywords if word.arg and self.carries(word.value, place)}
-        receiver = isinstance(call.func, ast.Attribute) and self.carries(call.func.value, place)
-        if not (carrying or named or receiver):
-            return
-        for target in self.targets(call.func, place):
-            self.passed.add((place, call.lineno, call.col_offset))
-            if target in self.package.classes:
-                init = self.package.method(target, "__init__")
-                if init is None:
-                    fields = list(self.package.fields(target))
-                    self.stored |= {(target, fields[i]) for i, _ in carrying if i < len(fields)}
-                    self.stored |= {(target, name) for name in named if name in fields}
-                    continue
-                target = init
-            arguments = self.package.functions[target].args
-            names = [a.arg for a in [*arguments.posonlyargs, *arguments.args]]
-            shift = int("." in target.name and names[:1] in (["self"], ["cls"]))
-            self.names |= {(target, names[i + shift]) for i, _ in carrying if i + shift < len(names)}
-            if arguments.vararg and any(i + shift >= len(names) for i, _ in carrying):
-                self.names.add((target, arguments.vararg.arg))
-            self.names |= {(target, name) for name in named & {*names, *(a.arg for a in arguments.kwonlyargs)}}
-            if receiver and shift and self._owner(target) in self.parts:
-                self.names.add((target, names[0]))
-
-    def targets(self, callee: ast.expr, place: Place) -> list[Place]:
-        """What of the package a call may run."""
-        package = self.package
-        if isinstance(callee, ast.Name):
-            found = package.find(place.module, callee.id)
-            return [found] if found else []
-        if not isinstance(callee, ast.Attribute):
-            return []
-        if isinstance(callee.value, ast.Name) and (target := package.imports[place.module].get(callee.value.id)):
-            module = f"{target.module}.{target.name}"
-            if module in package.imports:
-                found = package.find(module, callee.attr)
-                return [found] if found else []
-        owner = self.type_of(callee.value, place) or self._class_named(callee.value, place)
-        if owner is None:
-            owners = [other for other in package.classes if callee.attr in package.methods(other)]
-            clear = len(owners) == 1 and callee.attr not in BUILTIN
-            return [Place(owners[0].module, f"{owners[0].name}.{callee.attr}")] if clear else []
-        owners = [owner]
-        if package.is_protocol(owner):
-            wanted = package.methods(owner)
-            owners = [o for o in package.classes if wanted <= package.methods(o) and not package.is_protocol(o)]
-        return [found for other in owners if (found := package.method(other, callee.attr))]
-
-    def _class_named(self, node: ast.expr, place: Place) -> Place | None:
-        found = self.package.find(place.module, node.id) if isinstance(node, ast.Name) else None
-        return found if found in self.package.classes else None
-
-    def carries(self, node: ast.expr | None, place: Place) -> bool:
-        """Whether an expression is the value, or an object that holds it."""
-        if isinstance(node, ast.Name):
-            holds = self.holders and node.id == "self" and self._owner(place) in {owner for owner, _ in self.stored}
-            return holds or (place, node.id) in self.names
-        if isinstance(node, ast.Attribute):
-            return self._carries_attribute(node, place)
-        if isinstance(node, ast.Call):
-            targets = self.targets(node.func, place)
-            values = [*node.args, *(word.value for word in node.keywords)]
-            if any(target in self.package.classes for target in targets):
-                return self.holders and any(self.carries(value, place) for value in values)
-            if targets:
-                return any(target in self.returned for target in targets)
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in COPIES:
-                copied = [node.func.value] if isinstance(node.func, ast.Attribute) else node.args[:1]
-                return any(self.carries(value, place) for value in copied)
-            return self.carries(node.func, place)
-        if isinstance(node, ast.Await | ast.Starred | ast.NamedExpr | ast.Subscript | ast.DictComp):
-            return self.carries(node.value, place)
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-            return self.carries(node.elt, place)
-        if isinstance(node, ast.IfExp):
-            return self.carries(node.body, place) or self.carries(node.orelse, place)
-        if isinstance(node, ast.BoolOp | ast.Dict):
-            return any(self.carries(value, place) for value in node.values)
-        if isinstance(node, ast.Tuple | ast.List | ast.Set):
-            return any(self.carries(value, place) for value in node.elts)
-        return (
-            isinstance(node, ast.Lambda)
-            and self.holders
-            and any(
-                self.carries(part, place) for part in ast.walk(node.body) if isinstance(part, ast.Name | ast.Attribute)
-            )
-        )
-
-    def _carries_attribute(self, node: ast.Attribute, place: Place) -> bool:
-        owner = self.type_of(node.value, place)
-        if owner is None:  # of an object that is known to hold the value, any attribute of that name
-            is_stored = node.attr in {attribute for _, attribute in self.stored} and self.carries(node.value, place)
+                self._assign(one_target, one_value, frame)
         else:
-            is_stored = (owner, node.attr) in self.stored
-        if is_stored:
-            self.read.add(place)
-        if is_stored or owner is None or not self.carries(node.value, place):
-            return is_stored
-        if method := self.package.method(owner, node.attr):
-            is_property_of_value = is_property(self.package.functions[method])
-            return method in self.returned if is_property_of_value else self.holders
-        return owner in self.parts and self.type_of(node, place) in self.parts
+            self._bind(target, self._see(value, frame), frame)
 
-    def _owner(self, place: Place) -> Place | None:
-        owner = Place(place.module, place.name.partition(".")[0])
-        return owner if owner in self.package.classes else None
+    def _bind(self, target: ast.expr, thing: Thing, frame: Frame) -> None:
+        """Branches are read one after the other: what a name was in one of them it may still be."""
+        match target:
+            case ast.Name(id=name):
+                frame.names[name] = thing | frame.names.get(name, Thing())
+            case ast.Attribute(value=owner, attr=name) if kind := self._see(owner, frame).kind:
+                self.kept[kind, name] = thing | self.kept.get((kind, name), Thing())
+            case ast.Tuple(elts=elements):
+                for element in elements:
+                    self._bind(element, thing, frame)
+            case ast.Subscript(value=inner):
+                self._bind(inner, thing, frame)
 
-    def type_of(self, node: ast.expr | None, place: Place) -> Place | None:
-        """The class of the package that an expression is an object of; None if it is not known."""
-        if isinstance(node, ast.Name):
-            if node.id in ("self", "cls") and "." in place.name:
-                return self._owner(place)
-            return self._remember((place, node.id))
-        if isinstance(node, ast.Attribute):
-            owner = self.type_of(node.value, place)
-            return self._remember((owner, node.attr)) if owner else None
-        if isinstance(node, ast.Call):
-            for target in self.targets(node.func, place):
-                if target in self.package.classes:
-                    return target
-                function = self.package.functions[target]
-                return self.package.annotated(target.module, function.returns)
-            if isinstance(node.func, ast.Attribute) and node.func.attr == "model_copy":
-                return self.type_of(node.func.value, place)
-            return self.type_of(node.func, place)
-        if isinstance(node, ast.Await):
-            return self.type_of(node.value, place)
-        if isinstance(node, ast.IfExp | ast.BoolOp):
-            values = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
-            return next((found for value in values if (found := self.type_of(value, place))), None)
-        return None
+    def _see(self, node: ast.expr | None, frame: Frame) -> Thing:
+        """What an expression is; calls in it are gone into."""
+        thing = self._thing(node, frame)
+        self.met |= thing.level == IS
+        return thing
 
-    def _remember(self, key: tuple[Place, str]) -> Place | None:
-        if key not in self._types:
-            self._types[key] = None  # ends the search where a name is defined by itself
-            find = self._type_of_attribute if key[0] in self.package.classes else self._type_of_name
-            self._types[key] = find(*key)
-        return self._types[key]
+    def _thing(self, node: ast.expr | None, frame: Frame) -> Thing:
+        match node:
+            case ast.Name(id=name):
+                found = self.package.find(frame.place.module, name)
+                return frame.names.get(name) or Thing(names=(found,) if found else ())
+            case ast.Attribute():
+                return self._attribute(node, frame)
+            case ast.Call():
+                return self._call(node, frame)
+            case ast.Await() | ast.Starred() | ast.Subscript():
+                return self._see(node.value, frame)
+            case ast.NamedExpr():
+                thing = self._see(node.value, frame)
+                self._bind(node.target, thing, frame)
+                return thing
+            case ast.IfExp():
+                self._see(node.test, frame)
+                return self._any([node.body, node.orelse], frame)
+            case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values) | ast.Dict(values=values):
+                return self._any(values, frame)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                inner = replace(frame, names=dict(frame.names))
+                for part in node.generators:
+                    self._bind(part.target, self._see(part.iter, inner), inner)
+                    self._read(part.ifs, inner)
+                return self._see(node.value if isinstance(node, ast.DictComp) else node.elt, inner)
+        self._read(ast.iter_child_nodes(node) if node else (), frame)
+        return Thing()
 
-    def _type_of_name(self, place: Place, name: str) -> Place | None:
-        function = self.package.functions[place]
-        arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        for argument in arguments:
-            if argument.arg == name and (found := self.package.annotated(place.module, argument.annotation)):
-                return found
-        values = [value for target, value in assignments(function) if ast.unparse(target) == name]
-        return next((found for value in values if (found := self.type_of(value, place))), None)
+    def _any(self, nodes: Iterable[ast.expr], frame: Frame) -> Thing:
+        thing = Thing()
+        for node in nodes:
+            thing |= self._see(node, frame)
+        return thing
 
-    def _type_of_attribute(self, owner: Place, name: str) -> Place | None:
-        fields = self.package.fields(owner)
-        if name in fields:
-            return self.package.annotated(owner.module, fields[name])
-        if found := self.package.method(owner, name):
-            return self.package.annotated(found.module, self.package.functions[found].returns)
-        for method in self.package.methods(owner):
-            place = Place(owner.module, f"{owner.name}.{method}")
-            for target, value in assignments(self.package.functions[place]):
-                if ast.unparse(target) == f"self.{name}" and (found := self.type_of(value, place)):
-                    return found
-        return None
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> Thing:
+        module = self.package.imports[frame.place.module].get(ast.unparse(node.value))
+        if module and ".".join(module) in self.package.imports:
+            found = self.package.find(".".join(module), node.attr)
+            return Thing(names=(found,) if found else ())
+        owner = self._see(node.value, frame)
+        if methods := self._methods(owner, node.attr):
+            return replace(owner, names=methods)
+        if node.attr in SAME:
+            return owner
+        part = Thing(IS * (owner.level == IS))
+        if owner.kind:
+            annotation = self.package.attribute(owner.kind, node.attr)
+            kept = self.kept.get((owner.kind, node.attr), Thing())
+            part |= kept | Thing(kind=self.package.annotated(owner.kind.module, annotation))
+            part = Thing() if is_plain(annotation) else part
+        return part
+
+    def _methods(self, owner: Thing, name: str) -> tuple[Place, ...]:
+        """The methods of that name that an object, or a class by its name, may have."""
+        owners = [place for place in (owner.kind, *owner.names) if place in self.package.classes]
+        if owners and self.package.is_protocol(owners[0]):
+            able = self.package.implementations(owners[0])
+            owners = [place for place in able if self._keeps(place)] or able
+        return tuple(found for place in owners if (found := self.package.method(place, name)))
+
+    def _keeps(self, owner: Place) -> bool:
+        return any(thing.level for (other, _), thing in self.kept.items() if other == owner)
+
+    def _call(self, node: ast.Call, frame: Frame) -> Thing:
+        callee = self._see(node.func, frame)
+        given: dict[int | str, Thing] = {i: self._see(value, frame) for i, value in enumerate(node.args)}
+        given |= {word.arg or "": self._see(word.value, frame) for word in node.keywords}
+        is_method = isinstance(node.func, ast.Attribute)
+        result = replace(callee, names=())
+        if callee.names and (is_method or not callee.level):
+            return self._call_each(callee.names, result, given)
+        for thing in given.values():
+            result |= replace(thing, names=())
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        return result if name in SAME else Thing()
+
+    def _call_each(self, targets: tuple[Place, ...], receiver: Thing, given: dict[int | str, Thing]) -> Thing:
+        result = Thing()
+        for target in targets:
+            init = self.package.method(target, "__init__") if target in self.package.classes else None
+            if init:
+                self._bound(init, Thing(kind=target), given)
+            elif target in self.package.classes:
+                fields = [*self.package.fields(target)]
+                named = dict(zip([*range(len(fields)), *fields], fields * 2, strict=True))
+                self.kept |= {(target, named[key]): thing for key, thing in given.items() if key in named}
+            else:
+                result |= self._bound(target, receiver, given)
+                continue
+            keeps = any(thing.level for thing in given.values()) and self._keeps(target)
+            result |= Thing(KEEPS * keeps, target)
+        return result
+
+    def _bound(self, target: Place, receiver: Thing, given: dict[int | str, Thing]) -> Thing:
+        """Go into a function, if it is given the value, with arguments by the names of its parameters."""
+        function = self.package.functions[target]
+        if not receiver.level and not any(thing.level for thing in given.values()):
+            return Thing(kind=self.package.annotated(target.module, function.returns))
+        names = [argument.arg for argument in parameters(function)]
+        bound: dict[str, Thing] = {}
+        if names[:1] == ["self"]:
+            bound["self"] = replace(receiver, level=receiver.level or KEEPS)
+        elif names[:1] == ["cls"]:
+            bound["cls"] = Thing(names=(Place(target.module, target.name.partition(".")[0]),))
+        free = names[len(bound) :]
+        for key, thing in given.items():
+            name = key if isinstance(key, str) else "".join(free[key : key + 1] or free[-1:])
+            bound[name] = thing | bound.get(name, Thing())
+        return self._enter(target, bound)
 
 
-def trace(root: Path, start: str, holders: bool = False) -> Trace:
-    """Follow `module:function:name` in the tree at `root`. Raises `SystemExit` if there is no such function."""
+def is_plain(annotation: ast.expr | None, *others: str) -> bool:
+    """Whether an annotation says that something is a truth value or a number, which is never the value."""
+    return annotation is not None and ast.unparse(annotation) in ("bool", "int", "float", *others)
+
+
+def trace(package: Package, start: str) -> Walk:
+    """Follow `module:function:name`. Raises `SystemExit` if there is no such parameter."""
     module, function, name = start.split(":")
-    package = Package.read(root, module.partition(".")[0])
-    place = Place(module, function)
-    if place not in package.functions:
-        raise SystemExit(f"{start}: no function {function} in {module}")
-    return Trace(package, place, name, holders)
+    found = package.functions.get(Place(module, function))
+    if found is None or name not in (argument.arg for argument in parameters(found)):
+        raise SystemExit(f"{start}: no function {function} with a parameter {name} in {module}")
+    return Walk(package, Place(module, function), name)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("start", nargs="+", help="module:function:name, the name of a parameter or local")
+    parser.add_argument("start", nargs="+", help="module:function:name, the name of a parameter")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of the tree; default: this one")
-    parser.add_argument("--list", action="store_true", help="name the functions that the value passes")
+    parser.add_argument("--list", action="store_true", help="name the functions in the order of the way")
     options = parser.parse_args()
     print(f"{'':50}" + "".join(f"{column:>10}" for column in COLUMNS))
     for start in options.start:
-        for holders in (False, True):
-            followed = trace(options.root, start, holders)
-            name = "  and what holds it" if holders else start
-            print(f"{name:50}" + "".join(f"{count:>10}" for count in followed.counts().values()))
-            for place in sorted(followed.functions) if options.list else ():
-                print(f"    {place.module}: {place.name}")
+        walk = trace(Package.read(options.root, start.partition(".")[0]), start)
+        print(f"{start:50}" + "".join(f"{count:>10}" for count in walk.counts().values()))
+        for module, places in groupby(walk.route, lambda place: place.module) if options.list else ():
+            print(f"    {module}: {', '.join(place.name for place in places)}")
 
 
 if __name__ == "__main__":

@@ -1,107 +1,135 @@
-"""The tool that counts what a value passes, on a package small enough to count by hand."""
+"""The tool that counts the way of a value: on toys small enough to count by hand, and on this package."""
 
 from pathlib import Path
 
 import pytest
 
+from tools.definitions import Package
 from tools.trace_value import trace
 
-SOURCES = {
-    "__init__.py": "",
-    "start.py": """
-from small.keeping import Keeper, Settings
-from small.using import ask, name_of
-
-def begin(judge, other):
-    judge = judge or None
-    keeper = Keeper(judge, other)
-    ask(question="?", judge=judge)
-    name_of(other)
-    return keeper.load()
-
-def configure(settings: Settings):
-    name_of(settings.inner)
-    name_of(settings.name)
-""",
-    "keeping.py": """
+ROOT = Path(__file__).parents[2]
+CEILINGS = [  # start, modules and returns at most: lower them when the way gets shorter
+    ("rag_evaluator.api.functions:evaluate:judge", 47, 81),
+    ("rag_evaluator.cli.main:_run:config", 49, 79),
+]
+USES = "def use(judge): return judge\ndef name(judge) -> str: return judge\n"
+KEEPS = """
+from toy.uses import use
 class Keeper:
     def __init__(self, judge, other):
         self.judge, self.other = judge, other
-
     def load(self):
-        return self.judge
-
-    def other_load(self):
-        return self.other
-
-class Inner:
-    name: str
-
-class Settings:
-    inner: Inner
-    name: str
-""",
-    "using.py": """
-from small import deep
-
-def ask(question, judge):
-    return deep.last([judge])
-
-def name_of(other):
-    return "name"
-""",
-    "deep.py": """
-def last(judges):
-    def inside():
-        return judges[0]
-    return len(judges)
-""",
-    "holding.py": """
-from small.keeping import Keeper
-
-def hold(keeper: Keeper):
-    return touch(keeper)
-
-def touch(anything):
-    return None
-""",
+        return use(self.judge)
+    def unload(self):
+        return use(self.other)
+"""
+TOYS = {  # what is followed -> the module with `start(value)`, further modules, its modules and returns by hand
+    "nothing": ("def start(value): return 1", {}, 1, 0),
+    "a call": ("from toy.uses import use\ndef start(value): use(value)", {}, 2, 0),
+    "a call by keyword": ("from toy.uses import use\ndef start(value): use(judge=value)", {}, 2, 0),
+    "a call into the same module": ("def start(value): end(value)\ndef end(it): print(it)", {}, 1, 0),
+    "a module that is entered again": (
+        "from toy.uses import use\ndef start(value): use(value), end(value), use(value)\ndef end(it): print(it)",
+        {},
+        2,
+        2,  # start, uses, start, uses
+    ),
+    "no way back by the end of a call alone": (
+        "from toy.uses import use\ndef start(value): use(value), use(value)",
+        {},
+        2,
+        0,
+    ),
+    "a function that is read once": (
+        "from toy.between import first\ndef start(value): first(value), first(value)",
+        {"between": "from toy.uses import use\ndef first(it): use(it)"},
+        3,
+        1,  # start, between, uses, between
+    ),
+    "a call within a call before it": (
+        "from toy.uses import use\nfrom toy.between import first\ndef start(value): first(use(value))",
+        {"between": "def first(it): print(it)"},
+        3,
+        0,  # what use returns is the value
+    ),
+    "both branches": (
+        "from toy.uses import use\nfrom toy.between import first\n"
+        "def start(value):\n    if value: use(value)\n    else: first(value)",
+        {"between": "def first(it): print(it)"},
+        3,
+        0,
+    ),
+    "a changed copy": ("from toy.uses import use\ndef start(value): use(value.model_copy(update={'a': 1}))", {}, 2, 0),
+    "a part and its element": ("from toy.uses import use\ndef start(value): use(value.parts[0])", {}, 2, 0),
+    "no length, text, truth value": (
+        "from toy.uses import use\ndef start(value):\n    use(len(value)), use(f'{value}'), use(value == 1)",
+        {},
+        1,
+        0,
+    ),
+    "no text that a function returns": (
+        "from toy.uses import name\nfrom toy.between import first\ndef start(value): first(name(value))",
+        {"between": "def first(it): print(it)"},
+        2,
+        0,
+    ),
+    "an object that keeps it, where that is used": (
+        "from toy.keeps import Keeper\ndef start(value):\n    keeper = Keeper(value, 1)\n    keeper.load()",
+        {},
+        3,
+        0,  # start, keeps (made and loaded), uses
+    ),
+    "an object that keeps it, but not to what else it keeps": (
+        "from toy.keeps import Keeper\ndef start(value):\n    keeper = Keeper(value, 1)\n    keeper.unload()",
+        {},
+        2,
+        0,
+    ),
+    "a dataclass": (
+        "from toy.data import Data\nfrom toy.uses import use\ndef start(value): end(Data(1, it=value))\n"
+        "def end(data: Data): use(data.it), use(data.other)",
+        {"data": "from dataclasses import dataclass\n@dataclass\nclass Data:\n    other: str\n    it: object"},
+        2,
+        0,
+    ),
+    "a Protocol, by the class that keeps it": (
+        "from toy.protocol import Loads\nfrom toy.keeps import Keeper\n"
+        "def start(value): end(Keeper(value, 1))\ndef end(it: Loads): it.load()",
+        {"protocol": "from typing import Protocol\nclass Loads(Protocol):\n    def load(self): ..."},
+        3,
+        2,  # start, keeps, start, keeps, uses
+    ),
 }
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    (tmp_path / "small").mkdir()
-    for name, text in SOURCES.items():
-        (tmp_path / "small" / name).write_text(text, encoding="utf-8")
-    return tmp_path
+@pytest.fixture(scope="module")
+def package() -> Package:
+    return Package.read(ROOT, "rag_evaluator")
 
 
-def test_a_value_is_followed_through_calls_attributes_and_returns(small: Path) -> None:
-    followed = trace(small, "small.start:begin:judge")
-    names = {f"{place.module}:{place.name}" for place in followed.functions}
-    assert names == {
-        "small.start:begin",
-        "small.keeping:Keeper.__init__",
-        "small.keeping:Keeper.load",
-        "small.using:ask",
-        "small.deep:last",
-    }
-    assert followed.stored == {(followed.package.find("small.keeping", "Keeper"), "judge")}
-    # passed to Keeper, ask and last; four functions return something, begin and load return the judge
-    assert followed.counts() == {"modules": 4, "functions": 5, "passed": 3, "stored": 1, "returns": 4, "back": 2}
+@pytest.mark.parametrize("start, modules, returns", CEILINGS)
+def test_the_way_of_a_value_gets_no_longer(package: Package, start: str, modules: int, returns: int) -> None:
+    counts = trace(package, start).counts()
+    assert counts["modules"] <= modules and counts["returns"] <= returns, counts
 
 
-def test_an_object_that_holds_the_value_is_followed_where_that_is_asked_for(small: Path) -> None:
-    start = "small.start:begin:other"
-    alone, held = trace(small, start), trace(small, start, holders=True)
-    assert "keeper" not in {name for _, name in alone.names}
-    assert "keeper" in {name for _, name in held.names}
+@pytest.mark.parametrize("start, others, modules, returns", TOYS.values(), ids=list(TOYS))
+def test_modules_and_returns_are_those_counted_by_hand(
+    start: str, others: dict[str, str], modules: int, returns: int, tmp_path: Path
+) -> None:
+    counts = trace(_toy(tmp_path, start, others), "toy.begin:start:value").counts()
+    assert (counts["modules"], counts["returns"]) == (modules, returns)
 
 
-def test_parts_of_a_value_are_followed_if_they_are_objects_of_the_package(small: Path) -> None:
-    assert trace(small, "small.start:configure:settings").counts()["passed"] == 1
+@pytest.mark.parametrize("start", ["toy.begin:end:value", "toy.begin:start:end"])
+def test_a_start_that_is_not_there_is_refused(start: str, tmp_path: Path) -> None:
+    package = _toy(tmp_path, "def start(value): pass", {})
+    with pytest.raises(SystemExit, match=start):
+        trace(package, start)
 
 
-def test_a_start_that_is_not_there_is_refused(small: Path) -> None:
-    with pytest.raises(SystemExit, match=r"small\.start:end:x: no function end in small\.start"):
-        trace(small, "small.start:end:x")
+def _toy(folder: Path, start: str, others: dict[str, str]) -> Package:
+    (folder / "toy").mkdir()
+    for name, text in {"begin": start, "uses": USES, "keeps": KEEPS, **others}.items():
+        (folder / "toy" / f"{name}.py").write_text(text, encoding="utf-8")
+    return Package.read(folder, "toy")

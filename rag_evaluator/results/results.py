@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
+from rag_evaluator.results.rows import DROPPED, Scored, details_line, scored_row
 from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import DROPPED, Scored, Summary, details_line, scored_row, write_table
+from rag_evaluator.results.summary import Summary
+from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
     import pandas as pd

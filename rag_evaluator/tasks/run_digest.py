@@ -12,7 +12,7 @@ from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.kept_prompts import are_kept
-from rag_evaluator.results.writers import read_summary
+from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.manifest import versions

@@ -15,7 +15,8 @@ from rag_evaluator import load_dataset
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import CUT, FILES, XLSX_CELL
+from rag_evaluator.results.writers import FILES
+from rag_evaluator.results.xlsx import CUT, XLSX_CELL
 
 NAN = math.nan
 AWKWARD = {

@@ -23,9 +23,9 @@ from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run import manifest
 from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.finished import changed_files
@@ -211,7 +211,7 @@ class RAGEvaluator:
         stop: Stop | None,
         start: Start,
     ) -> Journal:
-        refuse_foreign(folder)
+        refuse_foreign(folder, stage.files)
         given = data is not None or self._given
         seal = (lambda: None) if given else (lambda: seal_of(self.config, stage.plan.data))
         return run_stage(stage, folder, worker, run, progress or _tell_nobody, stop, start, seal)

@@ -16,8 +16,8 @@ from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.metrics.given_metrics import read_metrics
 from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.results.xlsx import write_xlsx
 from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.merge import ChunkTable

@@ -10,7 +10,7 @@ from rag_evaluator.cli.console import print_end, print_means, say, watched
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.results.writers import refuse_foreign
+from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now

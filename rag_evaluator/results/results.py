@@ -92,7 +92,7 @@ class Results:
         contexts were left out, as they did not fit into the judge's window."""
         summary = Summary(self.scores)
         for row in self._in_memory():
-            summary.add(row.sample, row.scores)
+            summary.add(row)
         return summary.to_json()
 
     def details(self) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,10 @@
-"""A scored row, as the result files hold it."""
+"""A scored row, as the result files hold it, and what writes such rows to a file."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from rag_evaluator.dataset import Sample
@@ -39,6 +42,27 @@ class Table(Protocol):
     def __iter__(self) -> Iterator[Scored]: ...
 
 
+@dataclass(frozen=True)
+class Heading:
+    """What is known of a table before its first row."""
+
+    columns: Sequence[str]
+    metrics: Sequence[str]
+    manifest: Mapping[str, Any]
+
+
+Add = Callable[[Scored], object]  # takes each row, in order
+Writer = Callable[[Path, Heading], AbstractContextManager[Add]]  # the file is whole when the context ends without error
+
+
+def heading_of(table: Table) -> Heading:
+    return Heading(list(table.columns()), list(table.metrics), table.manifest)
+
+
+def ignore(scored: Scored) -> None:
+    """For a file that holds nothing of the rows."""
+
+
 def details_line(sample: Sample, metric: str, score: Mapping[str, Any], signature: str | None) -> bytes:
     """A score, as `Score.to_json` has it, as its line in the journal, in a chunk and in `details.jsonl`."""
     fields = {name: score[name] for name in ("value", "reason", "contexts", "judgements")}
@@ -63,6 +87,12 @@ def scored_row(sample: Sample, scores: Mapping[str, Score]) -> dict[str, Any]:
     return {**row, DROPPED: dropped} if dropped else row
 
 
-def as_text(value: Any) -> Any:
+def cells_of(scored: Scored, columns: Sequence[str]) -> list[Any]:
+    """The row as a table's cells, None where a column has nothing."""
+    row = scored_row(scored.sample, scored.scores)
+    return [_as_text(row.get(column)) for column in columns]
+
+
+def _as_text(value: Any) -> Any:
     """Lists and objects as JSON, as the readers of CSV and XLSX expect them back."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value

@@ -4,14 +4,14 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.results.rows import dropped_contexts
-from rag_evaluator.results.score import Score
+from rag_evaluator.files.json_text import json_text
+from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 
 
 class Summary:
@@ -22,10 +22,10 @@ class Summary:
         self._reasons: dict[str, Counter[str]] = {name: Counter() for name in self._values}
         self._dropped: Counter[str] = Counter()  # rows of which contexts were left out
 
-    def add(self, sample: Sample, scores: Mapping[str, Score]) -> None:
-        self._dropped.update(dropped_contexts(sample, scores).keys())
+    def add(self, scored: Scored) -> None:
+        self._dropped.update(dropped_contexts(scored.sample, scored.scores).keys())
         for name, values in self._values.items():
-            score = scores[name]
+            score = scored.scores[name]
             if score.missing:
                 self._reasons[name][score.reason or "unknown"] += 1
             else:
@@ -47,6 +47,13 @@ class Summary:
             "count": count,
             "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         }
+
+
+@contextmanager
+def summary_json(path: Path, heading: Heading) -> Iterator[Add]:
+    summary = Summary(heading.metrics)
+    yield summary.add
+    path.write_text(json_text(summary.to_json()), encoding="utf-8")
 
 
 def read_summary(folder: Path) -> dict[str, dict[str, Any]]:

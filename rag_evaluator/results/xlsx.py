@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.results.rows import Table, as_text, scored_row
+from rag_evaluator.results.rows import Add, Heading, Scored, Table, cells_of, heading_of
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
@@ -17,44 +17,42 @@ CUT = " … [cut: see scores.jsonl]"
 
 def write_xlsx(table: Table, path: Path) -> None:
     """The scored rows as a spreadsheet."""
-    columns = list(table.columns())
-    with sheet(path, columns) as opened:
+    with scores_xlsx(path, heading_of(table)) as add:
         for scored in table:
-            row = scored_row(scored.sample, scored.scores)
-            opened.add([as_text(row.get(column)) for column in columns])
+            add(scored)
 
 
-class Sheet:
+class _Sheet:
     """A worksheet that is written row by row."""
 
     def __init__(self, worksheet: Any, columns: Sequence[str], bold: Any) -> None:
-        self.worksheet, self.row = worksheet, 0
+        self.worksheet, self.columns, self.row = worksheet, columns, 0
         worksheet.freeze_panes(1, 0)
         for position, column in enumerate(columns):
             worksheet.write_string(0, position, _fitting(column), bold)
 
-    def add(self, cells: Sequence[Any]) -> None:
+    def add(self, scored: Scored) -> None:
         """A row; rows beyond what a sheet can hold are in `scores.csv` only."""
         self.row += 1
         if self.row <= XLSX_ROWS:
-            for position, cell in enumerate(cells):
+            for position, cell in enumerate(cells_of(scored, self.columns)):
                 if cell is not None:
                     self.worksheet.write(self.row, position, _fitting(cell))
 
 
 @contextmanager
-def sheet(path: Path, columns: Sequence[str]) -> Iterator[Sheet]:
+def scores_xlsx(path: Path, heading: Heading) -> Iterator[Add]:
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
-    as_text = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
     with path.open("wb", buffering=0) as opened:
         target = _Target(opened)
-        book = xlsxwriter.Workbook(target, {**as_text, "constant_memory": True, "tmpdir": str(path.parent)})
+        book = xlsxwriter.Workbook(target, {**options, "constant_memory": True, "tmpdir": str(path.parent)})
         book.set_properties({"created": XLSX_DATE})
         worksheet = book.add_worksheet("scores")
         try:
-            yield Sheet(worksheet, columns, book.add_format({"bold": True}))
+            yield _Sheet(worksheet, heading.columns, book.add_format({"bold": True})).add
             book.close()
         except BaseException as error:
             target.broken, book.fileclosed = True, True  # it would try to write the rest when it is collected

@@ -15,7 +15,7 @@ from rag_evaluator.judge.source import source_of
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.writers import PROGRAM, PROMPT_TEXTS
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run import manifest
 from rag_evaluator.run.plan import Plan, auto_chunk_size
 from rag_evaluator.run.task import Context, Record, Table, Work
@@ -159,7 +159,7 @@ class _Working:
 
 def manifest_of(table: Table[Question]) -> dict[str, Any]:
     """What is written as the manifest of the results."""
-    return {"program": PROGRAM, **{name: part for name, part in table.about.items() if name != PROMPT_TEXTS}}
+    return as_written(table.about)
 
 
 def fields_of(record: Record) -> Mapping[str, Any]:

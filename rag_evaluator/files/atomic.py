@@ -1,6 +1,5 @@
 """JSON documents that people open: whole or not at all, with short lists of numbers on one line and safe names."""
 
-import hashlib
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any
 import psutil
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.digest import short_digest
 
 NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
 NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
@@ -36,7 +36,7 @@ def _on_one_line(found: re.Match[str]) -> str:
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Write a file whole or not at all; its folder is made. Raises `ResultsError` if that cannot be done."""
-    name = hashlib.sha256(path.name.encode()).hexdigest()[:16]
+    name = short_digest(path.name)
     temporary = path.with_name(f".{name}.{os.getpid()}.tmp")  # workers may write the same file at the same time
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,4 +122,4 @@ def _safe(text: str) -> str:
     short = name[:NAME_BYTES].decode("utf-8", "ignore").strip()
     if short == plain and short:
         return short
-    return f"{short}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{short}_{short_digest(text)[:8]}"

@@ -1,12 +1,12 @@
 """What a judge's answers depend on beside the prompt, as text."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator import __version__
 from rag_evaluator.config import JudgeConfig
+from rag_evaluator.files.digest import short_digest
 
 UNNAMED = "(unnamed)"  # stands for a model that nothing tells from others of its kind
 THINKING = "off"  # of every judge so far; scores of others must never pass for these
@@ -29,7 +29,7 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
         "engine": judge.engine,
         "dtype": judge.dtype,
         **arguments_part("model", judge.model_kwargs),
-        "template": _digest(template) if template.is_file() else judge.chat_template,
+        "template": short_digest(template.read_bytes()) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
         "thinking": THINKING,
         "max_new_tokens": judge.max_new_tokens,
@@ -49,7 +49,3 @@ def as_line(parts: Mapping[str, Any]) -> str:
 def is_unnamed(signature: str) -> bool:
     """Whether a score or an answer depends on a model without a name: no other run may use it."""
     return f":{UNNAMED}" in signature
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -8,6 +8,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge, is_langchain
 from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.engine.transformers.loading import has_adapter
@@ -16,7 +17,6 @@ from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
 from rag_evaluator.judge.signature import UNNAMED, judge_signature
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.results.questions import digest
 
 
 class GivenJudge:
@@ -120,4 +120,4 @@ def identity_of_embeddings(embeddings: Any) -> str | None:
     model = embeddings.model if isinstance(embeddings, LocalEmbeddings) else embeddings
     found = identity_of(model)
     given = [getattr(model, name, None) or {} for name in ("model_kwargs", "encode_kwargs", "query_encode_kwargs")]
-    return found if found is None or not any(given) else f"{found}-{digest(repr(given))[:8]}"
+    return found if found is None or not any(given) else f"{found}-{short_digest(repr(given))[:8]}"

@@ -1,12 +1,12 @@
 """The signature of each score: what the number depends on."""
 
-import hashlib
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator import __version__
 from rag_evaluator.config import Config
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.signature import arguments_part, as_line, judge_parts
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import Metric
@@ -42,7 +42,7 @@ def _parts(
         parts["language"] = find_language(config.language).name
     if metric.prompts:
         sources = "".join(prompt.source for (owner, _), prompt in prompts.items() if owner == name)
-        parts["prompts"] = hashlib.sha256(sources.encode()).hexdigest()[:16]
+        parts["prompts"] = short_digest(sources)
     if metric.judge:
         parts |= judge_parts(config.judge, identity["judge"])
     if metric.embeddings:

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_whole
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.languages import find_language
-from rag_evaluator.results.questions import digest
 
 Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"
@@ -57,7 +57,7 @@ class Pack:
     @property
     def digest(self) -> str:
         """Digest of what the model is shown."""
-        return digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
+        return short_digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
 
 
 def pack_path(folder: Path, key: Key, language: str) -> Path:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from rag_evaluator.errors import ModelError
+from rag_evaluator.errors import ModelError, ResultsError
+from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.digest import file_digest, short_digest
 
 WEIGHTS = {".safetensors", ".bin", ".pt"}
@@ -122,11 +122,7 @@ def _write_cache(fresh: Mapping[str, tuple[State, str]]) -> None:
     """
     try:
         path = _cache_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
         entries = {place: entry for place, entry in {**_read_cache(), **fresh}.items() if Path(place).exists()}
-        with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as own:  # no other process writes there
-            temporary = Path(own) / path.name
-            temporary.write_text(json.dumps(entries), encoding="utf-8")
-            temporary.replace(path)
-    except (OSError, RuntimeError) as error:
+        write_text(path, json.dumps(entries))
+    except (OSError, RuntimeError, ResultsError) as error:
         logger.debug("fingerprints are not remembered: %s", error)

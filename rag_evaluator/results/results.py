@@ -69,7 +69,7 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """The input rows with a column added per metric; a missing score is None."""
-        return [scored_row(row.sample, row.scores) for row in self._in_memory()]
+        return [scored_row(row) for row in self._in_memory()]
 
     def columns(self) -> list[str]:
         """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""

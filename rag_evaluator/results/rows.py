@@ -70,26 +70,26 @@ def details_line(sample: Sample, metric: str, score: Mapping[str, Any], signatur
     return json_line({**key, **fields, "signature": signature})
 
 
-def dropped_contexts(sample: Sample, scores: Mapping[str, Score]) -> dict[str, list[int]]:
+def dropped_contexts(scored: Scored) -> dict[str, list[int]]:
     """Metric -> positions of the contexts that were left out, as they did not fit into the judge's window."""
-    count = len(sample.columns.get("retrieved_contexts", ()))
+    count = len(scored.sample.columns.get("retrieved_contexts", ()))
     return {
         name: list(range(len(score.contexts), count))
-        for name, score in scores.items()
+        for name, score in scored.scores.items()
         if score.contexts is not None and len(score.contexts) < count
     }
 
 
-def scored_row(sample: Sample, scores: Mapping[str, Score]) -> dict[str, Any]:
+def scored_row(scored: Scored) -> dict[str, Any]:
     """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
-    row = {**sample.row, **{name: None if score.missing else score.value for name, score in scores.items()}}
-    dropped = dropped_contexts(sample, scores)
+    values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
+    row, dropped = {**scored.sample.row, **values}, dropped_contexts(scored)
     return {**row, DROPPED: dropped} if dropped else row
 
 
 def cells_of(scored: Scored, columns: Sequence[str]) -> list[Any]:
     """The row as a table's cells, None where a column has nothing."""
-    row = scored_row(scored.sample, scored.scores)
+    row = scored_row(scored)
     return [_as_text(row.get(column)) for column in columns]
 
 

@@ -23,7 +23,7 @@ class Summary:
         self._dropped: Counter[str] = Counter()  # rows of which contexts were left out
 
     def add(self, scored: Scored) -> None:
-        self._dropped.update(dropped_contexts(scored.sample, scored.scores).keys())
+        self._dropped.update(dropped_contexts(scored).keys())
         for name, values in self._values.items():
             score = scored.scores[name]
             if score.missing:

@@ -14,7 +14,7 @@ from rag_evaluator.results.rows import Add, Heading, Scored, cells_of, scored_ro
 @contextmanager
 def scores_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
     with path.open("wb") as file:
-        yield lambda scored: file.write(json_line(scored_row(scored.sample, scored.scores)))
+        yield lambda scored: file.write(json_line(scored_row(scored)))
 
 
 @contextmanager

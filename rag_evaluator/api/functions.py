@@ -17,7 +17,7 @@ from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
 from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.writers import write_xlsx
+from rag_evaluator.results.xlsx import write_xlsx
 from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage

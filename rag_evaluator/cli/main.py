@@ -188,7 +188,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     config = read_config(options)
     worker, start = beginning(options)
     from rag_evaluator.cli.console import print_summary
-    from rag_evaluator.results.writers import read_summary
+    from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.finished import outcome
     from rag_evaluator.tasks.run_digest import find_finished
 

@@ -1,6 +1,5 @@
 """One input row, to be scored."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_evaluator.dataset.blank import is_blank
+from rag_evaluator.files.digest import short_digest
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,4 @@ class Sample:
 
 
 def _digest(columns: Mapping[str, Any]) -> str:
-    text = json.dumps(columns, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+    return short_digest(json.dumps(columns, sort_keys=True, ensure_ascii=False, separators=(",", ":")))

@@ -1,14 +1,12 @@
-"""JSON documents that people open: whole or not at all, with short lists of numbers on one line and safe names."""
+"""Files that are written whole or not at all."""
 
-import hashlib
 import json
 import os
 import re
 import shutil
 import socket
 import tempfile
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,35 +14,18 @@ from typing import Any
 import psutil
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.json_text import json_text, wide_json_text
 
-NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
-NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
 SCRATCH = ".writing-"
-NAME_BYTES = 160  # file systems allow 255 for the whole name
-UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 
-def to_json(value: Any) -> str:
-    """Valid JSON, indented by 4, lists of numbers on one line. Any: JSON."""
-    text = json.dumps(value, ensure_ascii=False, indent=4, allow_nan=False)
-    return NUMBERS.sub(_on_one_line, text) + "\n"
-
-
-def _on_one_line(found: re.Match[str]) -> str:
-    return f"[{', '.join(found[1].replace(',', ' ').split())}]"
-
-
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file whole or not at all; its folder is made. Raises `ResultsError` if that cannot be done."""
-    name = hashlib.sha256(path.name.encode()).hexdigest()[:16]
-    temporary = path.with_name(f".{name}.{os.getpid()}.tmp")  # workers may write the same file at the same time
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write(temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _own_folder(path.parent) as folder:  # workers may write the same file at the same time
+            write(folder / path.name)
+            (folder / path.name).replace(path)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error}. Free space or choose another folder.") from error
 
@@ -55,71 +36,63 @@ def scratch(folder: Path) -> Iterator[Path]:
 
     Those that killed processes of this machine have left there are removed.
     """
-    host = re.sub(r"\W", "_", socket.gethostname())
-    for left in folder.glob(f"{SCRATCH}{host}-*-*"):
+    for left in folder.glob(f"{SCRATCH}{_host()}-*-*"):
         pid = left.name.split("-")[2]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{host}-{os.getpid()}-", dir=folder) as name:
-        yield Path(name)
+    with _own_folder(folder) as own:
+        yield own
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file."""
+    # half a surrogate pair is no UTF-8
+    write_whole(path, lambda to: to.write_text(text, encoding="utf-8", errors="replace", newline="\n"))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """One document. Any: JSON."""
-    write_whole(path, lambda to: _write(to, to_json(value)))
+    """One document, as `json_text` has it. Any: JSON."""
+    write_text(path, json_text(value))
 
 
-def write_json_list(path: Path, values: Iterable[Any]) -> None:
-    """One list, written value by value, with the same text as `write_json`. Any: JSON."""
+def write_wide_json(path: Path, value: Any) -> None:
+    """One document, as `wide_json_text` has it. Any: JSON."""
+    write_text(path, wide_json_text(value))
 
-    def write(to: Path) -> None:
-        with to.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            between = "[\n"
-            for value in values:
-                file.write(between + to_json([value])[len("[\n") : -len("\n]\n")])
-                between = ",\n"
-            file.write("[]\n" if between == "[\n" else "\n]\n")
 
-    write_whole(path, write)
+def write_wide_json_list(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
+    """One list of objects, written one by one, with the same text as `write_wide_json`. Any: JSON."""
+
+    def pieces() -> Iterator[str]:
+        between = "[\n"
+        for value in values:
+            yield between + wide_json_text([value])[len("[\n") : -len("\n]\n")]
+            between = ",\n"
+        yield "[]\n" if between == "[\n" else "\n]\n"
+
+    _write_pieces(path, pieces())
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> None:
     """One JSON value a line."""
+    _write_pieces(path, (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records))
 
+
+def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
     def write(to: Path) -> None:
         with to.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
+            file.writelines(pieces)
 
     write_whole(path, write)
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", errors="replace", newline="\n")  # half a surrogate pair is no UTF-8
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder of this process; no other one, on whatever machine, writes there."""
+    prefix = f"{SCRATCH}{_host()}-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
-def safe_names(texts: Sequence[str]) -> list[str]:
-    """A file name for each text, all different, also where upper and lower case are one.
-
-    A text is its own name as far as every file system allows it. Names that had to be shortened or changed before their
-    end carry a digest; equal ones are numbered: `_2`, `_3`.
-    """
-    taken: set[str] = set()
-    names = []
-    for text in texts:
-        base, number = _safe(text), 1
-        name = base
-        while name.casefold() in taken:
-            number += 1
-            name = f"{base}_{number}"
-        taken.add(name.casefold())
-        names.append(name)
-    return names
-
-
-def _safe(text: str) -> str:
-    plain = unicodedata.normalize("NFC", text).strip().rstrip("?!. ")
-    name = UNSAFE.sub("_", plain).encode("utf-8", "ignore")
-    short = name[:NAME_BYTES].decode("utf-8", "ignore").strip()
-    if short == plain and short:
-        return short
-    return f"{short}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+def _host() -> str:
+    return re.sub(r"\W", "_", socket.gethostname())

@@ -1,6 +1,5 @@
 """Append-only JSON lines, each under a key of texts, on disk within a second: what makes a killed job resumable."""
 
-import hashlib
 import json
 import os
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_evaluator.errors import ResultsError, way
+from rag_evaluator.files.digest import short_digest
 
 SYNC_SECONDS = 1.0
 CHECKSUM = b', "sha256": "'
@@ -39,7 +39,7 @@ def read_checked(line: bytes) -> dict[str, Any]:
 
 
 def _checksum(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest()[:16].encode("ascii")
+    return short_digest(body).encode("ascii")
 
 
 class Appender:

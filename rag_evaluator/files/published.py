@@ -1,7 +1,6 @@
 """Files that other processes read: written beside their place, brought to disk, and only then given their name."""
 
 import errno
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.json_text import json_text
 
 NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
@@ -46,8 +46,8 @@ def replace_json(temporary: Path, value: Mapping[str, Any], target: Path) -> Non
 
 
 def json_bytes(value: Mapping[str, Any]) -> bytes:
-    """A JSON document, indented by 2."""
-    return (json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode("utf-8")
+    """A JSON document as it is on disk."""
+    return json_text(value).encode("utf-8")
 
 
 def sync_file(path: Path) -> None:

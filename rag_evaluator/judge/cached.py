@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge
-from rag_evaluator.results.questions import digest
 
 Answer = TypeVar("Answer", bound=BaseModel)
 DECIMALS = 6
@@ -80,7 +80,7 @@ class Asker:
 
     async def _once(self, prompt: str, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """What the judge says; whoever asks the same meanwhile waits for the same answer."""
-        key = digest(prompt)
+        key = short_digest(prompt)
         if self.records is not None and (recorded := self.records.find((self.signature, key))) is not None:
             return recorded
         if key not in self._said:

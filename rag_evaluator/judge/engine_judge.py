@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.engine.protocol import Engine
 from rag_evaluator.judge.grammar.budget import share_out
 from rag_evaluator.judge.grammar.choice import probabilities
@@ -20,7 +21,6 @@ from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
 from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.results.questions import digest
 
 Key = tuple[str, str, int]  # digests of what is asked and of its grammar, seed
 REMEMBERED = 65_536  # replies
@@ -65,7 +65,7 @@ class EngineJudge:
             draw: tells equal requests apart when sampling.
         """
         request = self.request(prompt, response_model, draw)
-        key = (digest(repr((request.input_ids, ()))), digest(request.grammar), request.seed)
+        key = (short_digest(repr((request.input_ids, ()))), short_digest(request.grammar), request.seed)
         reply: Reply = await self._once(key, lambda: self._generate(request))
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = reply.cut if reply.complete else reply.cut | {"list"}
@@ -89,7 +89,7 @@ class EngineJudge:
         def ask() -> Coroutine[Any, Any, list[float]]:
             return probabilities(input_ids, ids, functools.partial(self.engine.next_logprobs, group=group))
 
-        shares: list[float] = await self._once((digest(repr((input_ids, ids))), "", 0), ask)
+        shares: list[float] = await self._once((short_digest(repr((input_ids, ids))), "", 0), ask)
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
         return dict(zip(options, shares, strict=True))
@@ -129,7 +129,7 @@ class EngineJudge:
     def _seed(self, prompt: str, draw: Draw) -> int:
         repeat, occurrence = draw
         number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
-        return int(digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
+        return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
 
     async def _generate(self, request: Request) -> Reply:
         """The engine's reply; an engine that cannot exchange the grammar in mid-answer is asked for both parts."""

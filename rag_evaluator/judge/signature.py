@@ -1,10 +1,10 @@
 """What a judge's answers depend on beside the prompt, as text."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import JudgeConfig
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.models.identity import arguments_part
 
 THINKING = "off"  # of every judge so far; scores of others must never pass for these
@@ -22,12 +22,8 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
         "engine": judge.engine,
         "dtype": judge.dtype,
         **arguments_part("model", judge.model_kwargs),
-        "template": _digest(template) if template.is_file() else judge.chat_template,
+        "template": short_digest(template.read_bytes()) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
         "thinking": THINKING,
         "max_new_tokens": judge.max_new_tokens,
     }
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -10,6 +10,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator import __version__
 from rag_evaluator.config import JudgeConfig, model_path
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge, is_langchain
 from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.judge import Judge
@@ -17,7 +18,6 @@ from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
 from rag_evaluator.judge.signature import judge_parts
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.models.identity import UNNAMED, as_line, identity_of
-from rag_evaluator.results.questions import digest
 
 
 class GivenJudge:
@@ -81,7 +81,7 @@ class GivenJudge:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
         if isinstance(self.model, InstructorBaseRagasLLM) or _is_pipeline(self.model):
             return identity_of(self.model)
-        return None if is_langchain(self.model) or self.model.signature is None else digest(self.model.signature)
+        return None if is_langchain(self.model) or self.model.signature is None else short_digest(self.model.signature)
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """The signature of each score: what the number depends on."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator import __version__
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import Metric
 from rag_evaluator.models.identity import as_line
@@ -36,7 +36,7 @@ def signatures(
             parts["language"] = find_language(language).name
         if metric.prompts:
             sources = "".join(prompt.source for (owner, _), prompt in prompts.items() if owner == name)
-            parts["prompts"] = hashlib.sha256(sources.encode()).hexdigest()[:16]
+            parts["prompts"] = short_digest(sources)
         if metric.judge:
             parts |= judge()
         if metric.embeddings:

@@ -10,9 +10,10 @@ from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol, Opinion
 from rag_evaluator.judge.requests import Judgement, PromptText
-from rag_evaluator.results.questions import digest, refer, references
+from rag_evaluator.results.questions import refer, references
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -70,7 +71,7 @@ class Recorder(InstructorBaseRagasLLM):
     def _write(self, prompt: str, opinion: Opinion | None, error: str | None) -> None:
         judgement = Judgement(
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
-            prompt_digest=digest(prompt),
+            prompt_digest=short_digest(prompt),
             source_digest=prompt.source if isinstance(prompt, PromptText) else "",
             input=self._input(prompt),
             response=None if opinion is None else opinion.answer.model_dump(mode="json"),

@@ -7,10 +7,10 @@ from typing import Any
 from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator.config import EmbeddingsConfig, model_path
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find_embeddings
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.models.identity import UNNAMED, arguments_part, identity_of
-from rag_evaluator.results.questions import digest
 
 LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
 
@@ -46,7 +46,7 @@ class EmbeddingsSource:
         model = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
         identity = identity_of(model)
         arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
-        return identity if identity is None or not any(arguments) else f"{identity}-{digest(repr(arguments))[:8]}"
+        return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
 
     @property
     def parts(self) -> dict[str, Any]:

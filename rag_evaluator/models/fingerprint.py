@@ -1,6 +1,5 @@
 """The fingerprint of a model: its whole content, read in parallel and remembered, so that a start takes no minutes."""
 
-import hashlib
 import json
 import logging
 import os
@@ -9,9 +8,10 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from rag_evaluator.errors import ModelError
+from rag_evaluator.errors import ModelError, ResultsError
+from rag_evaluator.files.atomic import write_text
+from rag_evaluator.files.digest import file_digest, short_digest
 
 WEIGHTS = {".safetensors", ".bin", ".pt"}
 OTHERS = {".json", ".jinja", ".model", ".txt", ".tiktoken", ".py"}  # configuration, tokenizer, template, code
@@ -40,10 +40,11 @@ def fingerprint(folder: str | Path) -> str:
 
 def _fingerprint(folder: Path) -> str:
     paths = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS | OTHERS and path.is_file())
-    sha = hashlib.sha256()
-    for path, digest in zip(paths, _digests(paths), strict=True):
-        sha.update(json.dumps([path.relative_to(folder).as_posix(), path.stat().st_size, digest]).encode() + b"\n")
-    return sha.hexdigest()[:16]
+    lines = (
+        json.dumps([path.relative_to(folder).as_posix(), path.stat().st_size, digest]) + "\n"
+        for path, digest in zip(paths, _digests(paths), strict=True)
+    )
+    return short_digest("".join(lines))
 
 
 def _digests(paths: Iterable[Path]) -> list[str]:
@@ -58,7 +59,7 @@ def _digests(paths: Iterable[Path]) -> list[str]:
         if place in known and known[place][0] == state:
             return known[place][1]
         before = _now()
-        content = _read_digest(path)
+        content = file_digest(path)
         settled = max(state[1:3]) < before - FRESH and _state(path) == state
         if settled and state[0] >= WORTH_REMEMBERING:
             fresh[place] = (state, content)
@@ -77,11 +78,6 @@ def _blob_digest(path: Path) -> str | None:
         return None
     blob = path.readlink()
     return blob.name if blob.parent.name == "blobs" and SHA256.fullmatch(blob.name) else None
-
-
-def _read_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _state(path: Path) -> State:
@@ -126,11 +122,7 @@ def _write_cache(fresh: Mapping[str, tuple[State, str]]) -> None:
     """
     try:
         path = _cache_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
         entries = {place: entry for place, entry in {**_read_cache(), **fresh}.items() if Path(place).exists()}
-        with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as own:  # no other process writes there
-            temporary = Path(own) / path.name
-            temporary.write_text(json.dumps(entries), encoding="utf-8")
-            temporary.replace(path)
-    except (OSError, RuntimeError) as error:
+        write_text(path, json.dumps(entries))
+    except (OSError, RuntimeError, ResultsError) as error:
         logger.debug("fingerprints are not remembered: %s", error)

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import write_whole
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.languages import find_language
-from rag_evaluator.results.questions import digest
 
 Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"
@@ -57,15 +57,15 @@ class Pack:
     @property
     def digest(self) -> str:
         """Digest of what the model is shown."""
-        return digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
+        return short_digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
 
 
 def pack_path(folder: Path, key: Key, language: str) -> Path:
     return folder / f"{key[0]}_{key[1]}_{find_language(language).name}.json"
 
 
-def to_json(pack: Pack) -> str:
-    """A pack in the layout that ragas' own `save` writes."""
+def write_pack(path: Path, pack: Pack) -> None:
+    """Write a pack file in the layout of ragas' own `save`, whole or not at all. Raises `ResultsError`."""
     content = {
         "ragas_version": pack.ragas_version,
         "original_hash": pack.original_hash,
@@ -73,21 +73,7 @@ def to_json(pack: Pack) -> str:
         "instruction": pack.instruction,
         "examples": list(pack.examples),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def write_pack(path: Path, pack: Pack) -> None:
-    """Write a pack file, whole or not at all. Raises `ResultsError` when it cannot be written."""
-    write_text(path, to_json(pack))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all. Raises `ResultsError` when it cannot be written."""
-    write_whole(path, lambda to: _write(to, text))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_json(path, content)
 
 
 def read_pack(path: Path) -> Pack:

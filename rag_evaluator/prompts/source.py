@@ -13,8 +13,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from rag_evaluator.errors import PromptError
+from rag_evaluator.files.atomic import write_json
 from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.prompts.pack import ENGLISH, Key, Models, Pack, pack_path, read_pack, write_text
+from rag_evaluator.prompts.pack import ENGLISH, Key, Models, Pack, pack_path, read_pack
 from rag_evaluator.resources import packaged
 
 SCHEMAS = "schemas.json"
@@ -58,7 +59,7 @@ def write_schemas(folder: Path, prompts: Mapping[Key, Models]) -> None:
     for (owner, prompt), models in prompts.items():
         pair = {"input": models.input_model.model_json_schema(), "output": models.output_model.model_json_schema()}
         schemas.setdefault(owner, {})[prompt] = pair
-    write_text(folder / SCHEMAS, json.dumps(schemas, indent=2, ensure_ascii=False) + "\n")
+    write_json(folder / SCHEMAS, schemas)
 
 
 def build_model(schema: Schema) -> type[BaseModel]:

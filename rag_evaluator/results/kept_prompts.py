@@ -15,8 +15,9 @@ from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.files.published import writing
+from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import questions_of
-from rag_evaluator.results.writers import PROMPT_TEXTS, Table
+from rag_evaluator.results.rows import Table
 
 Reading = Callable[[], Sequence[Sample]]
 FOLDER = "prompts"

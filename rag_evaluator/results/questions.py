@@ -11,20 +11,15 @@ A judgement's `input` holds the values of the prompt's input model. What is know
 Everything else is the value itself. Instruction and examples are in `prompts.json`, as frames around the input.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.digest import short_digest
 
 Values = Mapping[str, Any]  # Any in this module: JSON
-
-
-def digest(text: str) -> str:
-    """First 16 hexadecimal digits of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
             text = _text(line, judgement, columns, prompts)
         except (LookupError, TypeError):
             text = None
-        if text is None or digest(text) != judgement["prompt_digest"]:
+        if text is None or short_digest(text) != judgement["prompt_digest"]:
             raise ResultsError(
                 f"{where}: its columns are not those that were judged, or prompts.json is of another run. Give the "
                 "rows that were judged, and leave the files of a results folder together."

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
+from rag_evaluator.results.rows import DROPPED, Scored, details_line, scored_row
 from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import DROPPED, Scored, Summary, details_line, scored_row, write_table
+from rag_evaluator.results.summary import Summary
+from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +69,7 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """The input rows with a column added per metric; a missing score is None."""
-        return [scored_row(row.sample, row.scores) for row in self._in_memory()]
+        return [scored_row(row) for row in self._in_memory()]
 
     def columns(self) -> list[str]:
         """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
@@ -90,7 +92,7 @@ class Results:
         contexts were left out, as they did not fit into the judge's window."""
         summary = Summary(self.scores)
         for row in self._in_memory():
-            summary.add(row.sample, row.scores)
+            summary.add(row)
         return summary.to_json()
 
     def details(self) -> Iterator[dict[str, Any]]:

@@ -1,12 +1,12 @@
 """The note that the result files of a stage have been written, and whether they still are as they were written."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.files.digest import file_digest
 from rag_evaluator.run.journal import Journal
 
 
@@ -52,7 +52,7 @@ def read_finished(journal: Journal) -> Finished | None:
 
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
     """Size, time of change and SHA-256 of files."""
-    return {name: [*_stamp(folder / name), _digest(folder / name)] for name in names}
+    return {name: [*_stamp(folder / name), file_digest(folder / name)] for name in names}
 
 
 def is_complete(journal: Journal) -> bool:
@@ -78,7 +78,7 @@ def _differs(path: Path, seen: Sequence[Any]) -> bool:
     """Whether a file is another than it was; read only if size or time differ, as a copied folder has other times."""
     try:
         stamp = _stamp(path)
-        return stamp != list(seen[:2]) and (stamp[0] != seen[0] or _digest(path) != seen[2])
+        return stamp != list(seen[:2]) and (stamp[0] != seen[0] or file_digest(path) != seen[2])
     except (OSError, IndexError):
         return True
 
@@ -86,8 +86,3 @@ def _differs(path: Path, seen: Sequence[Any]) -> bool:
 def _stamp(path: Path) -> list[int]:
     status = path.stat()
     return [status.st_size, status.st_mtime_ns]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

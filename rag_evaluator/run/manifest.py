@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator import __version__
 from rag_evaluator.config import Config
-from rag_evaluator.results.writers import PROMPT_TEXTS
+from rag_evaluator.results.manifest import PROMPT_TEXTS
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import CarryingPrompt

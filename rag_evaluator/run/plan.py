@@ -1,11 +1,12 @@
 """What all workers of a stage must agree on: the units, how they are cut into chunks, the signatures of the columns."""
 
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from rag_evaluator.files.digest import file_digest, short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
@@ -52,7 +53,7 @@ class Plan:
     def digest(self) -> str:
         """16 hexadecimal digits; every chunk carries them."""
         text = json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+        return short_digest(text)
 
     def units_of(self, chunk: int) -> range:
         return range(chunk * self.chunk_size, min((chunk + 1) * self.chunk_size, self.units))
@@ -97,28 +98,20 @@ def auto_chunk_size(units: int, most: int = MOST_UNITS) -> int:
     return max(1, min(most, -(-units // FEWEST_CHUNKS)))
 
 
-@dataclass
-class _Sha:
-    """SHA-256 over parts, each with its length, so that no two lists of parts look alike."""
-
-    sha: Any = field(default_factory=hashlib.sha256)
-
-    def add(self, part: bytes) -> None:
-        self.sha.update(len(part).to_bytes(8, "big") + part)
-
-
 def data_digest(source: Any) -> str:
     """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
-    sha = _Sha()
-    if isinstance(source, str | Path):
-        path = Path(source).expanduser()
-        for file in sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]:
-            with file.open("rb") as opened:
-                sha.add(hashlib.file_digest(opened, "sha256").digest())
-    else:
-        for sample in source:
-            sha.add(json.dumps([sample.row, sample.columns], ensure_ascii=False).encode("utf-8"))
-    return str(sha.sha.hexdigest())[:16]
+    parts = _file_parts(Path(source).expanduser()) if isinstance(source, str | Path) else _row_parts(source)
+    return short_digest(len(part).to_bytes(8, "big") + part for part in parts)  # no two lists of parts look alike
+
+
+def _file_parts(path: Path) -> Iterator[bytes]:
+    for file in sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]:
+        yield bytes.fromhex(file_digest(file))
+
+
+def _row_parts(samples: Iterable[Any]) -> Iterator[bytes]:
+    for sample in samples:
+        yield json.dumps([sample.row, sample.columns], ensure_ascii=False).encode("utf-8")
 
 
 def _difference(old: str | None, new: str | None) -> str:

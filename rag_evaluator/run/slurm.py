@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
+from rag_evaluator.files.atomic import write_text
 from rag_evaluator.resources import packaged
 
 LAUNCHER = "launcher.sh"
@@ -74,8 +75,7 @@ def submit(submission: Submission) -> tuple[str, str]:
     if shutil.which("sbatch") is None:
         raise SubmitError("sbatch is not here: submit from a login node of a Slurm cluster, or see --dry-run.")
     for path, text in submission.scripts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     array = _sbatch(submission.array, submission.environment)
     try:
         merge = _sbatch([part.format(array=array) for part in submission.merge], submission.environment)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgementError, ResultsError
-from rag_evaluator.results.writers import refuse_foreign
+from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.chunks import Cells, Progress
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import Journal

@@ -113,7 +113,9 @@ class Stage(Protocol[U]):
 
     plan: Plan
     about: Mapping[str, Any]
-    files: Sequence[str]
+
+    @property
+    def files(self) -> Iterable[str]: ...
 
     @property
     def units(self) -> Sequence[U]: ...

@@ -13,8 +13,10 @@ from rag_evaluator.metrics.table import METRICS, Metric
 from rag_evaluator.models.identity import is_unnamed
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
+from rag_evaluator.results.rows import DROPPED, Scored
 from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import DROPPED, FILES, Scored, read_summary, write_table
+from rag_evaluator.results.summary import read_summary
+from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.run.task import Context, Record, Table, Work
@@ -36,7 +38,7 @@ class Evaluation:
         load: loads the models; None where nothing is left to be scored.
     """
 
-    files: Sequence[str] = FILES
+    files = WRITERS
 
     def __init__(
         self,

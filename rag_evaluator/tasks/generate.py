@@ -7,7 +7,8 @@ from typing import Any
 
 from rag_evaluator.config import GenerateConfig, make_config
 from rag_evaluator.dataset import Sample
-from rag_evaluator.files.atomic import safe_names, write_json, write_lines
+from rag_evaluator.files.atomic import write_lines, write_wide_json
+from rag_evaluator.files.names import safe_names
 from rag_evaluator.judge.cached import Asker
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
@@ -89,7 +90,7 @@ class Generate(QuestionStage):
             self._save(unit, reference)
         if self.output.samples is not None:
             write_lines(folder / ROWS, self._rows(self.output.samples, table))
-        write_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json(folder / MANIFEST, manifest_of(table))
 
     def _rows(self, samples: Sequence[Sample], table: Table[Question]) -> Iterator[dict[str, Any]]:
         """The rows of the dataset, those that had no reference with one."""
@@ -98,7 +99,7 @@ class Generate(QuestionStage):
             yield _with_reference(sample, next(references) if sample.index in chosen else None)
 
     def _save(self, unit: Question, reference: Reference) -> None:
-        write_json(self._path(unit), reference.to_json())
+        write_wide_json(self._path(unit), reference.to_json())
 
     def _path(self, unit: Question) -> Path:
         return self.output.answers / f"GT_{self.names[unit.index]}.json"

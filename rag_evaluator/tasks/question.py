@@ -1,6 +1,5 @@
 """What `sort` and `generate` share: questions with contexts as units, and a judge whose answers are kept."""
 
-import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, Section
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.cached import Asker
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.writers import PROGRAM, PROMPT_TEXTS
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run import manifest
 from rag_evaluator.run.plan import Plan, auto_chunk_size
 from rag_evaluator.run.task import Context, Record, Table, Work
@@ -36,8 +36,7 @@ class Question:
     @cached_property
     def digest(self) -> str:
         """16 hexadecimal digits of question and contexts."""
-        text = json.dumps([self.question, *self.contexts], ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return short_digest(json.dumps([self.question, *self.contexts], ensure_ascii=False))
 
 
 def units_of(questions: Sequence[str], contexts: Sequence[Sequence[str]]) -> list[Question]:
@@ -61,9 +60,8 @@ class Asking:
         if self.judge.signature is None:
             return None
         sources = "".join(prompt.source for prompt in self.prompts.values())
-        digest = hashlib.sha256(sources.encode()).hexdigest()[:16]
         given = "|".join(f"{name}:{value}" for name, value in settings.model_dump().items())
-        return f"{self.judge.signature}|prompts:{digest}|{given}"
+        return f"{self.judge.signature}|prompts:{short_digest(sources)}|{given}"
 
     def about(self, task: str, rows: int) -> dict[str, Any]:
         """What the manifest of the results says."""
@@ -81,7 +79,7 @@ def plan_of(
         unit_noun="questions",
         column_noun="columns",
         cell_noun="questions",
-        data=hashlib.sha256("".join(unit.digest for unit in units).encode()).hexdigest()[:16],
+        data=short_digest("".join(unit.digest for unit in units)),
         options={},
         columns={column: signature},
         chunk_size=chunk_size if isinstance(chunk_size, int) else auto_chunk_size(len(units), MOST_QUESTIONS),
@@ -157,7 +155,7 @@ class _Working:
 
 def manifest_of(table: Table[Question]) -> dict[str, Any]:
     """What is written as the manifest of the results."""
-    return {"program": PROGRAM, **{name: part for name, part in table.about.items() if name != PROMPT_TEXTS}}
+    return as_written(table.about)
 
 
 def fields_of(record: Record) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """Tells in a moment, without ragas or a model library, that nothing has changed since a run was finished."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,12 @@ from typing import Any
 from rag_evaluator.config import DEMO, Config
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.digest import file_digest, short_digest
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.kept_prompts import are_kept
-from rag_evaluator.results.writers import read_summary
+from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.manifest import versions
@@ -42,10 +42,10 @@ def run_digest_of(config: Config, data: str | None = None) -> str | None:
         "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
         "versions": versions(),
         "models": [fingerprint(folder) for folder in folders],
-        "files": [hashlib.sha256(file.read_bytes()).hexdigest() for file in files],
+        "files": [file_digest(file) for file in files],
         "data": data or data_digest(config.dataset),
     }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8")).hexdigest()[:16]
+    return short_digest(json.dumps(parts, sort_keys=True))
 
 
 def find_finished(config: Config) -> Journal | None:

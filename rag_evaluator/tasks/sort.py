@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.config import SortConfig, make_config
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.files.atomic import write_json, write_json_list
+from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.cached import Asker
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
@@ -82,9 +82,9 @@ class Sort(QuestionStage):
                 seen.append(_light(ranking))
                 yield dict(ranking.fields)
 
-        write_json_list(folder / ORDERS, orders())
-        write_json(folder / SUMMARY, summarise(seen))
-        write_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json_list(folder / ORDERS, orders())
+        write_wide_json(folder / SUMMARY, summarise(seen))
+        write_wide_json(folder / MANIFEST, manifest_of(table))
 
 
 def sort_stage(

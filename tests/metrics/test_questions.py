@@ -16,13 +16,14 @@ from test_ragas_equality import HashEmbeddings, answer_at_random
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.console import print_means
 from rag_evaluator.errors import PromptTooLongError, ResultsError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.prompts.frames import LEVELS
 from rag_evaluator.prompts.loading import CarryingPrompt, load_prompts
 from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.questions import digest, put_together, questions_of
+from rag_evaluator.results.questions import put_together, questions_of
 from rag_evaluator.results.results import Results
 from rag_evaluator.tasks.run_digest import find_finished, run_digest_of
 
@@ -101,7 +102,7 @@ def test_every_question_to_the_judge_is_put_together_again_from_the_results_fold
     assert [question["prompt_digest"] for question in questions] == [one["prompt_digest"] for one in judgements]
     assert {question["prompt"] for question in questions} == set(METRICS[metric].prompts)
     for question in questions:
-        assert digest(question["text"]) == question["prompt_digest"]
+        assert short_digest(question["text"]) == question["prompt_digest"]
         assert question["text"] in asked
     assert {question["row"] for question in questions} >= {0, 2}  # an easy row may need no judge
 

@@ -35,13 +35,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files that are read."""
     names: list[str] = []
-    read = fingerprints._read_digest
+    read = fingerprints.file_digest
 
     def counted(path: Path) -> str:
         names.append(path.name)
         return read(path)
 
-    monkeypatch.setattr(fingerprints, "_read_digest", counted)
+    monkeypatch.setattr(fingerprints, "file_digest", counted)
     return names
 
 
@@ -255,6 +255,6 @@ def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: 
     def refuse(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(fingerprints, "_read_digest", refuse)
+    monkeypatch.setattr(fingerprints, "file_digest", refuse)
     with pytest.raises(ModelError, match=r"model/config\.json: cannot be read: Permission denied"):
         fingerprint(model_of(tmp_path / "model"))

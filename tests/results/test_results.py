@@ -15,7 +15,8 @@ from rag_evaluator import load_dataset
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
-from rag_evaluator.results.writers import CUT, FILES, XLSX_CELL
+from rag_evaluator.results.writers import WRITERS
+from rag_evaluator.results.xlsx import CUT, XLSX_CELL
 
 NAN = math.nan
 AWKWARD = {
@@ -250,7 +251,7 @@ def test_contexts_that_were_left_out_are_named_in_their_row(tmp_path: Path) -> N
 
 def test_two_writings_of_the_same_results_are_equal_in_every_byte(three: Results, tmp_path: Path) -> None:
     first, second = three.write(tmp_path / "a"), three.write(tmp_path / "b")
-    for name in FILES:
+    for name in WRITERS:
         assert (first / name).read_bytes() == (second / name).read_bytes()
 
 

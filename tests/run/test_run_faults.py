@@ -494,7 +494,7 @@ def test_a_journal_that_says_nothing_of_its_run_is_damaged(config: Path, capsys:
 
 
 def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(config: Path) -> None:
-    kill = "import os; import rag_evaluator.results.writers as w; w._write_json = lambda *_: os.kill(os.getpid(), 9)"
+    kill = "import os; import rag_evaluator.results.summary as s; s.json_text = lambda *_: os.kill(os.getpid(), 9)"
     run = f"from rag_evaluator.cli.main import main; main([{str(config)!r}])"
     killed = subprocess.run([sys.executable, "-c", f"{kill}; {run}"], cwd=ROOT, check=False)
     assert killed.returncode == -signal.SIGKILL

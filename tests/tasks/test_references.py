@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.config import JudgeConfig, with_arguments
 from rag_evaluator.errors import ConfigError, JudgementError
-from rag_evaluator.files.atomic import safe_names, to_json, write_json
+from rag_evaluator.files.atomic import write_wide_json
+from rag_evaluator.files.json_text import wide_json_text
+from rag_evaluator.files.names import safe_names
 from rag_evaluator.judge.cached import Asker
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import Judge
@@ -237,7 +239,7 @@ def test_file_names_are_safe_and_all_different() -> None:
 def test_files_of_every_question_can_be_written_and_read(tmp_path: Path) -> None:
     texts = ["../up", "a/b\\c", "很" * 400, "nul\x00", "", "half \ud800 pair"]
     for name, text in zip(safe_names(texts), texts, strict=True):
-        write_json(tmp_path / "gt" / f"GT_{name}.json", {"question": text})
+        write_wide_json(tmp_path / "gt" / f"GT_{name}.json", {"question": text})
     assert len(list((tmp_path / "gt").glob("GT_*.json"))) == len(texts)
     assert [path.name for path in tmp_path.iterdir()] == ["gt"]
 
@@ -245,10 +247,10 @@ def test_files_of_every_question_can_be_written_and_read(tmp_path: Path) -> None
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
                     | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
 def test_json_with_number_lists_on_one_line_says_the_same(value: Any) -> None:
-    assert json.loads(to_json(value)) == value
+    assert json.loads(wide_json_text(value)) == value
 
 
 def test_lists_of_numbers_stand_on_one_line() -> None:
-    text = to_json({"sorted": [0, 26, 14], "contexts": ["[\n 1,\n 2\n]"], "support": [0.5, 1e-07], "none": []})
+    text = wide_json_text({"sorted": [0, 26, 14], "contexts": ["[\n 1,\n 2\n]"], "support": [0.5, 1e-07], "none": []})
     assert '"sorted": [0, 26, 14],' in text
     assert '"support": [0.5, 1e-07],' in text

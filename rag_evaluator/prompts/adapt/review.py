@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rag_evaluator.files.atomic import write_text
 from rag_evaluator.prompts.adapt.translate import Mark
-from rag_evaluator.prompts.pack import write_text
 
 HEADING = """# Packs in {language}: what to review
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
@@ -16,7 +17,6 @@ from rag_evaluator.languages import Language, sentences
 from rag_evaluator.prompts.adapt.quality import Doubt, doubts
 from rag_evaluator.prompts.adapt.segments import halves, joined, units
 from rag_evaluator.prompts.fields import QUOTED_NAME, must_survive
-from rag_evaluator.results.questions import digest
 
 DEPTH = 2  # a unit is divided at sentences, then at clauses
 
@@ -130,7 +130,7 @@ class Translator:
         keep = list(dict.fromkeys([*must_survive(text, labels), *QUOTED_NAME.findall(text)]))
         data = TranslationInput(language=named, keep=keep, text=text)
         prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=self._source)
-        key = digest(f"{self.identity}\0{prompt}")
+        key = short_digest(f"{self.identity}\0{prompt}")
         known = self.records.find((key,))
         if known is not None:
             return known
@@ -157,4 +157,4 @@ class Translator:
 
     @property
     def _source(self) -> str:
-        return digest(self._prompt.instruction)
+        return short_digest(self._prompt.instruction)

@@ -1,0 +1,52 @@
+"""`manifest.json` of a results folder, by which the folder is known as ours, and `prompts.json`, a part of it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.json_text import json_text
+from rag_evaluator.results.rows import Add, Heading, ignore
+
+PROGRAM = "rag_evaluator"
+PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
+
+
+@contextmanager
+def manifest_json(path: Path, heading: Heading) -> Iterator[Add]:
+    yield ignore
+    path.write_text(json_text(as_written(heading.manifest)), encoding="utf-8")
+
+
+@contextmanager
+def prompts_json(path: Path, heading: Heading) -> Iterator[Add]:
+    yield ignore
+    path.write_text(json_text(heading.manifest.get(PROMPT_TEXTS, {})), encoding="utf-8")
+
+
+def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest file says: the program, and all but the texts of the prompts."""
+    return {"program": PROGRAM, **{name: part for name, part in manifest.items() if name != PROMPT_TEXTS}}
+
+
+def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
+    """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
+    there = [name for name in files if (folder / name).exists()]
+    if there and not _is_ours(folder):
+        raise ResultsError(
+            f"{folder} holds {there[0]}, which this program did not write, and would replace it. Choose another name "
+            "or output_dir, or move the file away."
+        )
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether results were written here: then there is a manifest, or a journal, in which there is one too."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        manifest = None
+    known = isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
+    journals = [folder / "journal" / "manifest.json", *(folder / "journal").glob("*.*/manifest.json")]
+    return known or any(path.is_file() for path in journals)

@@ -1,0 +1,85 @@
+import re
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rag_evaluator
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.files import atomic
+
+VALUE = {"é": [1, 2], "none": []}
+NARROW = '{\n  "é": [\n    1,\n    2\n  ],\n  "none": []\n}\n'
+WIDE = '{\n    "é": [1, 2],\n    "none": []\n}\n'
+WRITERS: Sequence[tuple[Callable[[Path, Any], None], Any, str]] = [
+    (atomic.write_text, "é\n", "é\n"),
+    (atomic.write_json, VALUE, NARROW),
+    (atomic.write_wide_json, VALUE, WIDE),
+    (
+        atomic.write_wide_json_list,
+        [VALUE, {}],
+        '[\n    {\n        "é": [1, 2],\n        "none": []\n    },\n    {}\n]\n',
+    ),
+    (atomic.write_wide_json_list, [], "[]\n"),
+    (atomic.write_lines, [VALUE, 1], '{"é": [1, 2], "none": []}\n1\n'),
+]
+
+
+@pytest.mark.parametrize(("write", "value", "text"), WRITERS)
+def test_a_file_is_written_in_its_layout_and_nothing_is_left_beside_it(
+    write: Callable[[Path, Any], None], value: Any, text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "new" / "file"
+    for _ in range(2):
+        write(path, value)
+        assert path.read_text(encoding="utf-8") == text
+        assert [*path.parent.iterdir()] == [path]
+
+
+def fail(path: Path) -> None:
+    path.write_text("a part", encoding="utf-8")
+    raise OSError("No space left on device")
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    atomic.write_text(path, "old")
+    with pytest.raises(ResultsError, match=r"file: cannot be written: No space left .* choose another folder"):
+        atomic.write_whole(path, fail)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_writers_of_two_machines_with_the_same_process_number_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Containers often give all their processes the same number, and share a folder."""
+    path, both = tmp_path / "file", threading.Barrier(2, timeout=20)
+    errors: list[ResultsError] = []
+
+    def write(to: Path, text: str) -> None:
+        to.write_text(text, encoding="utf-8")
+        both.wait()
+
+    def run(text: str) -> None:
+        try:
+            atomic.write_whole(path, lambda to: write(to, text))
+        except ResultsError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(text,)) for text in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert path.read_text(encoding="utf-8") in ("one", "two")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_json_with_indentation_is_laid_out_in_one_module() -> None:
+    """Prompts are no files: what a model is shown has the layout of ragas."""
+    package = Path(rag_evaluator.__file__).parent
+    texts = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
+    indented = {name for name, text in texts.items() if re.search(r"json\.dumps\([^\n]*indent=", text)}
+    assert indented == {"files/json_text.py", "results/questions.py"}

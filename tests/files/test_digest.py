@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import pytest
+
+import rag_evaluator
+from rag_evaluator.files.digest import file_digest, short_digest
+
+ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, appendix B.1
+
+
+@pytest.mark.parametrize("content", ["abc", b"abc", [b"a", b"", b"bc"], iter([b"abc"])])
+def test_a_text_its_bytes_and_their_parts_have_one_digest(content: str | bytes | list[bytes]) -> None:
+    assert short_digest(content) == ABC[:16]
+
+
+def test_half_a_surrogate_pair_has_a_digest_of_its_own() -> None:
+    assert len({short_digest("\ud800"), short_digest("\udc00"), short_digest("?")}) == 3
+
+
+def test_a_file_has_the_whole_digest_of_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert file_digest(tmp_path / "abc") == ABC
+
+
+def test_no_other_module_cuts_a_digest() -> None:
+    package = Path(rag_evaluator.__file__).parent
+    texts = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
+    assert [name for name, text in texts.items() if "hexdigest()[" in text] == ["files/digest.py"]

@@ -1,0 +1,119 @@
+"""A result file is a row of `WRITERS`: nothing else knows its name."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator import load_dataset
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.rows import Add, Heading, Scored
+from rag_evaluator.results.score import Score
+from rag_evaluator.results.writers import WRITERS
+
+NAME = "best.txt"
+
+
+@contextmanager
+def best_row(path: Path, heading: Heading) -> Iterator[Add]:
+    """Toy writer: columns, number of rows, and where the last metric is highest."""
+    best, count = (-1.0, -1), 0
+
+    def add(scored: Scored) -> None:
+        nonlocal best, count
+        best, count = max(best, (scored.scores[heading.metrics[-1]].value, scored.sample.index)), count + 1
+
+    yield add
+    path.write_text(f"{','.join(heading.columns)} {count} {best[1]} {heading.manifest['name']}", encoding="utf-8")
+
+
+@contextmanager
+def no_space(path: Path, heading: Heading) -> Iterator[Add]:
+    yield lambda scored: None
+    raise OSError("No space left on device")
+
+
+def two_rows() -> Results:
+    samples = load_dataset([{"user_input": "a"}, {"user_input": "b"}])
+    return Results(samples, {"m": [Score(0.25), Score(0.75)]}, {}, {"name": "run"})
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    rows = [{"response": f"Born on day {day}.", "reference": "Born on day 3."} for day in range(6)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(
+        "name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\nchunk_size: 2\n", encoding="utf-8"
+    )
+    return tmp_path / "config.yaml"
+
+
+def test_a_new_row_of_the_table_is_all_that_a_new_result_file_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WRITERS, NAME, best_row)
+    folder = two_rows().write(tmp_path)
+    assert {path.name for path in folder.iterdir()} == set(WRITERS)
+    assert (folder / NAME).read_text(encoding="utf-8") == "user_input,m 2 1 run"
+
+
+def test_a_new_file_that_cannot_be_written_leaves_all_others_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_rows().write(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setitem(WRITERS, NAME, no_space)
+    other = Results(load_dataset([{"user_input": "x"}]), {"m": [Score(1.0)]}, {}, {"name": "other"})
+    with pytest.raises(ResultsError, match="No space left on device"):
+        other.write(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_file_of_somebody_else_under_a_new_name_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WRITERS, NAME, best_row)
+    (tmp_path / NAME).write_text("mine", encoding="utf-8")
+    with pytest.raises(ResultsError, match=f"holds {NAME}, which this program did not write"):
+        two_rows().write(tmp_path)
+    assert (tmp_path / NAME).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_run_that_was_finished_before_a_new_file_was_invented_stays_complete(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = config.parent / "results" / "run"
+    assert main([str(config)]) == 0
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+    monkeypatch.setitem(WRITERS, NAME, best_row)
+    for arguments in ([str(config)], ["status", str(folder)]):
+        capsys.readouterr()
+        assert main(arguments) == 0
+        shown = "".join(capsys.readouterr())
+        assert NAME not in shown  # nobody misses it
+        assert "not as written" not in shown
+    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+    assert after == before  # nothing was scored, nothing was written
+
+
+def test_a_new_file_of_a_finished_run_is_there_once_its_results_are_written_again(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = config.parent / "results" / "run"
+    assert main([str(config)]) == 0
+    before = {name: (folder / name).read_bytes() for name in WRITERS}
+    parts = [(path, path.stat().st_mtime_ns) for path in sorted(folder.rglob("parts/*"))]
+    monkeypatch.setitem(WRITERS, NAME, best_row)
+    assert main(["merge", str(folder)]) == 0
+    assert (folder / NAME).read_text(encoding="utf-8") == "response,reference,exact_match 6 3 run"
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert [(path, path.stat().st_mtime_ns) for path in sorted(folder.rglob("parts/*"))] == parts  # nothing was scored
+    (folder / NAME).unlink()  # from now on it belongs to the run
+    capsys.readouterr()
+    assert main([str(config)]) == 0
+    assert "was complete already" not in "".join(capsys.readouterr())
+    assert (folder / NAME).is_file()

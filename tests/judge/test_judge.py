@@ -14,7 +14,7 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.memory import Rows
-from rag_evaluator.judge.engine.transformers.sequence import Row
+from rag_evaluator.judge.engine.transformers.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.grammar.budget import Budget
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Opinion
@@ -403,14 +403,14 @@ def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[...,
 def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
     """Short of tokens, only the comma between items is forbidden, not the one between fields."""
     vocabulary = load(model_folder("gpt2")).inner.engine.inner.vocabulary
-    row = Row(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
+    sequence = DecodedSequence(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
     everything = torch.ones(vocabulary.size, dtype=torch.bool)
     comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
-    row._follow(b'[{"score": 5')
-    assert row.within_budget(everything)[comma]
-    assert not row.within_budget(everything)[item] or not vocabulary.ends_object[item]
-    row._follow(b', "why": "x"}')
-    assert not row.within_budget(everything)[comma]
+    sequence._follow(b'[{"score": 5')
+    assert sequence.within_budget(everything)[comma]
+    assert not sequence.within_budget(everything)[item] or not vocabulary.ends_object[item]
+    sequence._follow(b', "why": "x"}')
+    assert not sequence.within_budget(everything)[comma]
 
 
 def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:

@@ -9,7 +9,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
-from rag_evaluator.judge.engine.transformers.memory import SHARE, Rows, free_bytes
+from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
 from rag_evaluator.judge.engine.transformers.neighbours import rope_switch, why_alone
 from rag_evaluator.judge.engine.transformers.sequence import Chooser, Sequence, Vocabulary
 from rag_evaluator.judge.requests import Request
@@ -79,7 +79,7 @@ class GenerateDecoder:
             logger.warning(
                 "judge: each row is decoded alone (judge.batch_size: 1), because of this model: %s", self.alone
             )
-        self.rows = Rows(1 if self.alone else batch_size, int(SHARE * free_bytes(model)), 0)
+        self.batch_size = BatchSize(1 if self.alone else batch_size, int(SHARE * free_bytes(model)), 0)
 
     def decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:
         """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""
@@ -96,10 +96,10 @@ class GenerateDecoder:
         """What `handle` makes of the items, as many at a time as fit."""
 
         def handle_parts(items: abc.Sequence[Item]) -> list[Answer]:
-            width = self.rows.most
+            width = self.batch_size.most
             return [answer for start in range(0, len(items), width) for answer in handle(items[start : start + width])]
 
-        return self.rows.halving(handle_parts, items)
+        return self.batch_size.halving(handle_parts, items)
 
     def _decode_apart(self, requests: abc.Sequence[Request]) -> list[Outcome]:
         """Replies; sequences that must not be in one batch are decoded in different ones."""

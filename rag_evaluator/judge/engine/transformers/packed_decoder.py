@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
-from rag_evaluator.judge.engine.transformers.memory import SHARE, Rows, free_bytes
+from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
 from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
 from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache, shared
 from rag_evaluator.judge.engine.transformers.sequence import Chooser, Sequence, Vocabulary
@@ -52,7 +52,7 @@ class PackedDecoder:
         self.packed, self.vocabulary = packed, vocabulary
         self.chooser = Chooser(vocabulary)
         self.prefixes = PrefixCache(packed)
-        self.rows = Rows(batch_size, int(SHARE * free_bytes(packed.model)), packed.slot_bytes)
+        self.batch_size = BatchSize(batch_size, int(SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self._tails = 0  # tokens of prompts computed, prefixes apart
 
     @property
@@ -62,20 +62,20 @@ class PackedDecoder:
     def decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:
         replies: dict[int, Outcome] = {}
         for prefix, members in self.prefixes.shared_by(requests):
-            outcomes = self.rows.halving(partial(self._run_group, prefix), [requests[i] for i in members])
+            outcomes = self.batch_size.halving(partial(self._run_group, prefix), [requests[i] for i in members])
             replies |= zip(members, outcomes, strict=True)
         return [replies[i] for i in range(len(requests))]
 
     def next_logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence; their common prefix is computed once."""
-        return torch.stack(self.rows.halving(self._logits, sequences))
+        return torch.stack(self.batch_size.halving(self._logits, sequences))
 
     def _run_group(self, prefix: tuple[int, ...], requests: abc.Sequence[Request]) -> list[Outcome]:
-        """Decode requests that begin with a prefix: a batch that is refilled as sequences end, longest prompts first."""
+        """Decode requests that begin with a prefix: the batch is refilled as sequences end, longest first."""
         sequences = [Sequence(request, self.vocabulary) for request in requests]
         tails = [list(request.input_ids[len(prefix) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
-        width = min(self.rows.that_fit(longest), len(requests))
+        width = min(self.batch_size.that_fit(longest), len(requests))
         cache = TailCache(self.packed.layers, width, longest)
         cache.prefix = self.prefixes.cache(prefix)
         self._tails += sum(map(len, tails))
@@ -97,7 +97,7 @@ class PackedDecoder:
     def _logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
         prefix = shared(sequences) if len(sequences) > 1 else ()
         tails = [sequence[len(prefix) :] for sequence in sequences]
-        width = min(self.rows.that_fit(max(map(len, tails))), len(tails))
+        width = min(self.batch_size.that_fit(max(map(len, tails))), len(tails))
         logits: list[torch.Tensor] = []
         for start in range(0, len(tails), width):
             part = tails[start : start + width]

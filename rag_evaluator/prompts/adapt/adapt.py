@@ -17,7 +17,7 @@ from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.prompts.adapt.review import Section, write_review
+from rag_evaluator.prompts.adapt.review import PackReview, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
 from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
@@ -192,14 +192,14 @@ async def _drafts(
 
 def _section(
     folder: Path, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
-) -> Section:
+) -> PackReview:
     """What the report says of a pack: its doubtful texts with all their places, and what `prompts check` will say."""
     places: defaultdict[Mark, list[str]] = defaultdict(list)
     for place, marks in draft.marks.items():
         for mark in marks:
             places[mark].append(place)
     faults: list[Fault] = check_pack(draft.pack, english_source(original), language, instruction)
-    return Section(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
+    return PackReview(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
 
 
 def _check_reply(record: Mapping[str, Any]) -> None:

@@ -92,7 +92,7 @@ def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
-    """Token by token: prefixes shared, forced tokens skipped and the batch refilled, against transformers' own `generate`."""
+    """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
     decoder = judge.inner.engine.inner.decoder
     assert isinstance(decoder, GenerateDecoder) == (kind == "mistral-metaspace-bpe")  # it has a sliding window

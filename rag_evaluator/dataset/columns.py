@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.cells import text_or_list
 from rag_evaluator.dataset.json_values import EMPTY
-from rag_evaluator.dataset.readers.record import Record
+from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 
@@ -65,7 +65,7 @@ def is_retrieval_log(names: Collection[str], columns: Mapping[str, str]) -> bool
 
 
 def canonical_columns(
-    record: Record, columns: Mapping[str, str], is_log: bool
+    record: InputRecord, columns: Mapping[str, str], is_log: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The row's canonical columns without those that are missing or empty; and why others cannot be read.
 
@@ -93,7 +93,7 @@ def canonical_columns(
     return readable, wrong
 
 
-def _names(canonical: str, record: Record, mapping: Mapping[str, str]) -> list[str]:
+def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> list[str]:
     """The columns of the row to read: the mapped or canonical one where it has a value, else all aliases that do.
 
     A list in `reference` does not win over an answer in another column: it may be what a retriever found.

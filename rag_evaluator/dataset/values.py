@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.dataset.cells import is_written_by_python, json_or_text, text_or_list
 from rag_evaluator.dataset.json_values import as_text, plain
 from rag_evaluator.dataset.marks import Repeated, Unwritable
-from rag_evaluator.dataset.readers.record import Record
+from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
@@ -20,7 +20,7 @@ LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {re
 class Field:
     """A value that is read into a canonical column, and where it comes from, for messages."""
 
-    record: Record
+    record: InputRecord
     name: str
     canonical: str
 

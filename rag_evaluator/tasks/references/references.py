@@ -75,11 +75,11 @@ class Generator:
 
     async def generate(self, question: str, contexts: Sequence[str]) -> Reference:
         """The reference answer to one question."""
-        return await _Run(self, question, list(contexts)).make()
+        return await _QuestionReference(self, question, list(contexts)).make()
 
 
-class _Run:
-    """One question on its way through groups and tree."""
+class _QuestionReference:
+    """The writing of one question's reference: groups, the tree that joins their answers, and what came of them."""
 
     def __init__(self, generator: Generator, question: str, contexts: list[str]) -> None:
         self.generator, self.options, self.window = generator, generator.options, generator.window

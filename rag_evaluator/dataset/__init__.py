@@ -20,7 +20,7 @@ from rag_evaluator.dataset.columns import (
     is_retrieval_log,
 )
 from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
-from rag_evaluator.dataset.on_disk import Spool
+from rag_evaluator.dataset.on_disk import OnDiskSamples
 from rag_evaluator.dataset.readers.table import READERS, read_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIASES",
     "READERS",
+    "OnDiskSamples",
     "Sample",
-    "Spool",
     "as_text",
     "check_columns",
     "check_readable",
@@ -65,7 +65,7 @@ def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Seque
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """
     if isinstance(source, str | Path):
-        return Spool(Path(source), columns or {})
+        return OnDiskSamples(Path(source), columns or {})
     return _load(source, columns or {})
 
 
@@ -83,7 +83,7 @@ def _load(source: Any, columns: Mapping[str, str]) -> list[Sample]:
 
 def row_names(samples: Sequence[Sample]) -> list[str]:
     """Every column of any row, in order of first appearance."""
-    return list(samples.names) if isinstance(samples, Spool) else column_names(sample.row for sample in samples)
+    return list(samples.names) if isinstance(samples, OnDiskSamples) else column_names(sample.row for sample in samples)
 
 
 def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
@@ -96,7 +96,7 @@ def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
 
 def _wrong(samples: Sequence[Sample]) -> Mapping[str, str]:
     """Canonical column -> why it cannot be read in the first sample where it cannot, in order of these samples."""
-    if isinstance(samples, Spool):
+    if isinstance(samples, OnDiskSamples):
         return samples.wrong
     reasons: dict[str, str] = {}
     for sample in samples:
@@ -111,7 +111,7 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
     check_readable(samples, {column for columns in needed.values() for column in columns})
-    if isinstance(samples, Spool):
+    if isinstance(samples, OnDiskSamples):
         there = samples.present
     else:
         there = {column for sample in samples for column in sample.columns if sample.has(column)}

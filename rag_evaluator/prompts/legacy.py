@@ -15,7 +15,7 @@ Example = dict[str, Any]  # JSON
 NLI = ("n_l_i_statement_prompt",)
 STATEMENTS = ("statement_generator_prompt", "long_form_answer_prompt")
 PRECISION = "context_precision_prompt"
-OLDER_NAMES: Mapping[Key, Sequence[str]] = {
+LEGACY_NAMES: Mapping[Key, Sequence[str]] = {
     ("faithfulness", "statement_generator_prompt"): [f"faithfulness_{name}" for name in STATEMENTS],
     ("faithfulness", "nli_statement_prompt"): [f"faithfulness_{name}" for name in NLI],
     ("answer_relevancy", "prompt"): ["answer_relevancy_response_relevance_prompt"],
@@ -43,17 +43,17 @@ RENAMED: Mapping[tuple[Key, str], Mapping[str, str]] = {
 """(prompt, side of an example) -> what a field was called -> what it is called."""
 
 
-def older_path(folder: Path, key: Key, language: str) -> Path | None:
+def legacy_path(folder: Path, key: Key, language: str) -> Path | None:
     """The file in which an older ragas saved this prompt, if the folder has one."""
     name = find_language(language).name
-    paths = [folder / f"{older}_{name}.json" for older in OLDER_NAMES.get(key, ())]
+    paths = [folder / f"{legacy}_{name}.json" for legacy in LEGACY_NAMES.get(key, ())]
     return next((path for path in paths if path.is_file()), None)
 
 
-def is_older(path: Path, pack: Pack, key: Key) -> bool:
+def is_legacy(path: Path, pack: Pack, key: Key) -> bool:
     """Whether ragas saved it: by its name, or by its hash of the source, which is a number there."""
     today = path.name.startswith(f"{key[0]}_{key[1]}_")
-    named = any(path.name.startswith(f"{older}_") for older in OLDER_NAMES.get(key, ()))
+    named = any(path.name.startswith(f"{legacy}_") for legacy in LEGACY_NAMES.get(key, ()))
     return (named and not today) or not isinstance(pack.original_hash, str)
 
 
@@ -63,7 +63,7 @@ def load_pack(path: Path, original: Models, key: Key | None = None) -> Pack:
     Raises `PromptError` naming file and key.
     """
     pack = read_pack(path)
-    if key is not None and is_older(path, pack, key):
+    if key is not None and is_legacy(path, pack, key):
         pack = bring_up_to_date(pack, key, original, path)
     check_examples(pack, original, path)
     return pack
@@ -116,6 +116,6 @@ def _with_levels(example: Example) -> Example:
 
 
 MENDS: Mapping[Key, Sequence[Callable[[Example], Example]]] = {
-    **{key: [_join_sentences] for key, names in OLDER_NAMES.items() if any(STATEMENTS[1] in name for name in names)},
+    **{key: [_join_sentences] for key, names in LEGACY_NAMES.items() if any(STATEMENTS[1] in name for name in names)},
     ("factual_correctness", "prompt"): [_with_levels],
 }

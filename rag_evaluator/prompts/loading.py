@@ -14,7 +14,7 @@ from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import file_name, find_language, nearest_language
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
-from rag_evaluator.prompts.legacy import load_pack, older_path
+from rag_evaluator.prompts.legacy import legacy_path, load_pack
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
@@ -84,7 +84,7 @@ def find_packs(
 
 def _pack_file(folder: Path, key: Key, language: str) -> Path | None:
     path = pack_path(folder, key, language)
-    return path if path.is_file() else older_path(folder, key, language)
+    return path if path.is_file() else legacy_path(folder, key, language)
 
 
 def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:

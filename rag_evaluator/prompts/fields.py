@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -61,12 +61,18 @@ def label_words(prompt: Models, instruction: str) -> frozenset[str]:
 
 def _labelled(model: type[BaseModel]) -> set[str]:
     fields = model.model_fields
-    names = {name for name, field in fields.items() if field.annotation is int or name.isupper()}
+    names = {name for name, field in fields.items() if _is_numeric(field.annotation) or name.isupper()}
     for field in fields.values():
-        for inner in getattr(field.annotation, "__args__", ()):
+        for inner in get_args(field.annotation):
             if isinstance(inner, type) and issubclass(inner, BaseModel):
                 names |= _labelled(inner)
     return names
+
+
+def _is_numeric(annotation: Any) -> bool:
+    """Whether it is `int`, or a `Literal` of integers."""
+    values = get_args(annotation)
+    return annotation is int or (bool(values) and all(type(value) is int for value in values))
 
 
 def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:

@@ -20,11 +20,8 @@ SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("ContextRelevanceOutput", "rating"): (0, 1, 2),
     ("ResponseGroundednessOutput", "rating"): (0, 1, 2),
     ("AnswerAccuracyOutput", "rating"): (0, 2, 4),
-    ("FilterOutput", "verdict"): BINARY,
-    ("CompareOutput", "choice"): (1, 2),
-    ("ReferenceOutput", "answerable"): BINARY,
-    ("SupportOutput", "verdict"): BINARY,
 }
+"""(response model of ragas, field) -> its values: ragas declares plain integers. Models of our own have a `Literal`."""
 EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {"ReferenceOutput": ("answerable", "answer")}
 """Response model -> its flag, and the text that is empty where the flag is 0."""
 MAX_ITEMS = 128
@@ -37,7 +34,7 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
         response_model: what ragas will get, for instance `NLIStatementOutput`.
         data: the prompt's input, for instance `NLIStatementInput`; None leaves lists and statements free.
     """
-    schema = response_model.model_json_schema()
+    schema = response_model.model_json_schema(mode="serialization")  # that of validation hides our own scales
     schema = _resolve(schema, schema.get("$defs", {}))
     if response_model.__name__ in EMPTY_WHERE_ZERO:
         schema = _empty_where_zero(schema, *EMPTY_WHERE_ZERO[response_model.__name__])
@@ -71,6 +68,8 @@ def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         return _resolve(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "enum" in schema:
+        return {"enum": schema["enum"]}
     resolved = {key: _resolve(value, definitions) for key, value in schema.items() if key != "$defs"}
     for name in resolved.get("properties", {}):
         scale = SCALES.get((resolved.get("title", ""), name))

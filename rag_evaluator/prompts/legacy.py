@@ -79,8 +79,8 @@ def bring_up_to_date(pack: Pack, key: Key, original: Models, path: Path) -> Pack
     gone: set[str] = set()
     models = {"input": original.input_model, "output": original.output_model}
     examples = []
-    for given in pack.examples:
-        example = {**given}
+    for saved in pack.examples:
+        example = {**saved}
         for mend in MENDS.get(key, ()):
             example = mend(example)
         for side, model in models.items():

@@ -69,7 +69,7 @@ def find_packs(
     Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave it
     counts where there is none under today's. English needs none.
     """
-    found, missing = {}, {}
+    existing, missing = {}, {}
     english = find_language(language).name == ENGLISH
     for key in all_prompts():
         if key[0] in owners and not english:
@@ -78,8 +78,8 @@ def find_packs(
             if path is None:
                 missing[key] = pack_path(folder, key, language)
             else:
-                found[key] = path
-    return found, missing
+                existing[key] = path
+    return existing, missing
 
 
 def _pack_file(folder: Path, key: Key, language: str) -> Path | None:

@@ -130,8 +130,8 @@ Rule = Callable[[Schema, dict[str, Any]], Schema]
 
 def _first_of(*rules: Rule) -> Rule:
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
-        for one in rules:
-            schema = one(schema, data)
+        for apply in rules:
+            schema = apply(schema, data)
         return schema
 
     return rule

@@ -35,27 +35,27 @@ class Comparisons:
         self.shares: dict[tuple[int, int], float] = {}
         self.agreeing = 0
 
-    async def prefer(self, one: int, other: int) -> float:
+    async def prefer(self, first: int, second: int) -> float:
         """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
-        if (one, other) in self.shares:
-            return self.shares[one, other]
-        if (other, one) in self.shares:
-            return 1 - self.shares[other, one]
-        if self.texts[one] == self.texts[other]:
+        if (first, second) in self.shares:
+            return self.shares[first, second]
+        if (second, first) in self.shares:
+            return 1 - self.shares[second, first]
+        if self.texts[first] == self.texts[second]:
             return 0.5
         if self.both_orders:
-            shown_first, shown_last = await asyncio.gather(self._first(one, other), self._first(other, one))
+            shown_first, shown_last = await asyncio.gather(self._first(first, second), self._first(second, first))
             difference = shown_first - shown_last
             share = 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
             self.agreeing += shown_first * shown_last < 0
         else:
-            share = sigmoid(await self._first(one, other))
-        self.shares[one, other] = share
+            share = sigmoid(await self._first(first, second))
+        self.shares[first, second] = share
         return share
 
-    async def _first(self, one: int, other: int) -> float:
+    async def _first(self, first: int, second: int) -> float:
         """Log odds that the context shown first is chosen."""
-        shown = CompareInput(user_input=self.question, context_1=self.texts[one], context_2=self.texts[other])
+        shown = CompareInput(user_input=self.question, context_1=self.texts[first], context_2=self.texts[second])
         return await self.asker.log_odds(self.prompt.to_string(shown), FIRST, SECOND)
 
     @property

@@ -49,10 +49,10 @@ async def allpairs(items: Sequence[int], prefer: Prefer) -> list[int]:
     pairs = list(combinations(items, 2))
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
         part = pairs[start : start + PAIRS_AT_ONCE]
-        for (one, other), share in zip(part, await asyncio.gather(*(prefer(*pair) for pair in part)), strict=True):
-            wins[one if _wins(share, one, other) else other] += 1
-            sums[one] += share
-            sums[other] += 1 - share
+        for (first, second), share in zip(part, await asyncio.gather(*(prefer(*pair) for pair in part)), strict=True):
+            wins[first if _wins(share, first, second) else second] += 1
+            sums[first] += share
+            sums[second] += 1 - share
     return sorted(items, key=lambda item: (-wins[item], -round(sums[item], 6), item))
 
 
@@ -74,13 +74,13 @@ async def _merged(first: list[int], second: list[int], prefer: Prefer) -> list[i
     return [*before, item, *behind]
 
 
-async def _better(prefer: Prefer, one: int, other: int) -> bool:
-    return _wins(await prefer(one, other), one, other)
+async def _better(prefer: Prefer, first: int, second: int) -> bool:
+    return _wins(await prefer(first, second), first, second)
 
 
-def _wins(share: float, one: int, other: int) -> bool:
+def _wins(share: float, first: int, second: int) -> bool:
     """A tie leaves the retriever's order."""
-    return share > 0.5 or (share == 0.5 and one < other)
+    return share > 0.5 or (share == 0.5 and first < second)
 
 
 STRATEGIES: Mapping[str, Strategy] = {"insertion": insertion, "merge": merge, "allpairs": allpairs}

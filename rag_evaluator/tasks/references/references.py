@@ -96,15 +96,15 @@ class _QuestionReference:
             return self._reference("", str(error), [], 0)
         self.parts = len(groups)
         answers = await asyncio.gather(*(self._answer(group) for group in groups))
-        given = [(answer, group) for answer, group in zip(answers, groups, strict=True) if answer]
-        used = sorted({piece.index for _, group in given for piece in group})
-        answer = await self._reduce([answer for answer, _ in given])
+        answered = [(answer, group) for answer, group in zip(answers, groups, strict=True) if answer]
+        used = sorted({piece.index for _, group in answered for piece in group})
+        answer = await self._reduce([answer for answer, _ in answered])
         if answer:
             support = await self._support(answer, used) if self.options.support else None
-            return self._reference(answer, None, used, len(given), support)
-        reason = NO_CONTEXTS if not groups else NOT_JOINED if given else UNANSWERABLE
+            return self._reference(answer, None, used, len(answered), support)
+        reason = NO_CONTEXTS if not groups else NOT_JOINED if answered else UNANSWERABLE
         all_failed = groups and sum(self.failed.values()) == len(groups)
-        return self._reference("", next(iter(self.failed)) if all_failed else reason, [], len(given))
+        return self._reference("", next(iter(self.failed)) if all_failed else reason, [], len(answered))
 
     def _groups(self) -> list[list[Piece]]:
         """The prompts' contexts: 20 together in fast mode, else every one alone; long ones in pieces."""
@@ -205,5 +205,5 @@ class _QuestionReference:
         )
 
 
-def _answer_of(said: ReferenceOutput) -> str | None:
-    return said.answer.strip() if said.answerable and not is_blank(said.answer) else None
+def _answer_of(output: ReferenceOutput) -> str | None:
+    return output.answer.strip() if output.answerable and not is_blank(output.answer) else None

@@ -29,8 +29,8 @@ def rope_switch(config: Any) -> int | None:
         "longrope": [kind.get("original_max_position_embeddings") for kind in kinds],
         "dynamic": [getattr(config, "max_position_embeddings", None) for _ in kinds],
     }
-    found = [switches[name][i] for i, kind in enumerate(kinds) if (name := kind.get("rope_type")) in switches]
-    return min(map(int, filter(None, found)), default=None)
+    lengths = [switches[name][i] for i, kind in enumerate(kinds) if (name := kind.get("rope_type")) in switches]
+    return min(map(int, filter(None, lengths)), default=None)
 
 
 def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | None:

@@ -288,8 +288,8 @@ def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: floa
     if cache.prefix:
         logsumexp = logsumexp.reshape(rows, kv_heads, group, columns)[place[0], :, :, place[1]]
         prefix_keys, prefix_values = cache.prefix[module.layer_idx]
-        one = grouped.reshape(1, kv_heads, group * tokens, size)
-        seen, seen_logsumexp = _attend(one, prefix_keys[None], prefix_values[None], scaling)
+        flat = grouped.reshape(1, kv_heads, group * tokens, size)
+        seen, seen_logsumexp = _attend(flat, prefix_keys[None], prefix_values[None], scaling)
         seen = seen.reshape(kv_heads, group, tokens, width).permute(2, 0, 1, 3)
         seen_logsumexp = seen_logsumexp.reshape(kv_heads, group, tokens).permute(2, 0, 1)
         share = torch.sigmoid(logsumexp - seen_logsumexp)[..., None]

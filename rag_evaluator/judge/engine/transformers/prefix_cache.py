@@ -1,4 +1,4 @@
-"""The common beginnings of prompts: found on token ids, their keys and values computed once and kept."""
+"""The common prefixes of prompts: compared as token ids, their keys and values computed once and kept."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class PrefixCache:
             sequences = [requests[position].input_ids for position in members]
             alike = self._alike(group, sequences)
             for name, chosen in ((group, True), (f"{group} apart", False)):
-                part = [index for index, one in enumerate(alike) if one == chosen]
+                part = [index for index, usual in enumerate(alike) if usual == chosen]
                 if part:
                     yield self._common(name, [sequences[i] for i in part]), [members[i] for i in part]
 

@@ -1,6 +1,6 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-Where the parts live: `readers` (file formats), `columns` (aliases), `values` (types), `json_values`,
+The parts: `readers` (file formats), `columns` (aliases), `values` (types), `json_values`,
 `blank` (what counts as no text), `on_disk` (samples kept on disk).
 """
 
@@ -52,7 +52,7 @@ def load_dataset(
     """Samples in the order of the input, at least one.
 
     `columns` maps the user's column names to canonical ones and wins over canonical names and aliases. Raises
-    DatasetError, with the place and the way out, for everything that cannot be read without guessing.
+    DatasetError, with the place and what to do, for everything that cannot be read without guessing.
     """
     samples = _load(source, columns or {})
     check_readable(samples, ALIASES)
@@ -60,7 +60,7 @@ def load_dataset(
 
 
 def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sequence[Sample]:
-    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are asked for.
+    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are used.
 
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """

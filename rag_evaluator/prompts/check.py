@@ -18,7 +18,7 @@ Leaves = Mapping[Place, Any]
 
 
 class Fault(NamedTuple):
-    """Something wrong with a pack: `kind` is a column of the report, `place` leads into the file (may be empty)."""
+    """Something wrong with a pack: `kind` is a column of the report, `place` is where in the file (may be empty)."""
 
     kind: str
     place: str
@@ -35,7 +35,7 @@ LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than trans
 
 @dataclass(frozen=True)
 class Checked:
-    """A pack that was looked at: its file, which need not exist, and what is wrong with it."""
+    """A pack that was checked: its file, which need not exist, and what is wrong with it."""
 
     path: Path
     faults: Sequence[Fault]

@@ -65,7 +65,7 @@ def export(folder: Path) -> list[Path]:
 
 
 class _NoEmbeddings(BaseRagasEmbedding):
-    """Lets a metric be made for the sake of its prompts."""
+    """Allows to make a metric of which only the prompts are needed."""
 
     def embed_text(self, text: str, **kwargs: Any) -> list[float]:
         raise NotImplementedError("made for its prompts only")

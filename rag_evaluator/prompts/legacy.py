@@ -58,7 +58,7 @@ def is_legacy(path: Path, pack: Pack, key: Key) -> bool:
 
 
 def load_pack(path: Path, original: Models, key: Key | None = None) -> Pack:
-    """Read a pack file, of whatever version of ragas, and check it against its prompt's models.
+    """Read a pack file, of any version of ragas, and check it against its prompt's models.
 
     Raises `PromptError` naming file and key.
     """

@@ -43,7 +43,7 @@ class PackPrompt(BasePrompt[BaseModel, BaseModel]):
 
 
 class CarryingPrompt:
-    """Stands in a ragas metric in place of a prompt; its text carries the input along to the judge."""
+    """Replaces a prompt in a ragas metric; its text brings the input it was made from to the judge."""
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
@@ -113,7 +113,7 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
 
 
 def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[Key]) -> None:
-    """`pt-BR` is Portuguese; packs that bear the tag itself must not be passed over without a word."""
+    """`pt-BR` is read as Portuguese; packs named with the tag itself must not be ignored silently."""
     written = file_name(language)
     paths = [folder / f"{metric}_{attribute}_{written}.json" for metric, attribute in keys]
     if written != name and any(path.is_file() for path in paths):

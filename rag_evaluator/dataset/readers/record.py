@@ -1,4 +1,4 @@
-"""What every reader gives and shares: a `InputRecord`, text decoded as UTF-8, and libraries' errors in our words."""
+"""What readers share: an `InputRecord`, text decoded as UTF-8, and libraries' errors as `DatasetError`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def numbered(rows: Iterable[Any], prefix: str) -> Iterator[InputRecord]:
-    """Rows without a line of their own are called by their position, 0-based as `rows[2]` and `frame.iloc[2]`."""
+    """Rows without a line number are named by their position, 0-based as `rows[2]` and `frame.iloc[2]`."""
     for index, row in enumerate(rows):
         where = f"{prefix}row {index}"
         yield InputRecord(where, as_row(row, where, "Make each row {column name: value}."))

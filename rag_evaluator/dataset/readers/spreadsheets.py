@@ -23,7 +23,7 @@ _EMPTY = ("", None)
 def read_csv(path: Path) -> Iterator[InputRecord]:
     """Cells are text: '007' and 'NA' stay what they are.
 
-    In a file that our own writer can have written the quote is taken away that it puts before formulas.
+    In a file that our own writer may have written, the quote before formulas is removed.
     """
     rows = _separated_rows(path, ",")
     if all(is_harmless(cell) for _, cells in rows for cell in cells):
@@ -93,7 +93,7 @@ def _sheets(path: Path) -> tuple[list[Any], list[Any]]:
     def rows(data_only: bool) -> list[list[tuple[Any, str]]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
         sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # the size that some writers note down is wrong, and rows would be lost
+        sheet.reset_dimensions()  # the size that some writers store is wrong, and rows would be lost
         cells = [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
         book.close()
         return cells

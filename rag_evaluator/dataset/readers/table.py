@@ -72,7 +72,7 @@ def _plain_row(record: InputRecord) -> dict[str, Any]:
 
 
 def _plain_value(value: Any) -> Any:
-    """A value that cannot be read costs the run only where a metric needs it."""
+    """A value that cannot be read is an error only where a metric needs it."""
     kind = type(value).__name__
     try:
         return plain(value)

@@ -1,4 +1,4 @@
-"""Probabilities of options: one look at the next token decides, unless options share their first tokens."""
+"""Probabilities of options: those of the next token, unless options share their first tokens."""
 
 import asyncio
 import math

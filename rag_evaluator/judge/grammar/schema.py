@@ -1,4 +1,4 @@
-"""Response model to tightened JSON schema: nothing that ragas cannot use can be said.
+"""Response model to tightened JSON schema: it allows only answers that ragas can use.
 
 The schema is plain JSON Schema, with two keywords of our own: `x-optional` on an array of `prefixItems` (each item may
 be left out, the order stays) and `x-partition` on an object (its first two arrays share out the same statements).
@@ -43,9 +43,9 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
 
 
 def off_scale(answer: BaseModel) -> Iterator[str]:
-    """What no judge under the schema can say, in words: `statements[0].verdict is 7: expected one of 0, 1`.
+    """What in an answer the schema would not allow, in words: `statements[0].verdict is 7: expected one of 0, 1`.
 
-    It does not look at the input: statements may be others than were asked about.
+    It does not compare with the input: statements may be others than those in the question.
     """
     kind = type(answer).__name__
     for name, value in answer:
@@ -86,12 +86,12 @@ def _empty_where_zero(schema: Schema, flag: str, text: str) -> Schema:
 
 
 def _items_for(text: str, words_per_item: int) -> int:
-    """How many list items a text can give at most; counts characters where a script writes no blanks."""
+    """How many list items a text can give at most; counts characters where a script writes no spaces."""
     return min(MAX_ITEMS, max(len(text.split()), len(text) // 6) // words_per_item + 1)
 
 
 def _bounded(array: str, source: str, words_per_item: int, at_least: int = 1) -> "Rule":
-    """A list drawn from the text in `source`: as many items as it can give, so that a weak model comes to an end."""
+    """A list drawn from the text in `source`: as many items as it can give, so that a weak model's list ends, too."""
 
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
         if source in data:
@@ -151,4 +151,4 @@ CUT_LISTS: Mapping[str, str] = {
     "ClaimDecompositionOutput": "claims",
     "EntitiesList": "entities",
 }
-"""Lists that keep their meaning when the budget ends in the middle: response model -> the list that is cut."""
+"""Lists that can be used although the budget ended within them: response model -> the list that is cut."""

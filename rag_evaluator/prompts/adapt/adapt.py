@@ -1,4 +1,4 @@
-"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, and nothing twice."""
+"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, no text asked twice."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ from rag_evaluator.prompts.loading import PACKAGED, CarryingPrompt, find_packs, 
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
 
 logger = logging.getLogger(__name__)
-WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
+WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
 Progress = Callable[[int, int], None]
 LoadJudge = Callable[[], Awaitable[JudgeProtocol]]
 
@@ -86,10 +86,10 @@ def adapt(
         judge: gives the judge; called only if there is something to translate.
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
-        identity: of the judge and its settings: replies on record are those of the same identity.
+        identity: of the judge and its settings: only recorded replies of the same identity are used.
         progress: called with (texts done, texts in all).
 
-    Every reply is on record at once: a run that is stopped is continued by the next one. A second run at the same time
+    Every reply is recorded at once: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
     """
     name = find_language(language)
@@ -193,7 +193,7 @@ async def _drafts(
 def _section(
     folder: Path, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
 ) -> PackReview:
-    """What the report says of a pack: its doubtful texts with all their places, and what `prompts check` will say."""
+    """What the report says of a pack: its doubtful texts with all their places, and what `prompts check` will find."""
     places: defaultdict[Mark, list[str]] = defaultdict(list)
     for place, marks in draft.marks.items():
         for mark in marks:

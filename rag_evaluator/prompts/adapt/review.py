@@ -1,4 +1,4 @@
-"""The report beside adapted packs: which texts a reader who knows the language should look at."""
+"""The report beside adapted packs: the texts that a reader who knows the language should check."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

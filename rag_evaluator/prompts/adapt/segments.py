@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rag_evaluator.languages import Language, sentences
 
-LIMIT = 500  # characters of a segment, about: what a judge surely translates within one string's budget
+LIMIT = 500  # characters of a segment, about: a translation of that length fits the budget of one string
 MARKER = re.compile(r"\s*(?:[*\-•]|[0-9A-Z]{1,2}[.)])\s+")  # of a list: '0. ', 'A. ', '* '
 CLAUSE = re.compile(r"(?<=[,;:])\s+")
 

@@ -59,7 +59,7 @@ class TranslationPrompt(BasePrompt[TranslationInput, TranslationOutput]):
 
 
 class Translated(NamedTuple):
-    """A text in the other language, or still in English where that could not be had.
+    """A text in the other language, or still in English where no translation could be used.
 
     `marks` lists the doubtful segments: English text, result, and why.
     """
@@ -79,10 +79,10 @@ class Mark(NamedTuple):
 
 @dataclass
 class Translator:
-    """Translates into one language; each text is asked for once, and never again once its reply is on record.
+    """Translates into one language; each text is asked for once; recorded replies are used again.
 
     Args:
-        judge: whom to ask.
+        judge: is asked.
         language: to translate into.
         records: replies of this and earlier runs, under the key `("question",)`.
         identity: what the replies depend on beside the prompt: the judge and its settings.
@@ -104,7 +104,7 @@ class Translator:
         return Translated(joined(parts, [result.text for result in done], self.language), marks)
 
     async def _segment(self, text: str, labels: frozenset[str], depth: int) -> Translated:
-        """A segment; in pieces if that goes wrong, and in English if they go wrong, too."""
+        """A segment; in pieces if its translation fails, and in English if theirs fail, too."""
         if not any(letter.isalpha() for letter in text):
             return Translated(text)
         reply = await self._reply(text, labels)

@@ -1,4 +1,4 @@
-"""Pairwise comparisons of one question's contexts: asked in both orders, remembered, counted."""
+"""Pairwise comparisons of one question's contexts: asked in both orders, kept, counted."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from rag_evaluator.judge.cached import Asker, sigmoid
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
-TIE = 1e-3  # a difference of log odds below it is noise: batches of another make-up change the last digits
+TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 
 
@@ -19,8 +19,8 @@ class Comparisons:
         texts: position -> context as it is shown.
         asker: asks the judge.
         prompt: `compare_prompt` of `sort`.
-        both_orders: show each pair in both orders and take the mean of the log odds: what a judge gives to a place is a
-            summand there, and cancels out.
+        both_orders: show each pair in both orders and take the mean of the log odds: a judge's preference
+            for a place is a summand there, and cancels out.
 
     Attributes:
         shares: pair, in the order it was first asked for -> probability that its first context is better.
@@ -60,7 +60,7 @@ class Comparisons:
 
     @property
     def calls(self) -> int:
-        """Questions to the judge, those answered from memory included."""
+        """Questions to the judge, those answered without asking again included."""
         return len(self.shares) * (2 if self.both_orders else 1)
 
     @property

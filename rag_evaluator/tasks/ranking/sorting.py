@@ -75,7 +75,7 @@ class Sorter:
 
 
 class _QuestionSort:
-    """The sorting of one question's contexts: filter, comparisons and what came of them."""
+    """The sorting of one question's contexts: filter, comparisons, results."""
 
     def __init__(self, sorter: Sorter, question: str, contexts: list[str]) -> None:
         self.sorter, self.options = sorter, sorter.options
@@ -141,7 +141,7 @@ class _QuestionSort:
         }
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `sorted_indices.json`; what could not be said is null and has a reason."""
+        """The fields of `sorted_indices.json`; what is not known is null and has a reason."""
         options, made = self.options, self.comparisons
         known = self.sorted or []
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)

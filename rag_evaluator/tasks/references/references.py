@@ -36,8 +36,8 @@ class Reference:
         supporting: those of them that support it; None where that was not asked.
         support: probability that each of `used` supports it, in the same order.
         parts: groups of contexts that were asked, and how many of them gave an answer.
-        failed: what the judge was asked in vain: message -> number.
-        unjoined: answers put one after the other because the judge could not read or join them.
+        failed: failures of the judge: message -> number.
+        unjoined: answers concatenated because the judge could not read or join them.
     """
 
     question: str
@@ -79,7 +79,7 @@ class Generator:
 
 
 class _QuestionReference:
-    """The writing of one question's reference: groups, the tree that joins their answers, and what came of them."""
+    """The writing of one question's reference: groups, the tree that joins their answers, results."""
 
     def __init__(self, generator: Generator, question: str, contexts: list[str]) -> None:
         self.generator, self.options, self.window = generator, generator.options, generator.window
@@ -120,7 +120,7 @@ class _QuestionReference:
         return fitting_groups(shuffled(pieces, self.options.seed), self.options.group_size, room, self._item_tokens)
 
     async def _answer(self, group: Sequence[Piece]) -> str | None:
-        """The judge's answer from a group, None if there is none; where the judge fails, that is written down."""
+        """The judge's answer from a group, None if there is none; failures of the judge are counted."""
         shown = AnswerInput(user_input=self.question, contexts=[piece.text for piece in group])
         try:
             return _answer_of(await self.asker.answer(self.generator.answer_prompt.to_string(shown), ReferenceOutput))

@@ -1,4 +1,4 @@
-"""What decodes requests, in two ways: `PackedDecoder` and `GenerateDecoder`; which one is `choose_decoder`'s."""
+"""The interface of what decodes requests: `PackedDecoder` or `GenerateDecoder`, as `choose_decoder` decides."""
 
 from collections.abc import Sequence
 from typing import Protocol

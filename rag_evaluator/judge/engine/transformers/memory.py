@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 SHARE = 0.5  # of the free memory may hold keys and values; the rest is for the passes themselves
-NO_MEMORY = (  # in lower case, as libraries say it
+NO_MEMORY = (  # in lower case, as in the messages of libraries
     "out of memory",  # "CUDA out of memory", "CUDA error: out of memory", HIP, XPU, MPS
     "outofmemory",  # hipErrorOutOfMemory
     "can't allocate memory",  # the CPU
@@ -22,7 +22,7 @@ NO_MEMORY = (  # in lower case, as libraries say it
     "rocblas_status_memory_error",
     "nvml_success == r",  # the CUDA allocator's own assertion, when the device is full
 )
-NO_DEVICE = (  # after these a device answers nothing more in this process
+NO_DEVICE = (  # after these a device cannot be used any more in this process
     "illegal memory access",
     "illegal address",
     "device-side assert",
@@ -90,7 +90,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def device_watched() -> Iterator[None]:
-    """Raises `JudgeLostError` where a device failed in a way that makes all that follows fail, too."""
+    """Raises `JudgeLostError` where a device failed so that every later call will fail, too."""
     try:
         yield
     except RuntimeError as error:

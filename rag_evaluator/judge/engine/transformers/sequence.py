@@ -22,8 +22,8 @@ class Vocabulary:
         size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
         quotes: tokens that are exactly one double quote.
         commas: bool `(size,)`, tokens that begin with a comma.
-        ends_text: bool `(size,)`, tokens that end a string and go on: they contain `",`.
-        ends_object: bool `(size,)`, tokens that end an object and go on: they contain `},`.
+        ends_text: bool `(size,)`, tokens that end a string and contain more: they contain `",`.
+        ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
     """
 
@@ -58,7 +58,7 @@ class Sequence:
         self.failure: str | None = None
         self.string_tokens = 0
         self.confidence: list[float] = []
-        self.cut: set[str] = set()  # what ended at its limit
+        self.cut: set[str] = set()  # what was ended by its limit
         self.generator: torch.Generator | None = None
         if request.temperature > 0:
             self.generator = torch.Generator().manual_seed(request.seed)
@@ -129,7 +129,7 @@ class Sequence:
         right = min(special, self.matcher.validate_tokens(tokens[:special]))
         if right:
             return tokens[:right]
-        # The forced text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        # The forced text looks like a token of another meaning ("</s>", "<0x0A>" in a statement): use ordinary tokens.
         return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,7 @@ class Recorder(InstructorBaseRagasLLM):
         judgements: JSON of every `Judgement`, in the order of asking.
         too_long: whether a prompt did not fit the judge's window.
         failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
-        lost: set once the judge is lost; some metrics swallow errors, so whoever scores must raise it.
+        lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
     """
 
     def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any]) -> None:

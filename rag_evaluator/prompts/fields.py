@@ -56,7 +56,7 @@ def label_words(prompt: Models, instruction: str) -> frozenset[str]:
     underscore (`context_1`).
     """
     names = {name for name in prompt.input_model.model_fields if "_" in name} | _labelled(prompt.output_model)
-    return frozenset(name for name in names - PROSE if _stands_in(name, instruction))
+    return frozenset(name for name in names - PROSE if _has_word(name, instruction))
 
 
 def _labelled(model: type[BaseModel]) -> set[str]:
@@ -79,12 +79,12 @@ def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
     """Placeholders, label words and numbers of an English text, each once."""
     placeholders = PLACEHOLDER.findall(text)
     rest = PLACEHOLDER.sub(" ", text)
-    words = [word for word in sorted(labels) if _stands_in(word, rest)]
+    words = [word for word in sorted(labels) if _has_word(word, rest)]
     return list(dict.fromkeys([*placeholders, *words, *NUMBER.findall(_plain_digits(rest))]))
 
 
 def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
-    """What `must_survive` of an English text and is not in its translation, in whatever digits and grouping."""
+    """What `must_survive` of an English text and is not in its translation, in any script and grouping of digits."""
     numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
     return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
 
@@ -94,10 +94,10 @@ def _survives(kept: str, translation: str, numbers: set[str]) -> bool:
         return kept in numbers or any(
             int(kept) % step == 0 and str(int(kept) // step) in numbers for step in THOUSANDS if int(kept)
         )
-    return kept in translation if kept.startswith("{") else _stands_in(kept, translation)
+    return kept in translation if kept.startswith("{") else _has_word(kept, translation)
 
 
-def _stands_in(word: str, text: str) -> bool:
+def _has_word(word: str, text: str) -> bool:
     """Whether a text has a word of Latin letters as a whole word; beside other scripts it needs no spaces."""
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", text) is not None
 

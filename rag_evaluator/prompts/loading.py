@@ -106,7 +106,7 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
         hint = f"did you mean '{near}'? If not: " if near else ""
         raise PromptError(
             f"language '{language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
-            f"{', '.join(path.name for path in missing.values())}. {_way_out(name)}"
+            f"{', '.join(path.name for path in missing.values())}. {_what_to_do(name)}"
         )
     packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
     return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
@@ -123,7 +123,7 @@ def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[
         )
 
 
-def _way_out(language: str) -> str:
+def _what_to_do(language: str) -> str:
     return (
         f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language {language}' and review what it "
         f"wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."

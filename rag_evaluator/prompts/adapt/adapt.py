@@ -38,7 +38,7 @@ class Adapted:
     Attributes:
         written: new packs.
         kept: packs that were there and were not touched.
-        review: the report of what a reader should look at; None if nothing was written.
+        review: the report of what a reader should check; None if nothing was written.
         marked: texts in it.
         asked: questions put to the judge in this run.
     """
@@ -193,7 +193,7 @@ async def _drafts(
 def _section(
     folder: Path, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
 ) -> PackReview:
-    """What the report says of a pack: its doubtful texts with all their places, and what `prompts check` will find."""
+    """The report on a pack: its doubtful texts with all their places, and what `prompts check` will find."""
     places: defaultdict[Mark, list[str]] = defaultdict(list)
     for place, marks in draft.marks.items():
         for mark in marks:

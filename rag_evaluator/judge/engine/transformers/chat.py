@@ -130,7 +130,7 @@ class PromptEncoder:
         return ids if len(parts) == 1 else [token for part in parts for token in self._without_specials(part)]
 
     def _with_specials(self, text: str) -> list[int]:
-        """Ids of a text as a document of its own: begun as the tokenizer begins documents, not ended."""
+        """Ids of a text as a document: with the tokenizer's token at the beginning, without the one at the end."""
         start = self.tokenizer("", add_special_tokens=True)["input_ids"]
         bos = self.tokenizer.bos_token_id
         return [*(start[:1] if bos is not None and start[:1] == [bos] else []), *self._without_specials(text)]

@@ -41,7 +41,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     """The judge's model and tokenizer as a `text-generation` pipeline.
 
     Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
-    Raises `ModelError` for whatever cannot judge.
+    Raises `ModelError` for a model that cannot judge.
     """
     source = find_judge(config, offline)
     from langchain_huggingface import HuggingFacePipeline
@@ -112,7 +112,7 @@ def check_model(model: Any, tokenizer: Any) -> None:
 
 
 def has_adapter(model: Any) -> bool:
-    """Whether a peft adapter was added to a loaded model: the folder it came from says nothing of it then."""
+    """Whether a peft adapter was added to a loaded model: its folder does not describe it then."""
     return bool(getattr(model, "peft_config", None))
 
 

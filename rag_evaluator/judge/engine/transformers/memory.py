@@ -1,4 +1,4 @@
-"""How many sequences fit the memory that the model leaves free, and which errors say that a device is lost."""
+"""How many sequences fit the memory that the model leaves free, and which errors mean that a device is lost."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -83,7 +83,7 @@ class BatchSize:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether a library failed for lack of memory, on whatever device; most say it in a plain `RuntimeError`."""
+    """Whether a library failed for lack of memory, on any device; most raise a plain `RuntimeError`."""
     text = str(error).lower()
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in text for sign in NO_MEMORY)
 

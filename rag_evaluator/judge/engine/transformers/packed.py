@@ -204,7 +204,7 @@ class PackedModel:
 
 
 def _other_attention(model: "PreTrainedModel") -> str | None:
-    """What of a model's configuration says that its layers do more than attend to all tokens before; None: nothing."""
+    """Why, by its configuration, a model's layers do not just attend to all tokens before; None if they do."""
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
     if kinds:

@@ -120,7 +120,7 @@ class Sequence:
         return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
-        """Tokens of the text that the grammar forces next, in the tokenizer's own way of writing it."""
+        """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
         tokens = self.matcher.compute_ff_tokens()
         if not tokens:
             return []

@@ -1,6 +1,6 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-Where the parts live: `readers` (file formats), `columns` (aliases), `values` (types), `json_values`,
+The parts: `readers` (file formats), `columns` (aliases), `values` (types), `json_values`,
 `blank` (what counts as no text), `on_disk` (samples kept on disk).
 """
 
@@ -20,7 +20,7 @@ from rag_evaluator.dataset.columns import (
     is_retrieval_log,
 )
 from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
-from rag_evaluator.dataset.on_disk import Spool
+from rag_evaluator.dataset.on_disk import OnDiskSamples
 from rag_evaluator.dataset.readers.table import READERS, read_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIASES",
     "READERS",
+    "OnDiskSamples",
     "Sample",
-    "Spool",
     "as_text",
     "check_columns",
     "check_readable",
@@ -52,7 +52,7 @@ def load_dataset(
     """Samples in the order of the input, at least one.
 
     `columns` maps the user's column names to canonical ones and wins over canonical names and aliases. Raises
-    DatasetError, with the place and the way out, for everything that cannot be read without guessing.
+    DatasetError, with the place and what to do, for everything that cannot be read without guessing.
     """
     samples = _load(source, columns or {})
     check_readable(samples, ALIASES)
@@ -60,12 +60,12 @@ def load_dataset(
 
 
 def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sequence[Sample]:
-    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are asked for.
+    """The samples of `load_dataset`; those of a file stay on disk and are read again whenever they are used.
 
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """
     if isinstance(source, str | Path):
-        return Spool(Path(source), columns or {})
+        return OnDiskSamples(Path(source), columns or {})
     return _load(source, columns or {})
 
 
@@ -83,7 +83,7 @@ def _load(source: Any, columns: Mapping[str, str]) -> list[Sample]:
 
 def row_names(samples: Sequence[Sample]) -> list[str]:
     """Every column of any row, in order of first appearance."""
-    return list(samples.names) if isinstance(samples, Spool) else column_names(sample.row for sample in samples)
+    return list(samples.names) if isinstance(samples, OnDiskSamples) else column_names(sample.row for sample in samples)
 
 
 def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
@@ -96,7 +96,7 @@ def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
 
 def _wrong(samples: Sequence[Sample]) -> Mapping[str, str]:
     """Canonical column -> why it cannot be read in the first sample where it cannot, in order of these samples."""
-    if isinstance(samples, Spool):
+    if isinstance(samples, OnDiskSamples):
         return samples.wrong
     reasons: dict[str, str] = {}
     for sample in samples:
@@ -111,7 +111,7 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
     check_readable(samples, {column for columns in needed.values() for column in columns})
-    if isinstance(samples, Spool):
+    if isinstance(samples, OnDiskSamples):
         there = samples.present
     else:
         there = {column for sample in samples for column in sample.columns if sample.has(column)}

@@ -1,4 +1,4 @@
-"""`is_blank`: whether a value shows a reader nothing. Everything that asks whether a text is there asks it here."""
+"""`is_blank`: whether a value has no visible text. Every check for missing text uses it."""
 
 import re
 import unicodedata

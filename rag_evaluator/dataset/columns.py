@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.cells import text_or_list
 from rag_evaluator.dataset.json_values import EMPTY
-from rag_evaluator.dataset.readers.record import Record
+from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 
@@ -65,7 +65,7 @@ def is_retrieval_log(names: Collection[str], columns: Mapping[str, str]) -> bool
 
 
 def canonical_columns(
-    record: Record, columns: Mapping[str, str], is_log: bool
+    record: InputRecord, columns: Mapping[str, str], is_log: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The row's canonical columns without those that are missing or empty; and why others cannot be read.
 
@@ -77,7 +77,7 @@ def canonical_columns(
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)
         try:
-            values = _telling({name: read(Field(record, name, canonical)) for name in names})
+            values = _with_text({name: read(Field(record, name, canonical)) for name in names})
             first = next(iter(values.values()), None)
             if any(value != first for value in values.values()):
                 raise DatasetError(
@@ -93,19 +93,19 @@ def canonical_columns(
     return readable, wrong
 
 
-def _names(canonical: str, record: Record, mapping: Mapping[str, str]) -> list[str]:
+def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> list[str]:
     """The columns of the row to read: the mapped or canonical one where it has a value, else all aliases that do.
 
     A list in `reference` does not win over an answer in another column: it may be what a retriever found.
     """
     mapped = [name for name, target in mapping.items() if target == canonical]
     names = mapped or [name for name in accepted_names(canonical) if name not in mapping]
-    filled = list(_telling({name: record.row.get(name) for name in names}))
+    filled = list(_with_text({name: record.row.get(name) for name in names}))
     may_be_log = "reference" in filled and isinstance(text_or_list(record.row["reference"], record.is_cells), list)
     return filled[:1] if canonical in filled and not may_be_log else filled
 
 
-def _telling(values: Mapping[str, Any]) -> dict[str, Any]:
+def _with_text(values: Mapping[str, Any]) -> dict[str, Any]:
     """Those that are not blank; else the first that is not empty; else none."""
     there = {name: value for name, value in values.items() if value not in EMPTY}
     return {name: value for name, value in there.items() if not is_blank(value)} or dict(islice(there.items(), 1))

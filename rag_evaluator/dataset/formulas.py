@@ -1,4 +1,4 @@
-"""Text that a spreadsheet would take for a formula: `harmless` makes a CSV cell of it, `original` the text again."""
+"""Text that a spreadsheet would read as a formula: `harmless` escapes it for a CSV cell, `original` is the inverse."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`plain`: any value of an input row, whatever library it came from, as a value JSON can hold."""
+"""`plain`: any value of an input row, of any library, as a value that JSON can hold."""
 
 import datetime
 import decimal

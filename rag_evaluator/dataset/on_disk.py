@@ -1,4 +1,4 @@
-"""`Spool`: the samples of a file kept on disk, so that memory does not grow with their number."""
+"""`OnDiskSamples`: the samples of a file kept on disk, so that memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag_evaluator.errors import DatasetError
 AT_ONCE = 256  # samples read together
 
 
-class Spool(Sequence[Sample]):
+class OnDiskSamples(Sequence[Sample]):
     """Samples of a file, read once, checked, and kept in a temporary file without a name.
 
     Args:

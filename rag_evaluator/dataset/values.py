@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.dataset.cells import is_written_by_python, json_or_text, text_or_list
 from rag_evaluator.dataset.json_values import as_text, plain
 from rag_evaluator.dataset.marks import Repeated, Unwritable
-from rag_evaluator.dataset.readers.record import Record
+from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
@@ -20,7 +20,7 @@ LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {re
 class Field:
     """A value that is read into a canonical column, and where it comes from, for messages."""
 
-    record: Record
+    record: InputRecord
     name: str
     canonical: str
 
@@ -85,7 +85,7 @@ def _question(field: Field) -> str:
 def _answer(field: Field) -> str:
     """A list is accepted with one answer, as old ragas' `ground_truths` have it.
 
-    Of several, old ragas took the first without a word. Which one is right only the user knows, so that is an error.
+    Of several, old ragas took the first silently. Only the user knows which one is right, so that is an error.
     """
     is_listed_cell = field.record.is_cells and field.name == "ground_truths"
     value = _cell_list(field) if is_listed_cell else text_or_list(field.value, field.record.is_cells)
@@ -163,8 +163,8 @@ def _cell_list(field: Field) -> list[Any]:
             raise field.wrong(
                 "a JSON list or one text in the cell",
                 value,
-                "It looks as Python shows a list or document. Write lists with json.dumps(contexts), arrays with "
-                "json.dumps(contexts.tolist()); if it is one text, write it as a JSON list of one.",
+                "It looks like a list or document printed by Python. Write lists with json.dumps(contexts), arrays "
+                "with json.dumps(contexts.tolist()); if it is one text, write it as a JSON list of one.",
             )
         return [value]
     try:

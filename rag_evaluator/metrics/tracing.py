@@ -1,4 +1,4 @@
-"""A judge as ragas metrics see one; it writes down what they ask and what they hear, for `details.jsonl`."""
+"""A judge as a ragas LLM; it records what metrics ask and what they are answered, for `details.jsonl`."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,17 +19,17 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class Recorder(InstructorBaseRagasLLM):
-    """Shows a judge to one metric as a ragas LLM, while one sample is scored.
+    """Presents a judge to one metric as a ragas LLM, while one sample is scored.
 
     Args:
-        judge: whose answers are recorded; None for metrics that ask nobody.
-        columns: what the metric is given of the sample; a question names them in place of copying them.
+        judge: whose answers are recorded; None for metrics that ask no judge.
+        columns: what the metric reads of the sample; a question names them instead of copying them.
 
     Attributes:
         judgements: JSON of every `Judgement`, in the order of asking.
         too_long: whether a prompt did not fit the judge's window.
         failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
-        lost: set once the judge is lost; some metrics swallow errors, so whoever scores must raise it.
+        lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
     """
 
     def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any]) -> None:
@@ -42,9 +42,9 @@ class Recorder(InstructorBaseRagasLLM):
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         assert self.judge is not None
-        if self.lost is not None:  # the metric goes on after an error: nobody is there to be asked
+        if self.lost is not None:  # the metric goes on after an error: there is no judge to ask
             raise self.lost
-        occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if there is sampling
+        occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if the judge samples
         self._asked[prompt] += 1
         try:
             opinion = await self.judge.opinion(prompt, response_model, (0, occurrence))
@@ -65,7 +65,7 @@ class Recorder(InstructorBaseRagasLLM):
 
     def _failed(self, prompt: str, error: str) -> None:
         self.failed[prompt] = error
-        if self._asked[prompt] == 1:  # some metrics ask again after a failure: told once
+        if self._asked[prompt] == 1:  # some metrics ask again after a failure: recorded once
             self._write(prompt, None, error)
 
     def _write(self, prompt: str, opinion: Opinion | None, error: str | None) -> None:

@@ -10,7 +10,7 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import Language, find_language
 from rag_evaluator.prompts.fields import Place, is_prose, label_words, leaves, lost, place_name
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
-from rag_evaluator.prompts.legacy import OLDER_NAMES, load_pack, older_path
+from rag_evaluator.prompts.legacy import LEGACY_NAMES, legacy_path, load_pack
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
 from rag_evaluator.prompts.source import Source, packaged_sources
 
@@ -18,7 +18,7 @@ Leaves = Mapping[Place, Any]
 
 
 class Fault(NamedTuple):
-    """Something wrong with a pack: `kind` is a column of the report, `place` leads into the file (may be empty)."""
+    """Something wrong with a pack: `kind` is a column of the report, `place` is where in the file (may be empty)."""
 
     kind: str
     place: str
@@ -35,19 +35,19 @@ LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than trans
 
 @dataclass(frozen=True)
 class Checked:
-    """A pack that was looked at: its file, which need not exist, and what is wrong with it."""
+    """A pack that was checked: its file, which need not exist, and what is wrong with it."""
 
     path: Path
     faults: Sequence[Fault]
 
 
 def languages_in(folder: Path) -> list[str]:
-    """The languages of which a folder has a pack under today's or an older name, English left out; sorted."""
-    heads = [f"{metric}_{attribute}_" for metric, attribute in packaged_sources()]
-    heads += [f"{name}_" for names in OLDER_NAMES.values() for name in names]
+    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted."""
+    prefixes = [f"{metric}_{attribute}_" for metric, attribute in packaged_sources()]
+    prefixes += [f"{name}_" for names in LEGACY_NAMES.values() for name in names]
     languages = set()
     for path in folder.glob("*.json"):
-        fitting = [head for head in heads if path.stem.startswith(head)]
+        fitting = [prefix for prefix in prefixes if path.stem.startswith(prefix)]
         if fitting:
             languages.add(path.stem.removeprefix(max(fitting, key=len)))
     return sorted(languages - {ENGLISH})
@@ -71,8 +71,8 @@ def check_language(
     for key, source in (packaged_sources() if sources is None else sources).items():
         if not owners or key[0] in owners:
             path = pack_path(folder, key, language)
-            older = None if path.is_file() else older_path(folder, key, language)
-            checked.append(Checked(older or path, check_file(older or path, key, source, language, instruction)))
+            legacy = None if path.is_file() else legacy_path(folder, key, language)
+            checked.append(Checked(legacy or path, check_file(legacy or path, key, source, language, instruction)))
     return checked
 
 

@@ -65,7 +65,7 @@ def export(folder: Path) -> list[Path]:
 
 
 class _NoEmbeddings(BaseRagasEmbedding):
-    """Lets a metric be made for the sake of its prompts."""
+    """Allows to make a metric of which only the prompts are needed."""
 
     def embed_text(self, text: str, **kwargs: Any) -> list[float]:
         raise NotImplementedError("made for its prompts only")
@@ -75,7 +75,7 @@ class _NoEmbeddings(BaseRagasEmbedding):
 
 
 def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]]]:
-    """Instruction and examples out of a prompt's text: noise sensitivity keeps them in a function."""
+    """Instruction and examples read from a prompt's text: noise sensitivity keeps them in a function."""
     empty = prompt.input_model.model_construct(
         **{name: [] if name == "statements" else "" for name in prompt.input_model.model_fields}
     )

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -56,29 +56,35 @@ def label_words(prompt: Models, instruction: str) -> frozenset[str]:
     underscore (`context_1`).
     """
     names = {name for name in prompt.input_model.model_fields if "_" in name} | _labelled(prompt.output_model)
-    return frozenset(name for name in names - PROSE if _stands_in(name, instruction))
+    return frozenset(name for name in names - PROSE if _has_word(name, instruction))
 
 
 def _labelled(model: type[BaseModel]) -> set[str]:
     fields = model.model_fields
-    names = {name for name, field in fields.items() if field.annotation is int or name.isupper()}
+    names = {name for name, field in fields.items() if _is_numeric(field.annotation) or name.isupper()}
     for field in fields.values():
-        for inner in getattr(field.annotation, "__args__", ()):
+        for inner in get_args(field.annotation):
             if isinstance(inner, type) and issubclass(inner, BaseModel):
                 names |= _labelled(inner)
     return names
+
+
+def _is_numeric(annotation: Any) -> bool:
+    """Whether it is `int`, or a `Literal` of integers."""
+    values = get_args(annotation)
+    return annotation is int or (bool(values) and all(type(value) is int for value in values))
 
 
 def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
     """Placeholders, label words and numbers of an English text, each once."""
     placeholders = PLACEHOLDER.findall(text)
     rest = PLACEHOLDER.sub(" ", text)
-    words = [word for word in sorted(labels) if _stands_in(word, rest)]
+    words = [word for word in sorted(labels) if _has_word(word, rest)]
     return list(dict.fromkeys([*placeholders, *words, *NUMBER.findall(_plain_digits(rest))]))
 
 
 def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
-    """What `must_survive` of an English text and is not in its translation, in whatever digits and grouping."""
+    """What `must_survive` of an English text and is not in its translation, in any script and grouping of digits."""
     numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
     return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
 
@@ -88,10 +94,10 @@ def _survives(kept: str, translation: str, numbers: set[str]) -> bool:
         return kept in numbers or any(
             int(kept) % step == 0 and str(int(kept) // step) in numbers for step in THOUSANDS if int(kept)
         )
-    return kept in translation if kept.startswith("{") else _stands_in(kept, translation)
+    return kept in translation if kept.startswith("{") else _has_word(kept, translation)
 
 
-def _stands_in(word: str, text: str) -> bool:
+def _has_word(word: str, text: str) -> bool:
     """Whether a text has a word of Latin letters as a whole word; beside other scripts it needs no spaces."""
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", text) is not None
 

@@ -1,4 +1,4 @@
-"""Finds the text of a prompt around its input, so that it has to be written down only once."""
+"""Finds the text of a prompt around its input, so that it is kept only once."""
 
 import json
 from typing import Any

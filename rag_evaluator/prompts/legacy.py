@@ -15,7 +15,7 @@ Example = dict[str, Any]  # JSON
 NLI = ("n_l_i_statement_prompt",)
 STATEMENTS = ("statement_generator_prompt", "long_form_answer_prompt")
 PRECISION = "context_precision_prompt"
-OLDER_NAMES: Mapping[Key, Sequence[str]] = {
+LEGACY_NAMES: Mapping[Key, Sequence[str]] = {
     ("faithfulness", "statement_generator_prompt"): [f"faithfulness_{name}" for name in STATEMENTS],
     ("faithfulness", "nli_statement_prompt"): [f"faithfulness_{name}" for name in NLI],
     ("answer_relevancy", "prompt"): ["answer_relevancy_response_relevance_prompt"],
@@ -43,27 +43,27 @@ RENAMED: Mapping[tuple[Key, str], Mapping[str, str]] = {
 """(prompt, side of an example) -> what a field was called -> what it is called."""
 
 
-def older_path(folder: Path, key: Key, language: str) -> Path | None:
+def legacy_path(folder: Path, key: Key, language: str) -> Path | None:
     """The file in which an older ragas saved this prompt, if the folder has one."""
     name = find_language(language).name
-    paths = [folder / f"{older}_{name}.json" for older in OLDER_NAMES.get(key, ())]
+    paths = [folder / f"{legacy}_{name}.json" for legacy in LEGACY_NAMES.get(key, ())]
     return next((path for path in paths if path.is_file()), None)
 
 
-def is_older(path: Path, pack: Pack, key: Key) -> bool:
+def is_legacy(path: Path, pack: Pack, key: Key) -> bool:
     """Whether ragas saved it: by its name, or by its hash of the source, which is a number there."""
     today = path.name.startswith(f"{key[0]}_{key[1]}_")
-    named = any(path.name.startswith(f"{older}_") for older in OLDER_NAMES.get(key, ()))
+    named = any(path.name.startswith(f"{legacy}_") for legacy in LEGACY_NAMES.get(key, ()))
     return (named and not today) or not isinstance(pack.original_hash, str)
 
 
 def load_pack(path: Path, original: Models, key: Key | None = None) -> Pack:
-    """Read a pack file, of whatever version of ragas, and check it against its prompt's models.
+    """Read a pack file, of any version of ragas, and check it against its prompt's models.
 
     Raises `PromptError` naming file and key.
     """
     pack = read_pack(path)
-    if key is not None and is_older(path, pack, key):
+    if key is not None and is_legacy(path, pack, key):
         pack = bring_up_to_date(pack, key, original, path)
     check_examples(pack, original, path)
     return pack
@@ -79,8 +79,8 @@ def bring_up_to_date(pack: Pack, key: Key, original: Models, path: Path) -> Pack
     gone: set[str] = set()
     models = {"input": original.input_model, "output": original.output_model}
     examples = []
-    for given in pack.examples:
-        example = {**given}
+    for saved in pack.examples:
+        example = {**saved}
         for mend in MENDS.get(key, ()):
             example = mend(example)
         for side, model in models.items():
@@ -116,6 +116,6 @@ def _with_levels(example: Example) -> Example:
 
 
 MENDS: Mapping[Key, Sequence[Callable[[Example], Example]]] = {
-    **{key: [_join_sentences] for key, names in OLDER_NAMES.items() if any(STATEMENTS[1] in name for name in names)},
+    **{key: [_join_sentences] for key, names in LEGACY_NAMES.items() if any(STATEMENTS[1] in name for name in names)},
     ("factual_correctness", "prompt"): [_with_levels],
 }

@@ -14,7 +14,7 @@ from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import file_name, find_language, nearest_language
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
-from rag_evaluator.prompts.legacy import load_pack, older_path
+from rag_evaluator.prompts.legacy import legacy_path, load_pack
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
@@ -43,7 +43,7 @@ class PackPrompt(BasePrompt[BaseModel, BaseModel]):
 
 
 class CarryingPrompt:
-    """Stands in a ragas metric in place of a prompt; its text carries the input along to the judge."""
+    """Replaces a prompt in a ragas metric; its text brings the input it was made from to the judge."""
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
@@ -69,7 +69,7 @@ def find_packs(
     Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave it
     counts where there is none under today's. English needs none.
     """
-    found, missing = {}, {}
+    existing, missing = {}, {}
     english = find_language(language).name == ENGLISH
     for key in all_prompts():
         if key[0] in owners and not english:
@@ -78,13 +78,13 @@ def find_packs(
             if path is None:
                 missing[key] = pack_path(folder, key, language)
             else:
-                found[key] = path
-    return found, missing
+                existing[key] = path
+    return existing, missing
 
 
 def _pack_file(folder: Path, key: Key, language: str) -> Path | None:
     path = pack_path(folder, key, language)
-    return path if path.is_file() else older_path(folder, key, language)
+    return path if path.is_file() else legacy_path(folder, key, language)
 
 
 def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:
@@ -106,14 +106,14 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
         hint = f"did you mean '{near}'? If not: " if near else ""
         raise PromptError(
             f"language '{language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
-            f"{', '.join(path.name for path in missing.values())}. {_way_out(name)}"
+            f"{', '.join(path.name for path in missing.values())}. {_what_to_do(name)}"
         )
     packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
     return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
 
 
 def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[Key]) -> None:
-    """`pt-BR` is Portuguese; packs that bear the tag itself must not be passed over without a word."""
+    """`pt-BR` is read as Portuguese; packs named with the tag itself must not be ignored silently."""
     written = file_name(language)
     paths = [folder / f"{metric}_{attribute}_{written}.json" for metric, attribute in keys]
     if written != name and any(path.is_file() for path in paths):
@@ -123,7 +123,7 @@ def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[
         )
 
 
-def _way_out(language: str) -> str:
+def _what_to_do(language: str) -> str:
     return (
         f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language {language}' and review what it "
         f"wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."

@@ -1,14 +1,20 @@
 """The prompts of `sort` and `generate`, in the form of ragas' own, so that packs, checks and grammars are the same."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 FILM = "The film 'Red Harbour' was shot in Lisbon in 1998 and directed by Ana Melo."
 MUSIC = "Its music was written by Tomas Reed, who won a prize for it in 1999."
 BRIDGE = "The bridge of Arlen is 412 metres long."
+READ = BeforeValidator(TypeAdapter(int).validate_python)
+"""Reads `"1"` as 1, which LLMs write and the integers of ragas' models accept; a bare `Literal` does not."""
+SHOWN = WithJsonSchema({"type": "integer"}, mode="validation")
+"""The prompt shows the schema of `validation`: a plain integer, as in ragas' prompts. `tighten` reads the scale."""
+Verdict = Annotated[Literal[0, 1], READ, SHOWN]
+Choice = Annotated[Literal[1, 2], READ, SHOWN]
 
 
 class FilterInput(BaseModel):
@@ -21,7 +27,7 @@ class FilterInput(BaseModel):
 class FilterOutput(BaseModel):
     """Whether the context holds the answer."""
 
-    verdict: int = Field(description="1 if the context holds the answer to the question, else 0")
+    verdict: Verdict = Field(description="1 if the context holds the answer to the question, else 0")
 
 
 class CompareInput(BaseModel):
@@ -35,7 +41,7 @@ class CompareInput(BaseModel):
 class CompareOutput(BaseModel):
     """Which context answers the question better."""
 
-    choice: int = Field(description="1 if the first context answers the question better, 2 if the second does")
+    choice: Choice = Field(description="1 if the first context answers the question better, 2 if the second does")
 
 
 class AnswerInput(BaseModel):
@@ -55,7 +61,7 @@ class ReduceInput(BaseModel):
 class ReferenceOutput(BaseModel):
     """An answer, if there is one."""
 
-    answerable: int = Field(description="1 if the question can be answered, else 0")
+    answerable: Verdict = Field(description="1 if the question can be answered, else 0")
     answer: str = Field(description="The full answer; empty if the question cannot be answered")
 
 
@@ -70,7 +76,7 @@ class SupportInput(BaseModel):
 class SupportOutput(BaseModel):
     """Whether the context supports the answer."""
 
-    verdict: int = Field(description="1 if the context supports at least a part of the answer, else 0")
+    verdict: Verdict = Field(description="1 if the context supports at least a part of the answer, else 0")
 
 
 class FilterPrompt(BasePrompt[FilterInput, FilterOutput]):

@@ -77,7 +77,7 @@ def write_pack(path: Path, pack: Pack) -> None:
 
 
 def read_pack(path: Path) -> Pack:
-    """A pack file as it is, for whatever prompt. Raises `PromptError` naming file and key."""
+    """A pack file as it is, of any prompt. Raises `PromptError` naming file and key."""
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -97,7 +97,7 @@ def read_pack(path: Path) -> Pack:
 
 
 def check_examples(pack: Pack, original: Models, source: object) -> None:
-    """Hold a pack's examples against its prompt's models. Raises `PromptError` naming `source`, example and field."""
+    """Check a pack's examples against its prompt's models. Raises `PromptError` naming `source`, example and field."""
     for position, example in enumerate(pack.examples):
         for side, model in (("input", original.input_model), ("output", original.output_model)):
             try:

@@ -51,8 +51,8 @@ class Asking:
     """
 
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
-        self.config = config
         self.judge = source_of(judge, config.judge, config.offline)
+        self.config = config.model_copy(update={"judge": self.judge.config})
         self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts([task], config, self.judge)
 
     def signature(self, settings: Section) -> str | None:

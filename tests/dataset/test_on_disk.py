@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import load_dataset
-from rag_evaluator.dataset import ALIASES, Spool, check_columns, check_readable, open_dataset, row_names
+from rag_evaluator.dataset import ALIASES, OnDiskSamples, check_columns, check_readable, open_dataset, row_names
 from rag_evaluator.errors import DatasetError
 
 ROOT = Path(__file__).parents[2]
@@ -24,18 +24,18 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def same(path: Path, columns: dict[str, str] | None = None) -> None:
-    spool, loaded = open_dataset(path, columns), load_dataset(path, columns)
-    assert isinstance(spool, Spool)
-    assert list(spool) == loaded
-    assert len(spool) == len(loaded)
-    assert [sample.digest for sample in spool] == [sample.digest for sample in loaded]
-    assert [spool[place] for place in range(-len(loaded), len(loaded))] == loaded + loaded
-    assert list(spool[1:]) == loaded[1:]
-    assert list(spool[::-1]) == loaded[::-1]
-    assert list(spool[5:2]) == []
-    assert row_names(spool) == row_names(loaded)
+    on_disk, loaded = open_dataset(path, columns), load_dataset(path, columns)
+    assert isinstance(on_disk, OnDiskSamples)
+    assert list(on_disk) == loaded
+    assert len(on_disk) == len(loaded)
+    assert [sample.digest for sample in on_disk] == [sample.digest for sample in loaded]
+    assert [on_disk[place] for place in range(-len(loaded), len(loaded))] == loaded + loaded
+    assert list(on_disk[1:]) == loaded[1:]
+    assert list(on_disk[::-1]) == loaded[::-1]
+    assert list(on_disk[5:2]) == []
+    assert row_names(on_disk) == row_names(loaded)
     with pytest.raises(IndexError):
-        spool[len(loaded)]
+        on_disk[len(loaded)]
 
 
 @pytest.mark.parametrize("rows", [ROWS, LOG, ROWS * 200])

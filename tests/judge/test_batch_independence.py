@@ -81,7 +81,7 @@ def test_only_models_that_heed_their_neighbours_are_decoded_one_row_at_a_time_wi
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder(kind), dtype=dtype, batch_size=16)
     assert judge.inner.engine.inner.decoder.alone == why
-    assert judge.inner.engine.inner.decoder.rows.most == (1 if why else 16)
+    assert judge.inner.engine.inner.decoder.batch_size.most == (1 if why else 16)
     assert [record.args for record in caplog.records if "decoded alone" in record.msg] == ([(why,)] if why else [])
 
 

@@ -22,7 +22,7 @@ from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.judge.engine.transformers.engine import logits_size
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
-from rag_evaluator.judge.engine.transformers.memory import Rows
+from rag_evaluator.judge.engine.transformers.memory import BatchSize
 from rag_evaluator.judge.engine.transformers.packed import PackedModel
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.run.merge import ChunkTable
@@ -191,10 +191,10 @@ def test_every_way_to_say_out_of_memory_is_understood(
             raise RuntimeError(message)
         return list(items)
 
-    rows = Rows(8, 0, 0)
+    size = BatchSize(8, 0, 0)
     with pytest.raises(RuntimeError):
-        rows.halving(small, range(8))  # two rows at most, and still handed eight
-    assert rows.most == 1
+        size.halving(small, range(8))  # two at most, and still handed eight
+    assert size.most == 1
 
     def failing(**arguments: Any) -> Any:
         raise RuntimeError(message)

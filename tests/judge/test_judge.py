@@ -13,8 +13,8 @@ from tiny_models import plain_of
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
-from rag_evaluator.judge.engine.transformers.memory import Rows
-from rag_evaluator.judge.engine.transformers.sequence import Row
+from rag_evaluator.judge.engine.transformers.memory import BatchSize
+from rag_evaluator.judge.engine.transformers.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.grammar.budget import Budget
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Opinion
@@ -92,7 +92,7 @@ def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
-    """Token by token: heads shared, forced tokens skipped and rows refilled, against transformers' own `generate`."""
+    """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
     decoder = judge.inner.engine.inner.decoder
     assert isinstance(decoder, GenerateDecoder) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
@@ -146,7 +146,7 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
 
     monkeypatch.setattr(packed, "run", small)
     assert judge.inner.engine.inner.handle(requests) == expected
-    assert judge.inner.engine.inner.decoder.rows.most == 2
+    assert judge.inner.engine.inner.decoder.batch_size.most == 2
 
 
 def test_choices_and_models_run_the_plain_way_are_halved_as_well(
@@ -165,27 +165,27 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
 
     monkeypatch.setattr(judge.inner.engine.inner.model, "forward", small)
     assert judge.inner.engine.inner.handle(requests) == expected
-    assert judge.inner.engine.inner.decoder.rows.most == 2
-    judge.inner.engine.inner.decoder.rows.most = 8
+    assert judge.inner.engine.inner.decoder.batch_size.most == 2
+    judge.inner.engine.inner.decoder.batch_size.most = 8
     judge.inner._replies.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
 
     assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
-    assert judge.inner.engine.inner.decoder.rows.most == 2
+    assert judge.inner.engine.inner.decoder.batch_size.most == 2
 
 
 def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
-    rows, seen = Rows(8, 0, 0), []
+    size, seen = BatchSize(8, 0, 0), []
 
     def broken(items: Sequence[int]) -> list[int]:
         seen.append(len(items))
         raise RuntimeError("index out of range")
 
     with pytest.raises(RuntimeError, match="index out of range"):
-        rows.halving(broken, range(8))
-    assert seen == [8] and rows.most == 8
+        size.halving(broken, range(8))
+    assert seen == [8] and size.most == 8
 
 
 def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder: Callable[..., Path]) -> None:
@@ -193,14 +193,16 @@ def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder
     engine = judge.inner.engine.inner
     decoder = engine.decoder
     config = engine.model.config
-    assert decoder.rows.room > 0
-    assert decoder.rows.slot_bytes == config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
+    assert decoder.batch_size.room > 0
+    assert (
+        decoder.batch_size.slot_bytes == config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
+    )
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
     expected = engine.handle(requests)
     length = max(len(request.input_ids) + request.budget.max_length for request in requests)
-    decoder.rows.room = 3 * decoder.rows.slot_bytes * length
-    assert decoder.rows.that_fit(length) == 3
-    assert decoder.rows.that_fit(100 * length) == 1
+    decoder.batch_size.room = 3 * decoder.batch_size.slot_bytes * length
+    assert decoder.batch_size.that_fit(length) == 3
+    assert decoder.batch_size.that_fit(100 * length) == 1
     widths: list[int] = []
     run_model = decoder.packed.run  # type: ignore[union-attr]
     decoder.packed.run = lambda cache, *feeds: (widths.append(cache.width), run_model(cache, *feeds))[1]  # type: ignore
@@ -403,14 +405,14 @@ def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[...,
 def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
     """Short of tokens, only the comma between items is forbidden, not the one between fields."""
     vocabulary = load(model_folder("gpt2")).inner.engine.inner.vocabulary
-    row = Row(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
+    sequence = DecodedSequence(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
     everything = torch.ones(vocabulary.size, dtype=torch.bool)
     comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
-    row._follow(b'[{"score": 5')
-    assert row.within_budget(everything)[comma]
-    assert not row.within_budget(everything)[item] or not vocabulary.ends_object[item]
-    row._follow(b', "why": "x"}')
-    assert not row.within_budget(everything)[comma]
+    sequence._follow(b'[{"score": 5')
+    assert sequence.within_budget(everything)[comma]
+    assert not sequence.within_budget(everything)[item] or not vocabulary.ends_object[item]
+    sequence._follow(b', "why": "x"}')
+    assert not sequence.within_budget(everything)[comma]
 
 
 def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:

@@ -1,4 +1,4 @@
-"""Token for token what the plainest loop gives: one row, no cache, no shared head, no forced tokens."""
+"""Token for token what the plainest loop gives: one sequence, no cache, no shared prefix, no forced tokens."""
 
 import random
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from pydantic import BaseModel, create_model
 from test_judge import load, random_request
 from tiny_models import plain_of
 
-from rag_evaluator.judge.engine.transformers.sequence import Row
+from rag_evaluator.judge.engine.transformers.sequence import Sequence
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import PromptText, Request
 
 
-class Unforced(Row):
+class Unforced(Sequence):
     """Chooses every token by its mask, also where the grammar leaves one only."""
 
     def _forced_tokens(self) -> list[int]:
@@ -27,14 +27,14 @@ class Unforced(Row):
 
 
 def plainest(judge: Judge, request: Request) -> list[int]:
-    row = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
-    while not row.done:
-        ids = torch.tensor([[*request.input_ids, *row.tokens]])
+    sequence = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
+    while not sequence.done:
+        ids = torch.tensor([[*request.input_ids, *sequence.tokens]])
         with torch.inference_mode():
             logits = judge.inner.engine.inner.model(ids).logits[:, -1]
-        (token,) = plain_of(judge).chooser.choose([row], logits)
-        row.push(token)
-    return row.tokens
+        (token,) = plain_of(judge).chooser.choose([sequence], logits)
+        sequence.push(token)
+    return sequence.tokens
 
 
 def random_model(rng: random.Random, depth: int = 0) -> type[BaseModel]:

@@ -11,11 +11,11 @@ import pytest
 
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.english import all_prompts
-from rag_evaluator.prompts.legacy import OLDER_NAMES, older_path
+from rag_evaluator.prompts.legacy import LEGACY_NAMES, legacy_path
 from rag_evaluator.prompts.loading import PackPrompt, find_packs, load_pack, load_prompts
 from rag_evaluator.prompts.pack import Key
 
-OWNERS = list(dict.fromkeys(key[0] for key in OLDER_NAMES))
+OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
 CLASSES = [
     "AnswerCorrectness",
     "ContextEntityRecall",
@@ -53,11 +53,11 @@ def originals() -> dict[Key, Any]:
 def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
     found, missing = find_packs(OWNERS, "es", saved)
     assert not missing
-    assert found.keys() == OLDER_NAMES.keys()
+    assert found.keys() == LEGACY_NAMES.keys()
     assert {path.name for path in saved.iterdir()} <= {path.name for path in found.values()}
 
 
-@pytest.mark.parametrize("key", OLDER_NAMES, ids="-".join)
+@pytest.mark.parametrize("key", LEGACY_NAMES, ids="-".join)
 def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
     key: Key, saved: Path, originals: dict[Key, Any]
 ) -> None:
@@ -130,7 +130,7 @@ def test_statements_that_were_given_sentence_by_sentence_become_one_list(
     pack = {"ragas_version": "0.2.3", "original_hash": 12, "language": "spanish", "instruction": "Divide."}
     path.write_text(json.dumps({**pack, "examples": [example]}), encoding="utf-8")
     key = ("faithfulness", "statement_generator_prompt")
-    assert older_path(tmp_path, key, "spanish") == path
+    assert legacy_path(tmp_path, key, "spanish") == path
     loaded = load_pack(path, originals[key], key)
     assert loaded.examples == [
         {

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.marks import Unwritable
-from rag_evaluator.dataset.readers.record import Record, joined, library_errors, numbered, read_text
+from rag_evaluator.dataset.readers.record import InputRecord, joined, library_errors, numbered, read_text
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
 
 
-def read_parquet(path: Path) -> Iterator[Record]:
+def read_parquet(path: Path) -> Iterator[InputRecord]:
     """Integers stay integers, where pandas would make them floats beside a missing value."""
     import pyarrow.parquet  # type: ignore[import-untyped,unused-ignore]
 
@@ -22,7 +22,7 @@ def read_parquet(path: Path) -> Iterator[Record]:
     return numbered(rows, f"{path.name}, ")
 
 
-def read_folder(path: Path) -> Iterator[Record]:
+def read_folder(path: Path) -> Iterator[InputRecord]:
     """A folder written by `Dataset.save_to_disk`."""
     if (path / "dataset_dict.json").is_file():
         with library_errors(f"{path.name}/dataset_dict.json", "a list of splits", "Give the folder of one split."):

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.dataset.json_values import TOO_MANY_DIGITS
 from rag_evaluator.dataset.marks import Repeated, Unwritable
-from rag_evaluator.dataset.readers.record import Record, as_row, joined, library_errors, numbered, read_text
+from rag_evaluator.dataset.readers.record import InputRecord, as_row, joined, library_errors, numbered, read_text
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: a JSON document.
@@ -16,13 +16,15 @@ from rag_evaluator.errors import DatasetError
 _ROW_LISTS = ("samples", "data", "rows", "results")
 
 
-def read_jsonl(path: Path) -> Iterator[Record]:
+def read_jsonl(path: Path) -> Iterator[InputRecord]:
     """One object per line; blank lines are skipped and still counted."""
     for number, line in enumerate(_lines(path), start=1):
         if line.strip():
             where = f"{path.name}, line {number}"
             row = _parse(line, path.name, number, "If the file is one JSON document, rename it to .json.")
-            yield Record(where, as_row(row, where, "Write one object per line, or rename a JSON document to .json."))
+            yield InputRecord(
+                where, as_row(row, where, "Write one object per line, or rename a JSON document to .json.")
+            )
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -38,7 +40,7 @@ def _lines(path: Path) -> Iterator[str]:
                 raise
 
 
-def read_json(path: Path) -> Iterator[Record]:
+def read_json(path: Path) -> Iterator[InputRecord]:
     """A list of objects, an object with that list under one of `_ROW_LISTS`, or an object of equally long lists."""
     document = _parse(read_text(path), path.name, None, "If it has one object per line, rename it to .jsonl.")
     return numbered(rows_of(document, path.name), f"{path.name}, ")

@@ -1,4 +1,4 @@
-"""What every reader gives and shares: a `Record`, text decoded as UTF-8, and libraries' errors in our words."""
+"""What readers share: an `InputRecord`, text decoded as UTF-8, and libraries' errors as `DatasetError`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from rag_evaluator.errors import DatasetError
 
 
 @dataclass(frozen=True)
-class Record:
+class InputRecord:
     """One input row as read. `is_cells`: the values are CSV or XLSX cells, so a list is JSON text in a cell."""
 
     where: str
@@ -36,11 +36,11 @@ def joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     return {name: values[0] if len(values) == 1 else Repeated(values) for name, values in values_of.items()}
 
 
-def numbered(rows: Iterable[Any], prefix: str) -> Iterator[Record]:
-    """Rows without a line of their own are called by their position, 0-based as `rows[2]` and `frame.iloc[2]`."""
+def numbered(rows: Iterable[Any], prefix: str) -> Iterator[InputRecord]:
+    """Rows without a line number are named by their position, 0-based as `rows[2]` and `frame.iloc[2]`."""
     for index, row in enumerate(rows):
         where = f"{prefix}row {index}"
-        yield Record(where, as_row(row, where, "Make each row {column name: value}."))
+        yield InputRecord(where, as_row(row, where, "Make each row {column name: value}."))
 
 
 def read_text(path: Path) -> str:

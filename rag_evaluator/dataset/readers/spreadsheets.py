@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_evaluator.dataset.formulas import is_harmless, original
 from rag_evaluator.dataset.json_values import plain
-from rag_evaluator.dataset.readers.record import Record, joined, library_errors, read_text
+from rag_evaluator.dataset.readers.record import InputRecord, joined, library_errors, read_text
 from rag_evaluator.dataset.readers.workbooks import check_workbook
 from rag_evaluator.errors import DatasetError
 
@@ -20,10 +20,10 @@ _Row = tuple[int, Sequence[Any]]
 _EMPTY = ("", None)
 
 
-def read_csv(path: Path) -> Iterator[Record]:
+def read_csv(path: Path) -> Iterator[InputRecord]:
     """Cells are text: '007' and 'NA' stay what they are.
 
-    In a file that our own writer can have written the quote is taken away that it puts before formulas.
+    In a file that our own writer may have written, the quote before formulas is removed.
     """
     rows = _separated_rows(path, ",")
     if all(is_harmless(cell) for _, cells in rows for cell in cells):
@@ -31,11 +31,11 @@ def read_csv(path: Path) -> Iterator[Record]:
     return _records(path.name, rows)
 
 
-def read_tsv(path: Path) -> Iterator[Record]:
+def read_tsv(path: Path) -> Iterator[InputRecord]:
     return _records(path.name, _separated_rows(path, "\t"))
 
 
-def read_xlsx(path: Path) -> Iterator[Record]:
+def read_xlsx(path: Path) -> Iterator[InputRecord]:
     """The first sheet. A formula counts as its calculated value, an error value such as #N/A as an empty cell."""
     with library_errors(path.name, "an Excel workbook", "Save it again as .xlsx without a password, or as .csv."):
         check_workbook(path)
@@ -93,7 +93,7 @@ def _sheets(path: Path) -> tuple[list[Any], list[Any]]:
     def rows(data_only: bool) -> list[list[tuple[Any, str]]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
         sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # the size that some writers note down is wrong, and rows would be lost
+        sheet.reset_dimensions()  # the size that some writers store is wrong, and rows would be lost
         cells = [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
         book.close()
         return cells
@@ -118,7 +118,7 @@ def _cell_value(entered: Any, kind: str, value: Any, value_kind: str) -> Any:
 _CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f]|005F(?=_x[0-9A-Fa-f]{4}_))_")
 
 
-def _records(name: str, rows: Sequence[_Row]) -> Iterator[Record]:
+def _records(name: str, rows: Sequence[_Row]) -> Iterator[InputRecord]:
     """Rows under the first row that is not blank; blank rows are skipped and still counted."""
     filled = [(number, cells) for number, cells in rows if any(cell not in _EMPTY for cell in cells)]
     if not filled:
@@ -128,7 +128,7 @@ def _records(name: str, rows: Sequence[_Row]) -> Iterator[Record]:
     for number, cells in body:
         padded = [*cells, *[None] * (max(names) + 1 - len(cells))]
         row = joined((column, padded[position]) for position, column in names.items())
-        yield Record(f"{name}, row {number}", row, is_cells=True)
+        yield InputRecord(f"{name}, row {number}", row, is_cells=True)
 
 
 def _column_names(header: Sequence[Any], body: Sequence[Sequence[Any]]) -> dict[int, str]:

@@ -9,11 +9,11 @@ from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.dataset.readers.arrow import dataset_rows, frame_rows, read_folder, read_parquet, refuse_splits
 from rag_evaluator.dataset.readers.json_files import read_json, read_jsonl, rows_of
-from rag_evaluator.dataset.readers.record import Record, joined, numbered
+from rag_evaluator.dataset.readers.record import InputRecord, joined, numbered
 from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
 from rag_evaluator.errors import DatasetError
 
-READERS: Mapping[str, Callable[[Path], Iterable[Record]]] = {
+READERS: Mapping[str, Callable[[Path], Iterable[InputRecord]]] = {
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
     ".json": read_json,
@@ -42,23 +42,23 @@ def _as_list(column: Any) -> Any:
     return list(column) if hasattr(column, "__array__") or isinstance(column, tuple) else column
 
 
-def read_records(source: Any) -> tuple[str, list[Record]]:
+def read_records(source: Any) -> tuple[str, list[InputRecord]]:
     """The source's name for messages, and its records in order, at least one, with plain JSON values."""
     name, records = iterate_records(source)
     return name, list(records)
 
 
-def iterate_records(source: Any) -> tuple[str, Iterator[Record]]:
+def iterate_records(source: Any) -> tuple[str, Iterator[InputRecord]]:
     """`read_records`, one after the other as they are read."""
     name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
     return name, _plain_records(name, records)
 
 
-def _plain_records(name: str, records: Iterable[Record]) -> Iterator[Record]:
+def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputRecord]:
     is_empty = True
     for record in records:
         is_empty = False
-        yield Record(record.where, _plain_row(record), record.is_cells)
+        yield InputRecord(record.where, _plain_row(record), record.is_cells)
     if is_empty:
         raise DatasetError(
             f"{name}: expected at least one row, received none. Check that it is the right "
@@ -66,13 +66,13 @@ def _plain_records(name: str, records: Iterable[Record]) -> Iterator[Record]:
         )
 
 
-def _plain_row(record: Record) -> dict[str, Any]:
+def _plain_row(record: InputRecord) -> dict[str, Any]:
     row = joined((str(plain(str(name))), value) for name, value in record.row.items())
     return {name: _plain_value(value) for name, value in row.items()}
 
 
 def _plain_value(value: Any) -> Any:
-    """A value that cannot be read costs the run only where a metric needs it."""
+    """A value that cannot be read is an error only where a metric needs it."""
     kind = type(value).__name__
     try:
         return plain(value)
@@ -82,7 +82,7 @@ def _plain_value(value: Any) -> Any:
         return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
 
 
-def _read_path(source: Path) -> tuple[str, Iterable[Record]]:
+def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
     path = source.expanduser().absolute()
     if path.is_dir():
         return path.name, read_folder(path)
@@ -106,7 +106,7 @@ def _near_names(path: Path) -> str:
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def _read_object(source: Any) -> tuple[str, Iterable[Record]]:
+def _read_object(source: Any) -> tuple[str, Iterable[InputRecord]]:
     for kind in type(source).__mro__:
         rows_of = _OBJECTS.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
         if rows_of:

@@ -1,6 +1,6 @@
 """Token budgets: how long strings and lists may get so that the longest legal answer fits.
 
-Two limits hold: `max_new_tokens` for what the model chooses (forced text costs it nothing), and the room that the
+There are two limits: `max_new_tokens` for what the model chooses (forced text costs it nothing), and the room that the
 prompt leaves in the model's window for all of the answer.
 """
 
@@ -12,7 +12,7 @@ from rag_evaluator.judge.grammar.lark import MAX_OPEN, dump, line
 
 MIN_STRING, USEFUL_STRING, MAX_STRING = 1, 32, 256  # tokens
 CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
-SLACK = 8  # tokens: the answer's first blank, and tokens that join differently than in the count
+SLACK = 8  # tokens: the answer's first space, and tokens that are split differently than in the count
 
 
 @dataclass(frozen=True)

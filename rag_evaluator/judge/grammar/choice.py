@@ -1,4 +1,4 @@
-"""Probabilities of options: one look at the next token decides, unless options share their first tokens."""
+"""Probabilities of options: those of the next token, unless options share their first tokens."""
 
 import asyncio
 import math
@@ -13,9 +13,9 @@ NextLogprobs = Callable[[Ids, Sequence[int]], Awaitable[Sequence[float]]]
 async def probabilities(prompt: Ids, options: Sequence[Ids], next_logprobs: NextLogprobs) -> list[float]:
     """The probability of each option as what follows a prompt, in order; they sum to 1.
 
-    An option's probability is the product, over the places where options part, of its branch's share among the branches
-    there; NaN where the model gives no number. Where an option ends and another goes on, its branch is whatever the
-    other is not.
+    An option's probability is the product, over the places where options differ, of its branch's share among the
+    branches there; NaN where the model gives no number. Where an option ends and another continues, the branch of the
+    first is everything that does not continue the other.
 
     Args:
         prompt: token ids.
@@ -25,7 +25,7 @@ async def probabilities(prompt: Ids, options: Sequence[Ids], next_logprobs: Next
     shares = [1.0] * len(options)
 
     async def fork(numbers: Sequence[int]) -> None:
-        """Share out what these options have in common among the branches where they part."""
+        """Share out what these options have in common among the branches where they differ."""
         shared = common_beginning([options[number] for number in numbers])
         branches: dict[int, list[int]] = {}  # next token, or -1 where the option ends
         for number in numbers:

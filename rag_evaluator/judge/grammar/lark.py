@@ -1,7 +1,7 @@
 """Tightened JSON schema to llguidance grammar, in the layout that the prompt's own examples show.
 
-ragas writes examples with `model_dump_json(indent=4)`; the grammar allows exactly that layout, so the model is never
-pushed off what it was just taught, and every blank and line break is forced.
+ragas writes examples with `model_dump_json(indent=4)`; the grammar allows exactly that layout, so the model can
+write what the examples show it, and every space and line break is forced.
 """
 
 import json
@@ -26,7 +26,7 @@ def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
 
     Args:
         schema: JSON schema without references.
-        prefix: text before the document, a blank where the prompt ends without one.
+        prefix: text before the document, a space where the prompt ends without one.
     """
     writer = _Writer()
     if "x-partition" not in schema:
@@ -40,7 +40,7 @@ def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
 def to_lark_after(schema: dict[str, Any], text: str) -> str:
     """The grammar of the rest of an answer whose schema has a partition, once the first of its two arrays is written.
 
-    What was not taken into the first array is what the second one holds, in order.
+    The second array holds the statements that the first does not have, in order.
 
     Args:
         schema: as given to `to_lark`; the two arrays are its first properties.
@@ -62,7 +62,7 @@ def to_lark_after(schema: dict[str, Any], text: str) -> str:
 
 
 def _literal(text: str) -> str:
-    return json.dumps(text)  # in ASCII: the grammar's own lexer refuses some characters when they stand bare
+    return json.dumps(text)  # in ASCII: the grammar's own lexer refuses some characters unless they are escaped
 
 
 def dump(value: Any) -> str:

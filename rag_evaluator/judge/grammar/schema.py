@@ -1,4 +1,4 @@
-"""Response model to tightened JSON schema: nothing that ragas cannot use can be said.
+"""Response model to tightened JSON schema: it allows only answers that ragas can use.
 
 The schema is plain JSON Schema, with two keywords of our own: `x-optional` on an array of `prefixItems` (each item may
 be left out, the order stays) and `x-partition` on an object (its first two arrays share out the same statements).
@@ -20,11 +20,8 @@ SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("ContextRelevanceOutput", "rating"): (0, 1, 2),
     ("ResponseGroundednessOutput", "rating"): (0, 1, 2),
     ("AnswerAccuracyOutput", "rating"): (0, 2, 4),
-    ("FilterOutput", "verdict"): BINARY,
-    ("CompareOutput", "choice"): (1, 2),
-    ("ReferenceOutput", "answerable"): BINARY,
-    ("SupportOutput", "verdict"): BINARY,
 }
+"""(response model of ragas, field) -> its values: ragas declares plain integers. Models of our own have a `Literal`."""
 EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {"ReferenceOutput": ("answerable", "answer")}
 """Response model -> its flag, and the text that is empty where the flag is 0."""
 MAX_ITEMS = 128
@@ -37,7 +34,7 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
         response_model: what ragas will get, for instance `NLIStatementOutput`.
         data: the prompt's input, for instance `NLIStatementInput`; None leaves lists and statements free.
     """
-    schema = response_model.model_json_schema()
+    schema = response_model.model_json_schema(mode="serialization")  # that of validation hides our own scales
     schema = _resolve(schema, schema.get("$defs", {}))
     if response_model.__name__ in EMPTY_WHERE_ZERO:
         schema = _empty_where_zero(schema, *EMPTY_WHERE_ZERO[response_model.__name__])
@@ -46,9 +43,9 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
 
 
 def off_scale(answer: BaseModel) -> Iterator[str]:
-    """What no judge under the schema can say, in words: `statements[0].verdict is 7: expected one of 0, 1`.
+    """What in an answer the schema would not allow, in words: `statements[0].verdict is 7: expected one of 0, 1`.
 
-    It does not look at the input: statements may be others than were asked about.
+    It does not compare with the input: statements may be others than those in the question.
     """
     kind = type(answer).__name__
     for name, value in answer:
@@ -71,6 +68,8 @@ def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         return _resolve(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "enum" in schema:
+        return {"enum": schema["enum"]}
     resolved = {key: _resolve(value, definitions) for key, value in schema.items() if key != "$defs"}
     for name in resolved.get("properties", {}):
         scale = SCALES.get((resolved.get("title", ""), name))
@@ -87,12 +86,12 @@ def _empty_where_zero(schema: Schema, flag: str, text: str) -> Schema:
 
 
 def _items_for(text: str, words_per_item: int) -> int:
-    """How many list items a text can give at most; counts characters where a script writes no blanks."""
+    """How many list items a text can give at most; counts characters where a script writes no spaces."""
     return min(MAX_ITEMS, max(len(text.split()), len(text) // 6) // words_per_item + 1)
 
 
 def _bounded(array: str, source: str, words_per_item: int, at_least: int = 1) -> "Rule":
-    """A list drawn from the text in `source`: as many items as it can give, so that a weak model comes to an end."""
+    """A list drawn from the text in `source`: as many items as it can give, so that a weak model's list ends, too."""
 
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
         if source in data:
@@ -131,8 +130,8 @@ Rule = Callable[[Schema, dict[str, Any]], Schema]
 
 def _first_of(*rules: Rule) -> Rule:
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
-        for one in rules:
-            schema = one(schema, data)
+        for apply in rules:
+            schema = apply(schema, data)
         return schema
 
     return rule
@@ -152,4 +151,4 @@ CUT_LISTS: Mapping[str, str] = {
     "ClaimDecompositionOutput": "claims",
     "EntitiesList": "entities",
 }
-"""Lists that keep their meaning when the budget ends in the middle: response model -> the list that is cut."""
+"""Lists that can be used although the budget ended within them: response model -> the list that is cut."""

@@ -1,4 +1,4 @@
-"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, and nothing twice."""
+"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, no text asked twice."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.prompts.adapt.review import Section, write_review
+from rag_evaluator.prompts.adapt.review import PackReview, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
 from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
@@ -26,7 +26,7 @@ from rag_evaluator.prompts.loading import PACKAGED, CarryingPrompt, find_packs, 
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
 
 logger = logging.getLogger(__name__)
-WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
+WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
 Progress = Callable[[int, int], None]
 
 
@@ -37,7 +37,7 @@ class Adapted:
     Attributes:
         written: new packs.
         kept: packs that were there and were not touched.
-        review: the report of what a reader should look at; None if nothing was written.
+        review: the report of what a reader should check; None if nothing was written.
         marked: texts in it.
         asked: questions put to the judge in this run.
     """
@@ -78,12 +78,12 @@ def adapt(
 
     Args:
         folder: where the packs go.
-        judge: loaded only if there is something to translate; replies on record are those of its signature.
+        judge: loaded only if there is something to translate; only recorded replies of its signature are used.
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
         progress: called with (texts done, texts in all).
 
-    Every reply is on record at once: a run that is stopped is continued by the next one. A second run at the same time
+    Every reply is recorded at once: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
     """
     name = find_language(language)
@@ -185,14 +185,14 @@ async def _drafts(
 
 def _section(
     folder: Path, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
-) -> Section:
-    """What the report says of a pack: its doubtful texts with all their places, and what `prompts check` will say."""
+) -> PackReview:
+    """The report on a pack: its doubtful texts with all their places, and what `prompts check` will find."""
     places: defaultdict[Mark, list[str]] = defaultdict(list)
     for place, marks in draft.marks.items():
         for mark in marks:
             places[mark].append(place)
     faults: list[Fault] = check_pack(draft.pack, english_source(original), language, instruction)
-    return Section(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
+    return PackReview(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
 
 
 def _check_reply(record: Mapping[str, Any]) -> None:

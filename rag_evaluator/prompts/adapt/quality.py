@@ -1,4 +1,4 @@
-"""What makes a translation doubtful: some doubts cost it its place, all of them are for a reader to look at."""
+"""What makes a translation doubtful: some doubts refuse it, all are listed for a reader."""
 
 import re
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The report beside adapted packs: which texts a reader who knows the language should look at."""
+"""The report beside adapted packs: the texts that a reader who knows the language should check."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ PLACES_SHOWN = 3
 REPLY_SHOWN = 300  # characters of a reply that was refused; others are shown in full
 
 
-class Section(NamedTuple):
+class PackReview(NamedTuple):
     """The report on one pack: its file name, marks with their places, and faults that `prompts check` finds."""
 
     name: str
@@ -29,7 +29,7 @@ def review_path(folder: Path, language: str) -> Path:
     return folder / f"review_{language}.md"
 
 
-def write_review(folder: Path, language: str, sections: Sequence[Section]) -> Path:
+def write_review(folder: Path, language: str, sections: Sequence[PackReview]) -> Path:
     """Write the report; sections of packs that are not written anew are kept. Raises `ResultsError`."""
     path = review_path(folder, language)
     earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
@@ -40,7 +40,7 @@ def write_review(folder: Path, language: str, sections: Sequence[Section]) -> Pa
     return path
 
 
-def _body(section: Section) -> str:
+def _body(section: PackReview) -> str:
     lines = [section.name, ""]
     lines += [f"- `prompts check` says: {fault}" for fault in section.faults]
     for mark, places in section.marks.items():

@@ -1,4 +1,4 @@
-"""Divides a text into units that are translated one by one, and puts their translations together again."""
+"""Divides a text into segments that are translated one by one, and puts their translations together again."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from rag_evaluator.languages import Language, sentences
 
-LIMIT = 500  # characters of a unit, about: what a judge surely translates within one string's budget
+LIMIT = 500  # characters of a segment, about: a translation of that length fits the budget of one string
 MARKER = re.compile(r"\s*(?:[*\-•]|[0-9A-Z]{1,2}[.)])\s+")  # of a list: '0. ', 'A. ', '* '
 CLAUSE = re.compile(r"(?<=[,;:])\s+")
 
 
-class Unit(NamedTuple):
+class Segment(NamedTuple):
     """A piece of a text: `text` is for translation, the text before and after it is kept as it is."""
 
     before: str
@@ -19,37 +19,37 @@ class Unit(NamedTuple):
     after: str
 
 
-def units(text: str, known: Iterable[str] = ()) -> list[Unit]:
-    """The units of a text, in order; joined, they are the text.
+def divided(text: str, known: Iterable[str] = ()) -> list[Segment]:
+    """The segments of a text, in order; joined, they are the text.
 
-    Lines are units, their list markers kept outside; long ones are divided at sentence ends. A sentence in `known`
-    becomes a unit of its own, so that it has the same translation everywhere.
+    Lines are segments, their list markers kept outside; long ones are divided at sentence ends. A sentence in `known`
+    becomes a segment of its own, so that it has the same translation everywhere.
     """
-    return [unit for line in text.splitlines(keepends=True) for unit in _of_line(line, known)]
+    return [segment for line in text.splitlines(keepends=True) for segment in _of_line(line, known)]
 
 
-def halves(text: str) -> list[Unit]:
-    """A unit in smaller ones: its sentences, else its clauses; only itself if it has neither."""
+def halves(text: str) -> list[Segment]:
+    """A segment in smaller ones: its sentences, else its clauses; only itself if it has neither."""
     parts = sentences(text)
     return [_trimmed(part) for part in (parts if len(parts) > 1 else _split(CLAUSE, text))]
 
 
-def joined(parts: Sequence[Unit], translations: Sequence[str], language: Language) -> str:
+def joined(parts: Sequence[Segment], translations: Sequence[str], language: Language) -> str:
     """The translations with the text around them; without spaces between sentences where a script has none."""
     text = ""
-    for unit, translation in zip(parts, translations, strict=True):
-        text += unit.before + translation + (unit.after if language.spaced or "\n" in unit.after else "")
+    for segment, translation in zip(parts, translations, strict=True):
+        text += segment.before + translation + (segment.after if language.spaced or "\n" in segment.after else "")
     return text
 
 
-def _of_line(line: str, known: Iterable[str]) -> list[Unit]:
+def _of_line(line: str, known: Iterable[str]) -> list[Segment]:
     marker = MARKER.match(line)
     before = marker[0] if marker else ""
     pieces = _cut_out([line[len(before) :]], known)
     parts = [_trimmed(part) for piece in pieces for part in ([piece] if len(piece) <= LIMIT else _grouped(piece))]
     if before and parts:
         parts[0] = parts[0]._replace(before=before + parts[0].before)
-    return parts or [Unit(line, "", "")]
+    return parts or [Segment(line, "", "")]
 
 
 def _cut_out(pieces: list[str], known: Iterable[str]) -> list[str]:
@@ -78,6 +78,6 @@ def _split(pattern: re.Pattern[str], text: str) -> list[str]:
     return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[start:end]]
 
 
-def _trimmed(text: str) -> Unit:
+def _trimmed(text: str) -> Segment:
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    return Unit(text[:start], text[start:end], text[end:]) if text.strip() else Unit(text, "", "")
+    return Segment(text[:start], text[start:end], text[end:]) if text.strip() else Segment(text, "", "")

@@ -15,10 +15,10 @@ from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, sentences
 from rag_evaluator.prompts.adapt.quality import Doubt, doubts
-from rag_evaluator.prompts.adapt.segments import halves, joined, units
+from rag_evaluator.prompts.adapt.segments import divided, halves, joined
 from rag_evaluator.prompts.fields import QUOTED_NAME, must_survive
 
-DEPTH = 2  # a unit is divided at sentences, then at clauses
+DEPTH = 2  # a segment is divided at sentences, then at clauses
 
 
 class TranslationInput(BaseModel):
@@ -59,9 +59,9 @@ class TranslationPrompt(BasePrompt[TranslationInput, TranslationOutput]):
 
 
 class Translated(NamedTuple):
-    """A text in the other language, or still in English where that could not be had.
+    """A text in the other language, or still in English where no translation could be used.
 
-    `marks` lists the doubtful units: English text, result, and why.
+    `marks` lists the doubtful segments: English text, result, and why.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Translated(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A unit that a reader should check; `reply` is what the judge wrote, which is used unless `refused`."""
+    """A segment that a reader should check; `reply` is what the judge wrote, which is used unless `refused`."""
 
     source: str
     reply: str
@@ -79,10 +79,10 @@ class Mark(NamedTuple):
 
 @dataclass
 class Translator:
-    """Translates into one language; each text is asked for once, and never again once its reply is on record.
+    """Translates into one language; each text is asked for once; recorded replies are used again.
 
     Args:
-        judge: whom to ask.
+        judge: is asked.
         language: to translate into.
         records: replies of this and earlier runs, under the key `("question",)`.
         identity: what the replies depend on beside the prompt: the judge and its settings.
@@ -97,14 +97,14 @@ class Translator:
     _waiting: dict[str, "asyncio.Future[Mapping[str, Any]]"] = field(default_factory=dict)
 
     async def translate(self, text: str, labels: frozenset[str] = frozenset(), known: Iterable[str] = ()) -> Translated:
-        """A text of any length; see `units` for `known`."""
-        parts = units(text, known)
-        done = await asyncio.gather(*(self._unit(part.text, labels, DEPTH) for part in parts))
+        """A text of any length; see `divided` for `known`."""
+        parts = divided(text, known)
+        done = await asyncio.gather(*(self._segment(part.text, labels, DEPTH) for part in parts))
         marks = tuple(mark for result in done for mark in result.marks)
         return Translated(joined(parts, [result.text for result in done], self.language), marks)
 
-    async def _unit(self, text: str, labels: frozenset[str], depth: int) -> Translated:
-        """A unit; in pieces if that goes wrong, and in English if they go wrong, too."""
+    async def _segment(self, text: str, labels: frozenset[str], depth: int) -> Translated:
+        """A segment; in pieces if its translation fails, and in English if theirs fail, too."""
         if not any(letter.isalpha() for letter in text):
             return Translated(text)
         reply = await self._reply(text, labels)
@@ -115,7 +115,7 @@ class Translator:
         fatal = any(doubt.fatal for doubt in noticed)
         pieces = halves(text) if fatal and depth else []
         if len(pieces) > 1:
-            done = await asyncio.gather(*(self._unit(piece.text, labels, depth - 1) for piece in pieces))
+            done = await asyncio.gather(*(self._segment(piece.text, labels, depth - 1) for piece in pieces))
             good = [result.text != piece.text for result, piece in zip(done, pieces, strict=True)]
             if all(good) or (any(good) and len(sentences(text)) > 1):  # no sentence is in two languages
                 marks = tuple(mark for result in done for mark in result.marks)
@@ -143,8 +143,8 @@ class Translator:
         reply: dict[str, Any] = {"translation": "", "cut": False, "error": None}
         try:
             answer, cut = await self._answer(prompt)
-            reply |= {"translation": " ".join(answer.translation.split()), "cut": cut}  # units are single lines
-        except JudgementError as error:  # too long for the window, for instance: the unit is divided
+            reply |= {"translation": " ".join(answer.translation.split()), "cut": cut}  # segments are single lines
+        except JudgementError as error:  # too long for the window, for instance: the segment is divided
             reply["error"] = str(error)
         self.records.append((key,), reply)
         return reply

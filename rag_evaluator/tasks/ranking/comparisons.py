@@ -1,4 +1,4 @@
-"""Pairwise comparisons of one question's contexts: asked in both orders, remembered, counted."""
+"""Pairwise comparisons of one question's contexts: asked in both orders, kept, counted."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from rag_evaluator.judge.cached import Asker, sigmoid
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
-TIE = 1e-3  # a difference of log odds below it is noise: batches of another make-up change the last digits
+TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 
 
@@ -19,8 +19,8 @@ class Comparisons:
         texts: position -> context as it is shown.
         asker: asks the judge.
         prompt: `compare_prompt` of `sort`.
-        both_orders: show each pair in both orders and take the mean of the log odds: what a judge gives to a place is a
-            summand there, and cancels out.
+        both_orders: show each pair in both orders and take the mean of the log odds: a judge's preference
+            for a place is a summand there, and cancels out.
 
     Attributes:
         shares: pair, in the order it was first asked for -> probability that its first context is better.
@@ -35,32 +35,32 @@ class Comparisons:
         self.shares: dict[tuple[int, int], float] = {}
         self.agreeing = 0
 
-    async def prefer(self, one: int, other: int) -> float:
+    async def prefer(self, first: int, second: int) -> float:
         """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
-        if (one, other) in self.shares:
-            return self.shares[one, other]
-        if (other, one) in self.shares:
-            return 1 - self.shares[other, one]
-        if self.texts[one] == self.texts[other]:
+        if (first, second) in self.shares:
+            return self.shares[first, second]
+        if (second, first) in self.shares:
+            return 1 - self.shares[second, first]
+        if self.texts[first] == self.texts[second]:
             return 0.5
         if self.both_orders:
-            shown_first, shown_last = await asyncio.gather(self._first(one, other), self._first(other, one))
+            shown_first, shown_last = await asyncio.gather(self._first(first, second), self._first(second, first))
             difference = shown_first - shown_last
             share = 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
             self.agreeing += shown_first * shown_last < 0
         else:
-            share = sigmoid(await self._first(one, other))
-        self.shares[one, other] = share
+            share = sigmoid(await self._first(first, second))
+        self.shares[first, second] = share
         return share
 
-    async def _first(self, one: int, other: int) -> float:
+    async def _first(self, first: int, second: int) -> float:
         """Log odds that the context shown first is chosen."""
-        shown = CompareInput(user_input=self.question, context_1=self.texts[one], context_2=self.texts[other])
+        shown = CompareInput(user_input=self.question, context_1=self.texts[first], context_2=self.texts[second])
         return await self.asker.log_odds(self.prompt.to_string(shown), FIRST, SECOND)
 
     @property
     def calls(self) -> int:
-        """Questions to the judge, those answered from memory included."""
+        """Questions to the judge, those answered without asking again included."""
         return len(self.shares) * (2 if self.both_orders else 1)
 
     @property

@@ -65,7 +65,7 @@ class Sorter:
 
     async def sort(self, question: str, contexts: Sequence[str]) -> Ranking:
         """The ranking of one question's contexts; where the judge fails, one without order and with the reason."""
-        run = _Run(self, question, list(contexts))
+        run = _QuestionSort(self, question, list(contexts))
         try:
             await run.judge()
         except JudgementError as error:
@@ -74,8 +74,8 @@ class Sorter:
         return Ranking(run.fields())
 
 
-class _Run:
-    """One question on its way through filter and comparisons."""
+class _QuestionSort:
+    """The sorting of one question's contexts: filter, comparisons, results."""
 
     def __init__(self, sorter: Sorter, question: str, contexts: list[str]) -> None:
         self.sorter, self.options = sorter, sorter.options
@@ -141,7 +141,7 @@ class _Run:
         }
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `sorted_indices.json`; what could not be said is null and has a reason."""
+        """The fields of `sorted_indices.json`; what is not known is null and has a reason."""
         options, made = self.options, self.comparisons
         known = self.sorted or []
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)

@@ -60,5 +60,5 @@ def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> dict[st
 
 
 def _reasons(rankings: Sequence[Ranking], name: str) -> Counter[str]:
-    given = [ranking.fields["reasons"] for ranking in rankings]
-    return Counter(found for reasons in given if (found := reasons.get(name) or reasons.get("sorted")))
+    reasons = [ranking.fields["reasons"] for ranking in rankings]
+    return Counter(reason for by_field in reasons if (reason := by_field.get(name) or by_field.get("sorted")))

@@ -20,12 +20,12 @@ class Piece:
 
 
 def shuffled(pieces: Sequence[Piece], seed: int) -> list[Piece]:
-    """The same order for the same seed; an order of the retriever's would put the best into one group."""
+    """The same order for the same seed; in the retriever's order the best would be in one group."""
     return random.Random(seed).sample(pieces, len(pieces))
 
 
 def fitting_groups(pieces: Sequence[Piece], size: int, room: int, tokens: Callable[[str], int]) -> list[list[Piece]]:
-    """Consecutive groups of at most `size` pieces and `room` tokens; a piece that is longer stands alone."""
+    """Consecutive groups of at most `size` pieces and `room` tokens; a longer piece is a group of its own."""
     groups: list[list[Piece]] = []
     used = 0
     for piece in pieces:

@@ -36,8 +36,8 @@ class Reference:
         supporting: those of them that support it; None where that was not asked.
         support: probability that each of `used` supports it, in the same order.
         parts: groups of contexts that were asked, and how many of them gave an answer.
-        failed: what the judge was asked in vain: message -> number.
-        unjoined: answers put one after the other because the judge could not read or join them.
+        failed: failures of the judge: message -> number.
+        unjoined: answers concatenated because the judge could not read or join them.
     """
 
     question: str
@@ -75,11 +75,11 @@ class Generator:
 
     async def generate(self, question: str, contexts: Sequence[str]) -> Reference:
         """The reference answer to one question."""
-        return await _Run(self, question, list(contexts)).make()
+        return await _QuestionReference(self, question, list(contexts)).make()
 
 
-class _Run:
-    """One question on its way through groups and tree."""
+class _QuestionReference:
+    """The writing of one question's reference: groups, the tree that joins their answers, results."""
 
     def __init__(self, generator: Generator, question: str, contexts: list[str]) -> None:
         self.generator, self.options, self.window = generator, generator.options, generator.window
@@ -96,15 +96,15 @@ class _Run:
             return self._reference("", str(error), [], 0)
         self.parts = len(groups)
         answers = await asyncio.gather(*(self._answer(group) for group in groups))
-        given = [(answer, group) for answer, group in zip(answers, groups, strict=True) if answer]
-        used = sorted({piece.index for _, group in given for piece in group})
-        answer = await self._reduce([answer for answer, _ in given])
+        answered = [(answer, group) for answer, group in zip(answers, groups, strict=True) if answer]
+        used = sorted({piece.index for _, group in answered for piece in group})
+        answer = await self._reduce([answer for answer, _ in answered])
         if answer:
             support = await self._support(answer, used) if self.options.support else None
-            return self._reference(answer, None, used, len(given), support)
-        reason = NO_CONTEXTS if not groups else NOT_JOINED if given else UNANSWERABLE
+            return self._reference(answer, None, used, len(answered), support)
+        reason = NO_CONTEXTS if not groups else NOT_JOINED if answered else UNANSWERABLE
         all_failed = groups and sum(self.failed.values()) == len(groups)
-        return self._reference("", next(iter(self.failed)) if all_failed else reason, [], len(given))
+        return self._reference("", next(iter(self.failed)) if all_failed else reason, [], len(answered))
 
     def _groups(self) -> list[list[Piece]]:
         """The prompts' contexts: 20 together in fast mode, else every one alone; long ones in pieces."""
@@ -120,7 +120,7 @@ class _Run:
         return fitting_groups(shuffled(pieces, self.options.seed), self.options.group_size, room, self._item_tokens)
 
     async def _answer(self, group: Sequence[Piece]) -> str | None:
-        """The judge's answer from a group, None if there is none; where the judge fails, that is written down."""
+        """The judge's answer from a group, None if there is none; failures of the judge are counted."""
         shown = AnswerInput(user_input=self.question, contexts=[piece.text for piece in group])
         try:
             return _answer_of(await self.asker.answer(self.generator.answer_prompt.to_string(shown), ReferenceOutput))
@@ -205,5 +205,5 @@ class _Run:
         )
 
 
-def _answer_of(said: ReferenceOutput) -> str | None:
-    return said.answer.strip() if said.answerable and not is_blank(said.answer) else None
+def _answer_of(output: ReferenceOutput) -> str | None:
+    return output.answer.strip() if output.answerable and not is_blank(output.answer) else None

@@ -1,5 +1,7 @@
+from typing import get_args
+
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from ragas.metrics.collections.answer_accuracy.util import AnswerAccuracyOutput
 from ragas.metrics.collections.answer_correctness.util import ClassificationWithReason, CorrectnessClassifierInput
 from ragas.metrics.collections.context_entity_recall.util import EntitiesList, ExtractEntitiesInput
@@ -13,6 +15,7 @@ from ragas.metrics.collections.faithfulness.util import (
 
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, RULES, SCALES, tighten
 from rag_evaluator.prompts.english import all_prompts
+from rag_evaluator.prompts.own import OWN_PROMPTS, CompareOutput, FilterOutput, ReferenceOutput, SupportOutput
 
 
 def test_every_integer_that_ragas_asks_for_has_a_scale() -> None:
@@ -36,6 +39,36 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
     assert set(RULES) <= names
     assert set(CUT_LISTS) <= names
     assert {model for model, _ in SCALES} <= names | nested
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "scale"),
+    [
+        (FilterOutput, "verdict", [0, 1]),
+        (CompareOutput, "choice", [1, 2]),
+        (ReferenceOutput, "answerable", [0, 1]),
+        (SupportOutput, "verdict", [0, 1]),
+    ],
+)
+def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name: str, scale: list[int]) -> None:
+    """And the prompt still shows the judge a plain integer, as ragas does."""
+    assert not any(kind == model.__name__ for kind, _ in SCALES)
+    assert list(get_args(model.model_fields[name].annotation)) == scale
+    assert model.model_json_schema()["properties"][name]["type"] == "integer"
+    assert "enum" not in model.model_json_schema()["properties"][name]
+    others = {"answer": "a"} if model is ReferenceOutput else {}
+    with pytest.raises(ValidationError):
+        model.model_validate({name: 7, **others})
+    assert getattr(model.model_validate({name: "1", **others}), name) == 1  # as LLMs without a grammar may write it
+
+
+def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
+    assert {prompt.output_model for prompt in OWN_PROMPTS.values()} == {
+        FilterOutput,
+        CompareOutput,
+        ReferenceOutput,
+        SupportOutput,
+    }
 
 
 def test_answer_accuracy_is_rated_zero_two_or_four() -> None:

@@ -27,7 +27,7 @@ from rag_evaluator.judge.source import source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.prompts.adapt.adapt import Adapted, adapt
 from rag_evaluator.prompts.adapt.quality import doubts
-from rag_evaluator.prompts.adapt.segments import Unit, halves, joined, units
+from rag_evaluator.prompts.adapt.segments import Segment, divided, halves, joined
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.loading import load_prompts
@@ -226,13 +226,13 @@ def test_replies_of_another_judge_are_not_taken_over(tmp_path: Path) -> None:
 
 
 def english_texts(owner: str) -> set[str]:
-    """The different units of a metric whose texts are all short: its instructions and its examples' texts."""
+    """The different segments of a metric whose texts are all short: its instructions and its examples' texts."""
     judge = Translates()
     found: set[str] = set()
     for key, prompt in all_prompts().items():
         if key[0] == owner:
             pack = english_pack(prompt)
-            found |= {unit.text for text in [pack.instruction, *strings(pack.examples)] for unit in units(text)}
+            found |= {segment.text for text in [pack.instruction, *strings(pack.examples)] for segment in divided(text)}
     assert judge.texts == Counter()
     return found
 
@@ -452,12 +452,14 @@ def test_missing_packs_are_told_with_the_way_to_make_them(tmp_path: Path) -> Non
         (" x ", [(" ", "x", " ")]),
     ],
 )
-def test_lines_are_units_and_markers_stand_outside(text: str, parts: list[tuple[str, str, str]]) -> None:
-    assert units(text) == [Unit(*part) for part in parts]
+def test_lines_are_segments_and_markers_stand_outside(text: str, parts: list[tuple[str, str, str]]) -> None:
+    assert divided(text) == [Segment(*part) for part in parts]
 
 
-def test_a_sentence_that_stands_elsewhere_is_a_unit_of_its_own() -> None:
-    assert [unit.text for unit in units("He ate. He slept. She ran.", ["He slept.", "He ate. He slept. She ran."])] == [
+def test_a_sentence_that_stands_elsewhere_is_a_segment_of_its_own() -> None:
+    assert [
+        segment.text for segment in divided("He ate. He slept. She ran.", ["He slept.", "He ate. He slept. She ran."])
+    ] == [
         "He ate.",
         "He slept.",
         "She ran.",
@@ -466,26 +468,26 @@ def test_a_sentence_that_stands_elsewhere_is_a_unit_of_its_own() -> None:
 
 def test_long_lines_are_divided_at_sentence_ends() -> None:
     sentence = "This one has exactly thirty-six letters. "
-    parts = units(sentence * 30)
+    parts = divided(sentence * 30)
     assert len(parts) == 3
     assert all(len(part.text) <= 500 and part.text.endswith("letters.") for part in parts)
 
 
 def test_halves_are_sentences_else_clauses_else_nothing() -> None:
-    assert [unit.text for unit in halves("He ate. He slept.")] == ["He ate.", "He slept."]
-    assert [unit.text for unit in halves("He ate, and he slept.")] == ["He ate,", "and he slept."]
-    assert [unit.text for unit in halves("He ate.")] == ["He ate."]
+    assert [segment.text for segment in halves("He ate. He slept.")] == ["He ate.", "He slept."]
+    assert [segment.text for segment in halves("He ate, and he slept.")] == ["He ate,", "and he slept."]
+    assert [segment.text for segment in halves("He ate.")] == ["He ate."]
 
 
 def test_blanks_between_sentences_go_where_the_script_has_none() -> None:
-    parts = units("He ate. He slept.\n* She ran.", ["He ate."])
+    parts = divided("He ate. He slept.\n* She ran.", ["He ate."])
     assert joined(parts, ["一。", "二。", "三。"], JAPANESE) == "一。二。\n* 三。"
     assert joined(parts, ["Uno.", "Dos.", "Tres."], SPANISH) == "Uno. Dos.\n* Tres."
 
 
 @given(st.text(alphabet="aB. \n*0!?。؟,;", max_size=80), st.lists(st.text(alphabet="aB. ", min_size=1, max_size=5)))
-def test_joined_units_are_the_text(text: str, known: list[str]) -> None:
-    parts = units(text, known)
+def test_joined_segments_are_the_text(text: str, known: list[str]) -> None:
+    parts = divided(text, known)
     assert joined(parts, [part.text for part in parts], SPANISH) == text
     assert [part.text for part in parts] == [part.text.strip() for part in parts]
     pieces = halves(text)

@@ -1,4 +1,4 @@
-"""Prompt text to token ids: the chat template where there is one, and data that cannot pose as control tokens."""
+"""Prompt text to token ids: the chat template, if any, and data whose special tokens are read as plain text."""
 
 import json
 import re
@@ -26,10 +26,10 @@ PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
 
 
 class PromptEncoder:
-    """Turns prompts into token ids as the model was taught to read them.
+    """Turns prompts into token ids in the format that the model was trained on.
 
-    Special tokens that stand in the data (`<|im_end|>` in a retrieved page) are read as plain text, so that no sample
-    can end its own turn.
+    Special tokens in the data (`<|im_end|>` in a retrieved page) are read as plain text, so that no sample can end its
+    own turn.
 
     Args:
         tokenizer: fast tokenizer of the model.
@@ -37,8 +37,8 @@ class PromptEncoder:
             tokenizer's own templates.
 
     Attributes:
-        answer_prefix: text the answer begins with: a blank where the prompt itself must not end in one, since the
-            blank would split the answer's first token.
+        answer_prefix: text the answer begins with: a space where the prompt itself must not end in one, since the
+            space would split the answer's first token.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", chat_template: str = "auto") -> None:
@@ -88,7 +88,7 @@ class PromptEncoder:
         return len(self._without_specials(text))
 
     def _render(self, margin: str) -> tuple[str, str]:
-        """What the template puts before and after the user's message, which has a margin of blanks."""
+        """What the template puts before and after the user's message, which has spaces around it."""
         try:
             text = self.tokenizer.apply_chat_template(
                 [{"role": "user", "content": f"{margin}{PLACEHOLDER}{margin}"}],
@@ -109,19 +109,19 @@ class PromptEncoder:
         return before, self._ready_to_answer(after[0])
 
     def _ready_to_answer(self, after: str) -> str:
-        """The prompt's end with a thought that it opens closed, and the channel of the answer opened."""
+        """The end of the prompt: a thought that it opens is closed, and the channel of the answer is opened."""
         for ending, token, ready in ENDINGS:
             if not token or token in self.tokenizer.get_vocab():
                 after = ending.sub(ready, after)
         return after
 
     def _plain(self, text: str) -> list[int]:
-        """Ids of a text that brings its own special tokens."""
+        """Ids of a text whose special tokens keep their meaning."""
         with self._lock:
             return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _without_specials(self, text: str) -> list[int]:
-        """Ids of a text in which special tokens are mere characters."""
+        """Ids of a text in which special tokens are plain characters."""
         with self._lock:
             ids = list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
         if not self.special_ids.intersection(ids):
@@ -130,7 +130,7 @@ class PromptEncoder:
         return ids if len(parts) == 1 else [token for part in parts for token in self._without_specials(part)]
 
     def _with_specials(self, text: str) -> list[int]:
-        """Ids of a text as a document of its own: begun as the tokenizer begins documents, not ended."""
+        """Ids of a text as a document: with the tokenizer's token at the beginning, without the one at the end."""
         start = self.tokenizer("", add_special_tokens=True)["input_ids"]
         bos = self.tokenizer.bos_token_id
         return [*(start[:1] if bos is not None and start[:1] == [bos] else []), *self._without_specials(text)]
@@ -150,7 +150,7 @@ def _names_in(folder: Path) -> list[str]:
     try:
         listed = json.loads((folder / "tokenizer_config.json").read_bytes()).get("chat_template")
     except (OSError, ValueError, AttributeError):
-        listed = None  # damaged files are told when the tokenizer is loaded
+        listed = None  # damaged files are reported when the tokenizer is loaded
     return sorted(names | ({template["name"] for template in listed} if isinstance(listed, list) else set()))
 
 

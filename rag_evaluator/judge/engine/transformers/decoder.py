@@ -1,4 +1,4 @@
-"""What decodes requests, in two ways: `PackedDecoder` and `GenerateDecoder`; which one is `choose_decoder`'s."""
+"""The interface of what decodes requests: `PackedDecoder` or `GenerateDecoder`, as `choose_decoder` decides."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 import torch
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.transformers.memory import Rows
+from rag_evaluator.judge.engine.transformers.memory import BatchSize
 from rag_evaluator.judge.requests import Reply, Request
 
 Outcome = Reply | JudgementError
@@ -17,13 +17,13 @@ class Decoder(Protocol):
 
     Attributes:
         path: its name in the manifest and in `status`.
-        alone: why rows are not decoded side by side; None if they are.
-        rows: how many rows are decoded together.
+        alone: why each sequence is decoded alone; None if batches are decoded.
+        batch_size: how many sequences are decoded together.
     """
 
     path: str
     alone: str | None
-    rows: Rows
+    batch_size: BatchSize
 
     @property
     def computed(self) -> int:

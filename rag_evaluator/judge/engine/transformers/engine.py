@@ -58,7 +58,7 @@ class TransformersEngine:
 
     Attributes:
         decoder: runs the model.
-        why: why that is not `PackedDecoder`; None if it is.
+        why: why it is not `PackedDecoder`; None if it is.
     """
 
     accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})

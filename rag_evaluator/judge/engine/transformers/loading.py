@@ -41,7 +41,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     """The judge's model and tokenizer as a `text-generation` pipeline.
 
     Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
-    Raises `ModelError` for whatever cannot judge.
+    Raises `ModelError` for a model that cannot judge.
     """
     source = find_judge(config, offline)
     from langchain_huggingface import HuggingFacePipeline
@@ -62,7 +62,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
         if out_of_memory(error):
             raise ModelError(_too_little_memory(config)) from error
         raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
-    if missing := [found[1] for line in report if (found := NOT_LOADED.match(line))]:
+    if missing := [match[1] for line in report if (match := NOT_LOADED.match(line))]:
         named = ", ".join(missing[:3])
         raise ModelError(
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
@@ -135,17 +135,17 @@ def _check_direction(name: str, config: Mapping[str, Any]) -> None:
 
 def _check_adapter(folder: Path) -> None:
     """Refuse an adapter: with peft installed transformers would load it with its model, without peft it would not."""
-    found = next((name for name in ADAPTERS if (folder / name).is_file()), None)
-    if found is None:
+    adapter = next((name for name in ADAPTERS if (folder / name).is_file()), None)
+    if adapter is None:
         return
     merge = "with peft's merge_and_unload() and save_pretrained()"
     if (folder / "config.json").is_file():
         raise ModelError(
-            f"judge.model: {folder} holds an adapter ({found}) beside a model, and it is not clear whether it counts. "
-            f"Merge it into the model {merge}, or move the adapter's files away."
+            f"judge.model: {folder} holds an adapter ({adapter}) beside a model, and it is not clear whether it "
+            f"counts. Merge it into the model {merge}, or move the adapter's files away."
         )
     raise ModelError(
-        f"judge.model: {folder} holds an adapter ({found}) without its model. Merge it into its base model {merge}, "
+        f"judge.model: {folder} holds an adapter ({adapter}) without its model. Merge it into its base model {merge}, "
         "and give the folder of the result."
     )
 
@@ -170,9 +170,9 @@ def _check_folder(folder: Path, safetensors: bool) -> None:
         )
     if safetensors and not list(folder.glob("*.safetensors")):
         others = sorted(path.name for path in folder.glob("*.bin"))
-        found = f"It has {', '.join(others)}" if others else "It has no weights at all"
+        contents = f"It has {', '.join(others)}" if others else "It has no weights at all"
         raise ModelError(
-            f"judge.model: {folder} has no *.safetensors file. {found}. Convert the weights with "
+            f"judge.model: {folder} has no *.safetensors file. {contents}. Convert the weights with "
             "save_pretrained(), or, if you trust the file, set judge.model_kwargs: {use_safetensors: false}."
         )
 

@@ -1,4 +1,4 @@
-"""How many rows fit the memory that the model leaves on its devices, and which errors say that they are gone."""
+"""How many sequences fit the memory that the model leaves free, and which errors mean that a device is lost."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 SHARE = 0.5  # of the free memory may hold keys and values; the rest is for the passes themselves
-NO_MEMORY = (  # in lower case, as libraries say it
+NO_MEMORY = (  # in lower case, as in the messages of libraries
     "out of memory",  # "CUDA out of memory", "CUDA error: out of memory", HIP, XPU, MPS
     "outofmemory",  # hipErrorOutOfMemory
     "can't allocate memory",  # the CPU
@@ -22,7 +22,7 @@ NO_MEMORY = (  # in lower case, as libraries say it
     "rocblas_status_memory_error",
     "nvml_success == r",  # the CUDA allocator's own assertion, when the device is full
 )
-NO_DEVICE = (  # after these a device answers nothing more in this process
+NO_DEVICE = (  # after these a device cannot be used any more in this process
     "illegal memory access",
     "illegal address",
     "device-side assert",
@@ -50,47 +50,47 @@ def _free(device: torch.device) -> int:
     return int(psutil.virtual_memory().available)
 
 
-class Rows:
-    """How many rows are decoded together: as many as the user allows, the memory holds, and experience has left.
+class BatchSize:
+    """How many sequences are decoded together: at most what the user allows, the memory holds, and errors have left.
 
     Args:
         most: the user's limit.
-        room: bytes for the rows' keys and values.
-        slot_bytes: what one token of one row takes of them; 0 if it is not known.
+        room: bytes for the sequences' keys and values.
+        slot_bytes: what one token of one sequence takes of them; 0 if it is not known.
     """
 
     def __init__(self, most: int, room: int, slot_bytes: int) -> None:
         self.most, self.room, self.slot_bytes = most, room, slot_bytes
 
     def that_fit(self, length: int) -> int:
-        """Rows of a length, in tokens; at least one."""
+        """How many sequences of a length in tokens fit; at least one."""
         needed = self.slot_bytes * length
         return max(1, min(self.most, self.room // needed)) if needed else self.most
 
     def halving(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
-        """`handle(items)`; when memory does not suffice again and again with half the rows, which is remembered."""
+        """`handle(items)`; without enough memory it is called again with half as many, which stays the limit."""
         while True:
-            rows = min(self.most, len(items))
+            size = min(self.most, len(items))
             try:
                 return handle(items)
             except (RuntimeError, MemoryError) as error:
-                if rows == 1 or not out_of_memory(error):
+                if size == 1 or not out_of_memory(error):
                     raise
-                self.most = rows // 2
-                logger.warning("out of memory with %d rows: going on with %d", rows, self.most)
+                self.most = size // 2
+                logger.warning("out of memory with %d sequences: going on with %d", size, self.most)
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether a library failed for lack of memory, on whatever device; most say it in a plain `RuntimeError`."""
+    """Whether a library failed for lack of memory, on any device; most raise a plain `RuntimeError`."""
     text = str(error).lower()
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in text for sign in NO_MEMORY)
 
 
 @contextmanager
 def device_watched() -> Iterator[None]:
-    """Raises `JudgeLostError` where a device failed in a way that makes all that follows fail, too."""
+    """Raises `JudgeLostError` where a device failed so that every later call will fail, too."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Whether what a model answers depends on the rows decoded beside it: read from its configuration, or tried out."""
+"""Whether what a model answers depends on the rows decoded beside it: read from its configuration, or measured."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,8 @@ Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
 def rope_switch(config: Any) -> int | None:
     """The length in tokens beyond which a row gets other rope factors; None if all lengths have the same.
 
-    transformers takes the factors for all rows of a batch from the longest (`modeling_rope_utils`). With dynamic
-    factors it never gets there, since `window_of` ends where they begin to grow.
+    transformers takes the factors for all rows of a batch from the longest (`modeling_rope_utils`). Dynamic
+    factors stay the same, since `window_of` ends where they begin to grow.
     """
     rope = getattr(config, "rope_parameters", None) or {}
     kinds = [kind for kind in rope.values() if isinstance(kind, dict)] or [rope]  # per kind of layer, or one for all
@@ -29,12 +29,12 @@ def rope_switch(config: Any) -> int | None:
         "longrope": [kind.get("original_max_position_embeddings") for kind in kinds],
         "dynamic": [getattr(config, "max_position_embeddings", None) for _ in kinds],
     }
-    found = [switches[name][i] for i, kind in enumerate(kinds) if (name := kind.get("rope_type")) in switches]
-    return min(map(int, filter(None, found)), default=None)
+    lengths = [switches[name][i] for i, kind in enumerate(kinds) if (name := kind.get("rope_type")) in switches]
+    return min(map(int, filter(None, lengths)), default=None)
 
 
 def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | None:
-    """Why each row must be decoded alone; None if rows may stand side by side.
+    """Why each row must be decoded alone; None if rows may be in one batch.
 
     Tried out with a short row, alone and beside one that is longer than the model's attention window.
 
@@ -43,7 +43,7 @@ def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | No
         window: tokens of prompt and answer together that the model can read.
     """
     config = model.config.get_text_config()
-    if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial cannot show it
+    if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial would not show it
         return "its sparse attention selects among the padding, too"
     size = int(config.vocab_size)
     short = tuple((7 * i + 3) % size for i in range(SHORT))

@@ -1,6 +1,6 @@
 """Runs a model on many rows that share a common prefix, without computing or copying the prefix per row.
 
-The tokens of all rows are packed into one sequence for the linear layers, so no row pays for another's length.
+The tokens of all rows are packed into one sequence for the linear layers, so a row costs no more beside a longer one.
 Attention reads the prefix's keys and values once for all rows, and each row's own tail from a pre-allocated cache; the
 two parts are merged by their log-sum-exp (as in FlashAttention, Dao et al. 2022). Keys are not repeated.
 """
@@ -52,7 +52,7 @@ class Step:
 
 
 class TailCache:
-    """Keys and values of the rows' tails, pre-allocated; stands in for a transformers `Cache` during a forward pass.
+    """Keys and values of the rows' tails, pre-allocated; used as the transformers `Cache` of a forward pass.
 
     Args:
         layers: number of attention layers.
@@ -127,7 +127,7 @@ class PackedModel:
     def of(cls, model: "PreTrainedModel") -> "PackedModel":
         """The packed form of a model. Raises `NotPackableError` where it does not give the model's own logits.
 
-        Tried out on the model itself: a model with another kind of attention or cache differs or fails.
+        Its logits are compared with the model's own: another kind of attention or cache gives others, or fails.
         """
         missing = PARAMETERS - inspect.signature(model.forward).parameters.keys()
         if missing:
@@ -139,7 +139,7 @@ class PackedModel:
             packed._check()
         except NotPackableError:
             raise
-        except Exception as error:  # a model of another make fails in ways of its own
+        except Exception as error:  # models of other architectures raise errors of any kind
             message = " ".join(str(error).split())[:200]
             raise NotPackableError(f"packed rows fail with {type(error).__name__}: {message}") from error
         return packed
@@ -204,7 +204,7 @@ class PackedModel:
 
 
 def _other_attention(model: "PreTrainedModel") -> str | None:
-    """What of a model's configuration says that its layers do more than attend to all tokens before; None: nothing."""
+    """Why, by its configuration, a model's layers do not just attend to all tokens before; None if they do."""
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"]) - {"full_attention"}
     if kinds:
@@ -259,7 +259,8 @@ def _attend(queries: Any, keys: Any, values: Any, scaling: float, mask: Any = No
 def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: float) -> Any:
     """Attention of the packed tokens to the prefix and to the tail of their own row.
 
-    Queries of the heads that share keys stand side by side, so that keys are not repeated: `group = heads / kv_heads`.
+    Queries of the heads that share keys are put into one dimension, so that keys are not repeated:
+    `group = heads / kv_heads`.
 
     Args:
         queries: `(1, heads, tokens, head_dim)`.
@@ -288,8 +289,8 @@ def _packed_attention(cache: TailCache, module: Any, queries: Any, scaling: floa
     if cache.prefix:
         logsumexp = logsumexp.reshape(rows, kv_heads, group, columns)[place[0], :, :, place[1]]
         prefix_keys, prefix_values = cache.prefix[module.layer_idx]
-        one = grouped.reshape(1, kv_heads, group * tokens, size)
-        seen, seen_logsumexp = _attend(one, prefix_keys[None], prefix_values[None], scaling)
+        flat = grouped.reshape(1, kv_heads, group * tokens, size)
+        seen, seen_logsumexp = _attend(flat, prefix_keys[None], prefix_values[None], scaling)
         seen = seen.reshape(kv_heads, group, tokens, width).permute(2, 0, 1, 3)
         seen_logsumexp = seen_logsumexp.reshape(kv_heads, group, tokens).permute(2, 0, 1)
         share = torch.sigmoid(logsumexp - seen_logsumexp)[..., None]

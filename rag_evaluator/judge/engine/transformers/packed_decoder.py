@@ -1,19 +1,19 @@
 """Batched decoding under grammars: the common prefix of prompts computed once, forced tokens fed without sampling.
 
-decode -> for each group of prompts with a common prefix: admit rows, run, choose, until all are done
+decode -> for each group of prompts with a common prefix: admit sequences, run, choose, until all are done
 """
 
-from collections.abc import Iterator, Sequence
+from collections import abc
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
-from rag_evaluator.judge.engine.transformers.memory import SHARE, Rows, free_bytes
+from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
 from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
 from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache, shared
-from rag_evaluator.judge.engine.transformers.sequence import Chooser, Row, Vocabulary
+from rag_evaluator.judge.engine.transformers.sequence import Chooser, Sequence, Vocabulary
 from rag_evaluator.judge.requests import Request
 
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
@@ -21,28 +21,28 @@ PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounde
 
 @dataclass
 class Active:
-    """A row of the running batch: its answer, the tokens to be fed next, and the tail slots it has filled."""
+    """A sequence of the running batch: its row of the cache, the tokens to feed next, the tail slots it has filled."""
 
-    row: Row
+    sequence: Sequence
     position: int
     feed: list[int]
     filled: int = 0
 
     def follow(self) -> None:
         """Take what the grammar forces next, so that it is fed in the same pass."""
-        while forced := self.row.next_forced():
+        while forced := self.sequence.next_forced():
             token = forced[0]
-            self.row.push(token)
+            self.sequence.push(token)
             self.feed.append(token)
 
 
 class PackedDecoder:
-    """Decodes rows that are packed into one sequence, with the prefix that they share computed once; a `Decoder`.
+    """Decodes packed sequences, with the prefix that they share computed once; a `Decoder`.
 
     Args:
         packed: the model.
         vocabulary: of its tokenizer.
-        batch_size: rows decoded together, if the memory that the model leaves holds as many.
+        batch_size: sequences decoded together, if the memory that the model leaves holds as many.
     """
 
     path = "packed"
@@ -52,52 +52,52 @@ class PackedDecoder:
         self.packed, self.vocabulary = packed, vocabulary
         self.chooser = Chooser(vocabulary)
         self.prefixes = PrefixCache(packed)
-        self.rows = Rows(batch_size, int(SHARE * free_bytes(packed.model)), packed.slot_bytes)
+        self.batch_size = BatchSize(batch_size, int(SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self._tails = 0  # tokens of prompts computed, prefixes apart
 
     @property
     def computed(self) -> int:
         return self._tails + self.prefixes.computed
 
-    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
+    def decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:
         replies: dict[int, Outcome] = {}
         for prefix, members in self.prefixes.shared_by(requests):
-            outcomes = self.rows.halving(partial(self._run_group, prefix), [requests[i] for i in members])
+            outcomes = self.batch_size.halving(partial(self._run_group, prefix), [requests[i] for i in members])
             replies |= zip(members, outcomes, strict=True)
         return [replies[i] for i in range(len(requests))]
 
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+    def next_logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence; their common prefix is computed once."""
-        return torch.stack(self.rows.halving(self._logits, sequences))
+        return torch.stack(self.batch_size.halving(self._logits, sequences))
 
-    def _run_group(self, prefix: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
-        """Decode requests that begin with a prefix: a batch that is refilled as rows finish, longest prompts first."""
-        rows = [Row(request, self.vocabulary) for request in requests]
+    def _run_group(self, prefix: tuple[int, ...], requests: abc.Sequence[Request]) -> list[Outcome]:
+        """Decode requests that begin with a prefix: the batch is refilled as sequences end, longest first."""
+        sequences = [Sequence(request, self.vocabulary) for request in requests]
         tails = [list(request.input_ids[len(prefix) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
-        width = min(self.rows.that_fit(longest), len(requests))
+        width = min(self.batch_size.that_fit(longest), len(requests))
         cache = TailCache(self.packed.layers, width, longest)
         cache.prefix = self.prefixes.cache(prefix)
         self._tails += sum(map(len, tails))
-        order = sorted(range(len(rows)), key=lambda i: len(tails[i]))
+        order = sorted(range(len(sequences)), key=lambda i: len(tails[i]))
         active: list[Active] = []
         while order or active:
             newcomers: list[Active] = []
             while order and len(active) + len(newcomers) < width:
                 index = order.pop()
-                newcomers.append(Active(rows[index], len(active) + len(newcomers), tails[index]))
+                newcomers.append(Active(sequences[index], len(active) + len(newcomers), tails[index]))
                 newcomers[-1].follow()
-            for part in _by_size([one.feed for one in newcomers]):
+            for part in _by_size([entry.feed for entry in newcomers]):
                 self._advance(cache, [newcomers[index] for index in part])
             active = _in_place(cache, active + newcomers)
             self._advance(cache, active)
             active = _in_place(cache, active)
-        return [row.reply() for row in rows]
+        return [sequence.reply() for sequence in sequences]
 
-    def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
         prefix = shared(sequences) if len(sequences) > 1 else ()
         tails = [sequence[len(prefix) :] for sequence in sequences]
-        width = min(self.rows.that_fit(max(map(len, tails))), len(tails))
+        width = min(self.batch_size.that_fit(max(map(len, tails))), len(tails))
         logits: list[torch.Tensor] = []
         for start in range(0, len(tails), width):
             part = tails[start : start + width]
@@ -108,26 +108,26 @@ class PackedDecoder:
         self._tails += sum(map(len, tails))
         return logits
 
-    def _advance(self, cache: TailCache, active: Sequence[Active]) -> None:
-        """One forward pass over the tokens to be fed, and the choice of each row's next one."""
-        active = [one for one in active if not one.row.done]
+    def _advance(self, cache: TailCache, active: abc.Sequence[Active]) -> None:
+        """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""
+        active = [entry for entry in active if not entry.sequence.done]
         if not active:
             return
-        feeds, positions, filled = zip(*((one.feed, one.position, one.filled) for one in active), strict=True)
+        feeds, positions, filled = zip(*((entry.feed, entry.position, entry.filled) for entry in active), strict=True)
         logits = self.packed.run(cache, feeds, positions, filled)
-        tokens = self.chooser.choose([one.row for one in active], logits)
-        for one, token in zip(active, tokens, strict=True):
-            one.filled += len(one.feed)
-            if one.row.failure is not None:
-                cache.clear(one.position)
+        tokens = self.chooser.choose([entry.sequence for entry in active], logits)
+        for entry, token in zip(active, tokens, strict=True):
+            entry.filled += len(entry.feed)
+            if entry.sequence.failure is not None:
+                cache.clear(entry.position)
                 continue
-            one.row.push(token)
-            one.feed = [token]
-            one.follow()
+            entry.sequence.push(token)
+            entry.feed = [token]
+            entry.follow()
 
 
-def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Indices of the feeds in parts that are small enough for one pass; one that is longer than that goes alone."""
+def _by_size(feeds: abc.Sequence[abc.Sequence[int]]) -> abc.Iterator[list[int]]:
+    """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
     part: list[int] = []
     for index, feed in enumerate(feeds):
         if part and sum(len(feeds[other]) for other in part) + len(feed) > PREFILL_TOKENS:
@@ -138,13 +138,13 @@ def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         yield part
 
 
-def _in_place(cache: TailCache, active: Sequence[Active]) -> list[Active]:
-    """The rows that go on, moved up so that they stand side by side in the cache."""
-    going_on = [one for one in active if not one.row.done]
-    holes = sorted(set(range(len(going_on))) - {one.position for one in going_on})
-    for one in going_on:
-        if one.position >= len(going_on):
+def _in_place(cache: TailCache, active: abc.Sequence[Active]) -> list[Active]:
+    """The sequences that go on, moved up so that their rows of the cache are the first ones."""
+    going_on = [entry for entry in active if not entry.sequence.done]
+    holes = sorted(set(range(len(going_on))) - {entry.position for entry in going_on})
+    for entry in going_on:
+        if entry.position >= len(going_on):
             target = holes.pop()
-            cache.move(one.position, target, one.filled)
-            one.position = target
-    return sorted(going_on, key=lambda one: one.position)
+            cache.move(entry.position, target, entry.filled)
+            entry.position = target
+    return sorted(going_on, key=lambda entry: entry.position)

@@ -1,4 +1,4 @@
-"""The common beginnings of prompts: found on token ids, their keys and values computed once and kept."""
+"""The common prefixes of prompts: compared as token ids, their keys and values computed once and kept."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ PREFIX_TOKENS = 8192  # of all prefixes whose keys and values are kept
 
 
 class PrefixCache:
-    """Prefixes of groups of requests; the least recently used go first."""
+    """Prefixes of groups of requests; the least recently used are removed first."""
 
     def __init__(self, packed: PackedModel) -> None:
         self.packed = packed
@@ -24,8 +24,8 @@ class PrefixCache:
     def shared_by(self, requests: Sequence[Request]) -> Iterator[tuple[Ids, list[int]]]:
         """Prefixes, and the positions of the requests that begin with them; each request once.
 
-        A prompt that parts from the others of its group early (its data spells a control token, say) goes apart, so
-        that it does not spoil the prefix of all that follow.
+        A prompt that differs from the others of its group early (its data spells a control token, for instance) is
+        handled apart, so that it does not shorten the prefix of all later ones.
         """
         groups: dict[str, list[int]] = {}
         for position, request in enumerate(requests):
@@ -34,12 +34,12 @@ class PrefixCache:
             sequences = [requests[position].input_ids for position in members]
             alike = self._alike(group, sequences)
             for name, chosen in ((group, True), (f"{group} apart", False)):
-                part = [index for index, one in enumerate(alike) if one == chosen]
+                part = [index for index, usual in enumerate(alike) if usual == chosen]
                 if part:
                     yield self._common(name, [sequences[i] for i in part]), [members[i] for i in part]
 
     def _alike(self, group: str, sequences: Sequence[Ids]) -> list[bool]:
-        """Whether each sequence begins as is usual in its group, for half of the usual length at least."""
+        """Whether each sequence shares at least half of the prefix that is usual in its group."""
         if group in self._known:
             model = self._known[group]
             usual = len(model)

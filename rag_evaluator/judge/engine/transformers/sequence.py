@@ -1,7 +1,7 @@
-"""One answer in the making: what its grammar and its budget allow next."""
+"""One answer that is being decoded: what its grammar and its budget allow next."""
 
 from array import array
-from collections.abc import Sequence
+from collections import abc
 from typing import TYPE_CHECKING
 
 import llguidance
@@ -22,9 +22,9 @@ class Vocabulary:
         size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
         quotes: tokens that are exactly one double quote.
         commas: bool `(size,)`, tokens that begin with a comma.
-        ends_text: bool `(size,)`, tokens that end a string and go on: they contain `",`.
-        ends_object: bool `(size,)`, tokens that end an object and go on: they contain `},`.
-        digits: `(size,)`, the digit that a token begins with, blanks aside; -1 for all others.
+        ends_text: bool `(size,)`, tokens that end a string and contain more: they contain `",`.
+        ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
+        digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
@@ -43,8 +43,8 @@ class Vocabulary:
             raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
 
 
-class Row:
-    """One answer in the making: grammar state, tokens so far, and where it stands within its budget."""
+class Sequence:
+    """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget."""
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
@@ -58,7 +58,7 @@ class Row:
         self.failure: str | None = None
         self.string_tokens = 0
         self.confidence: list[float] = []
-        self.cut: set[str] = set()  # what ended at its limit
+        self.cut: set[str] = set()  # what was ended by its limit
         self.generator: torch.Generator | None = None
         if request.temperature > 0:
             self.generator = torch.Generator().manual_seed(request.seed)
@@ -95,7 +95,7 @@ class Row:
             self.rest = None
 
     def reply(self) -> Reply | JudgementError:
-        """What was said, or why nothing was."""
+        """The answer, or why there is none."""
         if self.failure is not None:
             return JudgementError(self.failure)
         return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
@@ -120,7 +120,7 @@ class Row:
         return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
-        """Tokens of the text that the grammar forces next, in the tokenizer's own way of writing it."""
+        """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
         tokens = self.matcher.compute_ff_tokens()
         if not tokens:
             return []
@@ -129,7 +129,7 @@ class Row:
         right = min(special, self.matcher.validate_tokens(tokens[:special]))
         if right:
             return tokens[:right]
-        # The forced text looks like a token of another meaning ("</s>" or "<0x0A>" in a statement): spell it out.
+        # The forced text looks like a token of another meaning ("</s>", "<0x0A>" in a statement): use ordinary tokens.
         return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
@@ -152,7 +152,7 @@ class Row:
         return mask
 
     def _follow(self, text: bytes) -> None:
-        """Track where in the JSON the answer stands, and for how many tokens it has been in a string."""
+        """Track the place in the JSON that the answer has reached, and the tokens of the string it is in."""
         self.string_tokens += 1
         for byte in text:
             if self.escaped:
@@ -169,49 +169,50 @@ class Row:
 
 
 class Chooser:
-    """Chooses the next token of many rows at once.
+    """Chooses the next token of many sequences at once.
 
     Args:
-        vocabulary: of the rows.
+        vocabulary: of the sequences' model.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.executor = llguidance.LLExecutor()
 
-    def choose(self, rows: Sequence[Row], logits: torch.Tensor) -> list[int]:
-        """The best of the allowed tokens for each row, or one drawn with the row's own random numbers.
+    def choose(self, sequences: abc.Sequence[Sequence], logits: torch.Tensor) -> list[int]:
+        """The best of the allowed tokens for each sequence, or one drawn with the sequence's own random numbers.
 
         Args:
-            rows: none of them done or forced.
-            logits: `(rows, vocab)`, on any device.
+            sequences: none of them done or forced.
+            logits: `(sequences, vocab)`, on any device.
         """
-        masks = self._masks(rows)
+        masks = self._masks(sequences)
         scores = logits.float().masked_fill(~masks.to(logits.device), float("-inf"))
         tokens: list[int] = scores.argmax(dim=-1).tolist()
         best = scores.amax(dim=-1).isfinite().tolist()
-        for index, row in enumerate(rows):
+        for index, sequence in enumerate(sequences):
             if not best[index]:
-                row.fail("the model gave no number for any allowed token (NaN or infinite logits); try another dtype")
+                reason = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
+                sequence.fail(reason)
                 continue
-            if row.generator is not None:
-                probabilities = torch.softmax(scores[index].double().cpu() / row.request.temperature, dim=-1)
-                tokens[index] = int(torch.multinomial(probabilities, 1, generator=row.generator))
+            if sequence.generator is not None:
+                probabilities = torch.softmax(scores[index].double().cpu() / sequence.request.temperature, dim=-1)
+                tokens[index] = int(torch.multinomial(probabilities, 1, generator=sequence.generator))
             digit = self.vocabulary.digits[tokens[index]]
-            if digit >= 0 and not row.in_string:
+            if digit >= 0 and not sequence.in_string:
                 share = torch.softmax(scores[index].cpu(), dim=-1)[self.vocabulary.digits == digit].sum()
-                row.confidence.append(round(float(share), 6))
+                sequence.confidence.append(round(float(share), 6))
         return tokens
 
-    def _masks(self, rows: Sequence[Row]) -> torch.Tensor:
-        """bool `(rows, vocab)`: what grammar and budget allow."""
+    def _masks(self, sequences: abc.Sequence[Sequence]) -> torch.Tensor:
+        """bool `(sequences, vocab)`: what grammar and budget allow."""
         size = self.vocabulary.size
-        bits = torch.zeros((len(rows), (size + 31) // 32), dtype=torch.int32)
-        matchers = [(row.matcher, index) for index, row in enumerate(rows)]
-        self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(rows))
+        bits = torch.zeros((len(sequences), (size + 31) // 32), dtype=torch.int32)
+        matchers = [(sequence.matcher, index) for index, sequence in enumerate(sequences)]
+        self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))
         masks = ((bits[:, :, None] >> torch.arange(32)) & 1).bool().flatten(1)[:, :size]
-        for index, row in enumerate(rows):
-            masks[index] = row.within_budget(masks[index])
+        for index, sequence in enumerate(sequences):
+            masks[index] = sequence.within_budget(masks[index])
         return masks
 
 

@@ -20,6 +20,7 @@ from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find_embeddings
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
@@ -27,7 +28,6 @@ from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.writers import refuse_foreign
 from rag_evaluator.run import manifest
-from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
@@ -126,7 +126,7 @@ class RAGEvaluator:
                 logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
             return results_of(ChunkTable(journal, stage), stage)
         made: dict[tuple[int, str], Score] = {}
-        tell = progress or _tell_nobody
+        tell = progress or silent
 
         def keep(cell: Cell, record: Record) -> None:
             made[cell.unit.index, cell.column] = to_score(record)
@@ -214,7 +214,7 @@ class RAGEvaluator:
         refuse_foreign(folder)
         given = data is not None or self._given
         seal = (lambda: None) if given else (lambda: seal_of(self.config, stage.plan.data))
-        return run_stage(stage, folder, worker, run, progress or _tell_nobody, stop, start, seal)
+        return run_stage(stage, folder, worker, run, progress or silent, stop, start, seal)
 
     def _identify_judge(self) -> None:
         """The fingerprint of the judge, after all checks that need not load it."""
@@ -247,10 +247,6 @@ class RAGEvaluator:
             setattr(metrics[name], attribute, prompt)
         in_flight = IN_FLIGHT * len(metrics) * self.config.judge.batch_size
         return Scorer(metrics, self.metrics, judge, self._embeddings, in_flight)
-
-
-def _tell_nobody(done: int, total: int) -> None:
-    """Progress where nobody asked for it."""
 
 
 def _as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:

@@ -17,6 +17,7 @@ from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.review import Section, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
@@ -27,7 +28,6 @@ from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: replies on record, and the lock that keeps two runs apart
-Progress = Callable[[int, int], None]
 LoadJudge = Callable[[], Awaitable[JudgeProtocol]]
 
 
@@ -77,7 +77,7 @@ def adapt(
     instruction: bool = True,
     force: bool = False,
     identity: str = "",
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Adapted:
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
@@ -102,7 +102,7 @@ def adapt(
         workshop.mkdir(parents=True, exist_ok=True)
         lock = FileLock(workshop / f"{name.name}.lock")
         with lock:
-            return _adapt(folder, name, owners, judge, instruction, force, identity, progress or (lambda *_: None))
+            return _adapt(folder, name, owners, judge, instruction, force, identity, progress)
     except OSError as error:
         raise PromptError(f"{folder}: cannot be written: {error}. Choose another folder.") from error
 

@@ -13,7 +13,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, sentences

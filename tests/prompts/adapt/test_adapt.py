@@ -23,7 +23,7 @@ from rag_evaluator.api.functions import sort
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import JudgementError, PromptError, ResultsError
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files.records import Records
 from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.source import source_of

@@ -12,7 +12,7 @@ from rag_evaluator import ScriptedJudge
 from rag_evaluator.config import JudgeConfig, with_arguments
 from rag_evaluator.errors import ConfigError, JudgementError
 from rag_evaluator.files.atomic import safe_names, to_json, write_json
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.prompts.loading import load_prompts
@@ -54,7 +54,7 @@ class Asked:
 
 def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
     prompts = load_prompts(["generate"], "english", Path())
-    return asyncio.run(Generator(Asker(judge), prompts, GenerateOptions(**options)).generate(question, contexts))
+    return asyncio.run(Generator(CachedJudge(judge), prompts, GenerateOptions(**options)).generate(question, contexts))
 
 
 CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]

@@ -26,7 +26,7 @@ import torch
 from benchmarks.rows import make_rows
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.dataset import load_dataset
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.prompts.loading import load_prompts
 from rag_evaluator.tasks.ranking import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
@@ -70,9 +70,9 @@ def measure(
     grades: Sequence[Sequence[int]] = (),
 ) -> dict[str, Any]:
     """What one strategy took and found, the model loaded before the clock starts."""
-    asker = Asker(Judge.from_config(config))
+    judge = CachedJudge(Judge.from_config(config))
     sorter = Sorter(
-        asker, load_prompts(["sort"], "english", Path("prompts")), SortOptions(fast=fast, strategy=strategy)
+        judge, load_prompts(["sort"], "english", Path("prompts")), SortOptions(fast=fast, strategy=strategy)
     )
     wall, cpu = time.perf_counter(), time.process_time()
 
@@ -86,7 +86,7 @@ def measure(
     summary = summarise(rankings)
     means = {name: row["mean"] for name, row in summary.pop("measures").items()}
     assert all(ranking.fields["sorted"] is not None for ranking in rankings)
-    return {**figures, **summary, "asked": asker.asked, "measures": means, "questions": len(questions)}
+    return {**figures, **summary, "asked": judge.asked, "measures": means, "questions": len(questions)}
 
 
 def _keep(model: str, part: str, strategy: str, figures: dict[str, Any]) -> None:

@@ -15,12 +15,12 @@ from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.results import Results
 from rag_evaluator.run import manifest
-from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
@@ -84,7 +84,7 @@ class RAGEvaluator:
     def evaluate(
         self,
         data: Any = None,
-        progress: Progress = lambda done, total: None,
+        progress: Progress = silent,
         folder: str | Path | None = None,
         start: Start = "continue",
     ) -> Results:
@@ -115,7 +115,7 @@ class RAGEvaluator:
         folder: Path,
         data: Any = None,
         worker: Worker = ALONE,
-        progress: Progress = lambda done, total: None,
+        progress: Progress = silent,
         stop: Stop | None = None,
         start: Start = "continue",
     ) -> Journal:

@@ -16,9 +16,9 @@ from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
 from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.xlsx import write_xlsx
-from rag_evaluator.run.chunks import Progress
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
@@ -45,7 +45,7 @@ def sort(
     config: Settings = None,
     output_dir: str | Path = ".",
     fresh: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[dict[str, Any]]:
     """The judge's order of each question's contexts, compared with the retriever's.
 
@@ -88,7 +88,7 @@ def generate(
     config: Settings = None,
     output_dir: str | Path = ".",
     fresh: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[str]:
     """A reference answer to each question, written from its contexts; empty where they do not hold one.
 
@@ -143,7 +143,7 @@ def evaluate(
     config: Settings = None,
     output_dir: str | Path = ".",
     fresh: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Scores:
     """Scores of a RAG system's answers.
 

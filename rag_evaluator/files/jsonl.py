@@ -1,9 +1,9 @@
-"""Append-only JSON lines, each under a key of texts, on disk within a second: what makes a killed job resumable."""
+"""Append-only JSON lines, on disk within a second: what makes a killed job resumable."""
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +13,6 @@ from rag_evaluator.files.digest import short_digest
 
 SYNC_SECONDS = 1.0
 CHECKSUM = b', "sha256": "'
-Key = tuple[str, ...]
-Check = Callable[[Mapping[str, Any]], Any]
 Item = TypeVar("Item")
 
 
@@ -94,73 +92,6 @@ def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int,
                 continue
             yield place, record
             place += len(line)
-
-
-class Records:
-    """A file of records; only their places are kept in memory.
-
-    Args:
-        path: the file; it and its folder are made if they are not there.
-        keys: names of the texts that make a record's key.
-        check: reads a record; raises `ValueError`, `KeyError` or `TypeError` where it is damaged.
-
-    A last line torn by a kill is dropped. Raises `ResultsError` when the file cannot be written or is damaged before
-    its last line.
-    """
-
-    def __init__(self, path: Path, keys: Sequence[str], check: Check = dict) -> None:
-        self.path, self.keys, self._check = path, tuple(keys), check
-        self._places: dict[Key, int] = {}  # where each record begins, bytes
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._appender = Appender(path)
-            self._end = self._read()
-            os.truncate(path, self._end)  # drops a line torn by a kill
-            self._file = path.open("rb")
-        except OSError as error:
-            raise ResultsError(f"{path}: cannot be written: {error}. Choose another output_dir.") from error
-
-    def find(self, key: Key) -> dict[str, Any] | None:
-        """The last record under a key, its key included, if there is one."""
-        place = self._places.get(key)
-        if place is None:
-            return None
-        self._file.seek(place)
-        record: dict[str, Any] = json.loads(self._file.readline())
-        return record
-
-    def append(self, key: Key, values: Mapping[str, Any]) -> None:
-        """Record values under a key; on disk within a second.
-
-        Raises `ResultsError` if they cannot be written (a full disk).
-        """
-        record = {**dict(zip(self.keys, key, strict=True)), **values}
-        line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8")
-        self._appender.append(line)
-        self._places[key] = self._end
-        self._end += len(line)
-
-    def close(self) -> None:
-        self._appender.close()
-        self._file.close()
-
-    def _read(self) -> int:
-        """Find the records; returns the length in bytes of the part that is whole."""
-        whole = 0
-
-        def parse(line: bytes) -> dict[str, Any]:
-            record: dict[str, Any] = json.loads(line)
-            self._check(record)
-            for key in self.keys:
-                need_text(record[key])
-            return record
-
-        with self.path.open("rb") as file:
-            for place, record in read_lines(self.path, parse):
-                file.seek(place)
-                self._places[tuple(record[key] for key in self.keys)] = place
-                whole = place + len(file.readline())
-        return whole
 
 
 def need_text(value: Any) -> str:

@@ -1,105 +1,114 @@
-"""Asks the judge each thing once: what it said is remembered, on disk where there are records."""
+"""A judge that is asked each thing once: its answers are kept, on disk where there are records."""
 
-import asyncio
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.records import Records
 from rag_evaluator.judge.adapters import as_judge
+from rag_evaluator.judge.choices import log_ratio, shares_of, sigmoid
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
+from rag_evaluator.models.single_flight import SingleFlight
 
-Answer = TypeVar("Answer", bound=BaseModel)
-DECIMALS = 6
-NEVER = math.exp(-30)  # stands for a probability of 0
-
-
-class KeptAnswers(Protocol):
-    """Answers of this and earlier runs, by signature of the judge and digest of the prompt."""
-
-    def find(self, key: tuple[str, str]) -> dict[str, Any] | None: ...
-
-    def append(self, key: tuple[str, str], answer: Mapping[str, Any]) -> None: ...
+Kept = Mapping[str, Any]  # JSON
+Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options
+Answer = TypeVar("Answer")
 
 
-class Asker:
-    """Stands between `sort` or `generate` and the judge.
+class CachedJudge:
+    """Stands before a judge; a `JudgeProtocol`.
 
     Args:
-        judge: a judge, or an LLM that `as_judge` takes; one without probabilities is asked for its answer instead.
-        signature: what answers depend on beside the prompt; answers of another signature are not used.
+        judge: a judge, or an LLM that `as_judge` takes.
+        signature: what answers depend on beside the question; answers of another signature are not used. None takes
+            the judge's own.
         records: answers of this and earlier runs; None keeps those of this run in memory.
 
     Attributes:
         asked: questions that reached the judge; not those that were answered from memory.
 
-    Belongs to one event loop. A question that failed is asked again the next time.
+    An opinion has its answer only: what it cost is not kept. Options that are an `Option` can be chosen from even if
+    the judge gives no probabilities. On disk an answer is found by its prompt, which says what is asked for.
     """
 
-    def __init__(self, judge: Any, signature: str = "", records: KeptAnswers | None = None) -> None:
-        self.judge, self.signature, self.records = as_judge(judge), signature, records
+    def __init__(self, judge: Any, signature: str | None = None, records: Records | None = None) -> None:
+        self.judge = as_judge(judge)
+        self.signature = self.judge.signature if signature is None else signature
+        self.records = None if self.signature is None else records
         self.asked = 0
-        self._said: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._flights = SingleFlight[Question, Kept](None if self.records is None else 0)
 
-    async def log_odds(self, prompt: str, answer: BaseModel, other: BaseModel) -> float:
-        """How much likelier one answer is than the other, as a logarithm: 0 where both are as likely, at most 30.
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(self.judge.capabilities, probabilities=True, confidence=False)
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return self.judge.about
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        """The judge's answer. Raises `JudgementError`."""
+
+        async def ask() -> Kept:
+            opinion = await self.judge.opinion(prompt, response_model, draw)
+            return {"answer": opinion.answer.model_dump(mode="json")}
+
+        def read(kept: Kept) -> Opinion:
+            return Opinion(response_model.model_validate(kept["answer"]))
+
+        return await self._once(prompt, draw, response_model, ask, read)
+
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
+        """The probability of each option; of two, as they follow from log odds of 6 decimals.
 
         Raises `JudgementError`.
         """
 
-        async def ask() -> dict[str, Any]:
-            one, rest = (max(share, NEVER) for share in await self._shares(prompt, (answer, other)))
-            return {"log_odds": round(math.log(one / rest), DECIMALS)}
+        async def ask() -> Kept:
+            found = await shares_of(self.judge, prompt, options, draw)
+            shares = [found[option] for option in options]
+            return {"log_odds": log_ratio(*shares)} if len(shares) == 2 else {"shares": shares}
 
-        return float((await self._once(prompt, ask))["log_odds"])
+        def read(kept: Kept) -> Mapping[str, float]:
+            two = len(options) == 2
+            shares = [sigmoid(kept["log_odds"]), sigmoid(-kept["log_odds"])] if two else kept["shares"]
+            return dict(zip(options, shares, strict=True))
 
-    async def probability(self, prompt: str, answer: BaseModel, other: BaseModel) -> float:
-        """The probability of the first of two answers, [0, 1]. Raises `JudgementError`."""
-        return round(sigmoid(await self.log_odds(prompt, answer, other)), DECIMALS)
+        return await self._once(prompt, draw, tuple(options), ask, read)
 
-    async def answer(self, prompt: str, response_model: type[Answer]) -> Answer:
-        """The judge's answer. Raises `JudgementError`."""
+    def count(self, text: str) -> int:
+        return self.judge.count(text)
 
-        async def ask() -> dict[str, Any]:
-            opinion = await self.judge.opinion(prompt, response_model)
-            return {"answer": opinion.answer.model_dump(mode="json")}
+    def room(self, prompt: str) -> int:
+        return self.judge.room(prompt)
 
-        return response_model.model_validate((await self._once(prompt, ask))["answer"])
+    async def aclose(self) -> None:
+        self._flights.clear()
+        await self.judge.aclose()
 
-    async def _shares(self, prompt: str, answers: Sequence[BaseModel]) -> list[float]:
-        if self.judge.capabilities.probabilities:
-            options = [answer.model_dump_json(indent=4) for answer in answers]
-            shares = await self.judge.choose(prompt, options)
-            return [shares[option] for option in options]
-        said = (await self.judge.opinion(prompt, type(answers[0]))).answer
-        if said not in answers:
-            raise JudgementError(f"the judge answered {said!r:.80}, which is none of the choices")
-        return [float(said == answer) for answer in answers]
-
-    async def _once(self, prompt: str, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def _once(
+        self,
+        prompt: str,
+        draw: Draw,
+        wanted: Hashable,
+        ask: Callable[[], Awaitable[Kept]],
+        read: Callable[[Kept], Answer],
+    ) -> Answer:
         """What the judge says; whoever asks the same meanwhile waits for the same answer."""
-        key = short_digest(prompt)
-        if self.records is not None and (recorded := self.records.find((self.signature, key))) is not None:
-            return recorded
-        if key not in self._said:
-            self._said[key] = asyncio.ensure_future(self._ask(key, ask))
-        return await asyncio.shield(self._said[key])
+        key = (self.signature or "", short_digest(prompt if draw == (0, 0) else f"{prompt}\0{draw[0]}.{draw[1]}"))
+        if self.records is not None and (kept := self.records.find(key)) is not None:
+            with suppress(KeyError, ValueError):  # the answer to another question in the same words
+                return read(kept)
 
-    async def _ask(self, key: str, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        self.asked += 1
-        try:
-            said = await ask()
-        except BaseException:
-            del self._said[key]
-            raise
-        if self.records is not None:
-            self.records.append((self.signature, key), said)
-            del self._said[key]
-        return said
+        async def ask_and_keep() -> Kept:
+            self.asked += 1
+            answer = await ask()
+            if self.records is not None:
+                self.records.append(key, answer)
+            return answer
 
-
-def sigmoid(log_odds: float) -> float:
-    """The probability that belongs to log odds."""
-    return 1 / (1 + math.exp(-log_odds))
+        return read(await self._flights.get((key[1], wanted), ask_and_keep))

@@ -1,10 +1,8 @@
 """The judge that asks a local model: question to request, reply to validated answer, each asked once."""
 
-import asyncio
 import functools
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +19,9 @@ from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
 from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.models.single_flight import SingleFlight
 
-Key = tuple[str, str, int]  # digests of what is asked and of its grammar, seed
-REMEMBERED = 65_536  # replies
+Key = tuple[str, str, int]  # digests of the prompt and of the grammar, seed
 ENDLESS = 10**9
 
 
@@ -44,7 +42,8 @@ class EngineJudge:
     def __init__(self, engine: Engine, config: JudgeConfig) -> None:
         self.engine, self.config, self.encoder = engine, config, engine.encoder
         self.window = engine.capabilities.window or ENDLESS
-        self._replies: OrderedDict[Key, asyncio.Future[Any]] = OrderedDict()  # of replies, or of options' probabilities
+        self._replies = SingleFlight[Key, Reply]()
+        self._shares = SingleFlight[str, list[float]]()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
 
     @property
@@ -65,8 +64,8 @@ class EngineJudge:
             draw: tells equal requests apart when sampling.
         """
         request = self.request(prompt, response_model, draw)
-        key = (short_digest(repr((request.input_ids, ()))), short_digest(request.grammar), request.seed)
-        reply: Reply = await self._once(key, lambda: self._generate(request))
+        key = (short_digest(repr(request.input_ids)), short_digest(request.grammar), request.seed)
+        reply = await self._replies.get(key, lambda: self._generate(request))
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = reply.cut if reply.complete else reply.cut | {"list"}
         return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids), cut=cut)
@@ -89,7 +88,7 @@ class EngineJudge:
         def ask() -> Coroutine[Any, Any, list[float]]:
             return probabilities(input_ids, ids, functools.partial(self.engine.next_logprobs, group=group))
 
-        shares: list[float] = await self._once((short_digest(repr((input_ids, ids))), "", 0), ask)
+        shares = await self._shares.get(short_digest(repr((input_ids, ids))), ask)
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
         return dict(zip(options, shares, strict=True))
@@ -102,6 +101,7 @@ class EngineJudge:
 
     async def aclose(self) -> None:
         self._replies.clear()
+        self._shares.clear()
         await self.engine.aclose()
 
     def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:
@@ -154,21 +154,6 @@ class EngineJudge:
             first.confidence + second.confidence,
             first.cut | second.cut,
         )
-
-    async def _once(self, key: Key, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """What was asked for, once; whoever asks again meanwhile waits for the same, and may stop waiting."""
-        future = self._replies.get(key)
-        if future is None or not (future.done() or future.get_loop() is asyncio.get_running_loop()):
-            future = self._replies[key] = asyncio.ensure_future(ask())
-            future.add_done_callback(functools.partial(self._forget_failure, key))
-            if len(self._replies) > REMEMBERED:
-                self._replies.popitem(last=False)
-        return future.result() if future.done() else await asyncio.shield(future)
-
-    def _forget_failure(self, key: Key, future: "asyncio.Future[Any]") -> None:
-        """A request that failed is asked again the next time."""
-        if (future.cancelled() or future.exception() is not None) and self._replies.get(key) is future:
-            del self._replies[key]
 
 
 def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:

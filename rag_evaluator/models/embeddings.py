@@ -1,8 +1,8 @@
 """Local embeddings: langchain's `HuggingFaceEmbeddings` as a ragas embedding, each distinct text embedded once."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +13,13 @@ from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.batching import Scheduler, Worker
 from rag_evaluator.models.hub import find_model, load_failure
+from rag_evaluator.models.single_flight import REMEMBERED, SingleFlight
 from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_huggingface import HuggingFaceEmbeddings
 
-REMEMBERED = 65_536  # texts
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 
@@ -37,8 +37,7 @@ class LocalEmbeddings(BaseRagasEmbedding):
     def __init__(self, model: "Embeddings", batch_size: int = 64) -> None:
         super().__init__()
         self.model = model
-        self._vectors: OrderedDict[str, Vector] = OrderedDict()
-        self._under_way: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vector]] = {}
+        self._vectors = SingleFlight[str, Vector](REMEMBERED)
         self._worker = Worker(self._embed, batch_size)
 
     @classmethod
@@ -54,23 +53,22 @@ class LocalEmbeddings(BaseRagasEmbedding):
 
     def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts."""
-        missing = self._missing(texts)
-        return self._take(texts, dict(zip(missing, self._embed(missing), strict=True)))
+        known = self._known(texts)
+        missing = _without(texts, known)
+        made = dict(zip(missing, self._embed(missing), strict=True))
+        for text, vector in made.items():
+            self._vectors.keep(text, vector)
+        return _lists(texts, known | made)
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
-        known = {text: self._vectors[text] for text in texts if text in self._vectors}
-        missing = self._missing(texts)
-        fresh = await asyncio.gather(*(self._embed_once(text) for text in missing))
-        return self._take(texts, known | dict(zip(missing, fresh, strict=True)))
+        known = self._known(texts)
+        missing = _without(texts, known)
+        made = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in missing))
+        return _lists(texts, known | dict(zip(missing, made, strict=True)))
 
-    async def _embed_once(self, text: str) -> Vector:
-        """The vector of a text; callers that ask for it at the same time wait for the same one."""
-        key = (asyncio.get_running_loop(), text)
-        if key not in self._under_way:
-            self._under_way[key] = asyncio.ensure_future(Scheduler.current().submit(self._worker, text))
-            self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
-        vector: Vector = await asyncio.shield(self._under_way[key])
+    async def _submit(self, text: str) -> Vector:
+        vector: Vector = await Scheduler.current().submit(self._worker, text)
         return vector
 
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
@@ -92,16 +90,17 @@ class LocalEmbeddings(BaseRagasEmbedding):
             return [[text] for text in texts]
         return [texts] if texts else []
 
-    def _missing(self, texts: list[str]) -> list[str]:
-        return [text for text in dict.fromkeys(texts) if text not in self._vectors]
+    def _known(self, texts: Iterable[str]) -> dict[str, Vector]:
+        """The vectors that are remembered, held here in case they are forgotten meanwhile."""
+        return {text: vector for text in texts if (vector := self._vectors.find(text)) is not None}
 
-    def _take(self, texts: list[str], fresh: dict[str, Vector]) -> list[list[float]]:
-        """Vectors of the texts, those just made and those remembered."""
-        vectors = [(fresh[text] if text in fresh else self._vectors[text]).tolist() for text in texts]
-        self._vectors.update(fresh)
-        while len(self._vectors) > REMEMBERED:
-            self._vectors.popitem(last=False)
-        return vectors
+
+def _without(texts: Iterable[str], known: Container[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text not in known]
+
+
+def _lists(texts: Iterable[str], vectors: Mapping[str, Vector]) -> list[list[float]]:
+    return [vectors[text].tolist() for text in texts]
 
 
 def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:

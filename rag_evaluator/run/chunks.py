@@ -2,11 +2,12 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import SYNC_SECONDS
+from rag_evaluator.progress import Progress
 from rag_evaluator.run.generations import workers_of
 from rag_evaluator.run.lines import Key, Line, encode
 from rag_evaluator.run.notes import now
@@ -16,7 +17,6 @@ from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.run.workers import Worker
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
-Progress = Callable[[int, int], None]
 
 
 class Chunk:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgementError, ResultsError
+from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.chunks import Cells, Progress
+from rag_evaluator.run.chunks import Cells
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import merge_once
@@ -27,7 +28,7 @@ def run_stage(
     results: Path,
     worker: Worker,
     run: Run,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
     run_digest: Callable[[], str | None] = lambda: None,

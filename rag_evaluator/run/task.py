@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from rag_evaluator.run.answers import Answers
+from rag_evaluator.files.records import Records
 from rag_evaluator.run.plan import Plan
 
 
@@ -55,8 +55,8 @@ class Cell(NamedTuple):
 class Context(Protocol):
     """What a run gives to the work of a stage."""
 
-    def answers(self) -> Answers:
-        """Answers of the judge that were kept by this and earlier starts."""
+    def answers(self) -> Records:
+        """Answers that were kept by this and earlier starts, by signature of the judge and digest of the prompt."""
 
 
 class Work(Protocol[U_contra]):

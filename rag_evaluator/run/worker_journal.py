@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.jsonl import Appender, checked_line
 from rag_evaluator.files.published import json_bytes, publish, replace_json, sync_folder, writing
-from rag_evaluator.run.answers import Answers
+from rag_evaluator.files.records import Records
 from rag_evaluator.run.carry import carry_over
 from rag_evaluator.run.finished import Finished, read_finished
 from rag_evaluator.run.generations import FORMER, files_of, remove, workers_of
@@ -33,6 +33,7 @@ from rag_evaluator.run.notes import WorkerNote, now
 from rag_evaluator.run.task import Stage
 
 Start = Literal["continue", "fresh", "update"]
+ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt
 MERGE: Literal["merge"] = "merge"  # take what is there as it is
 
 
@@ -91,9 +92,19 @@ class WorkerJournal(Journal):
         self._appenders[chunk].append(line)
         self._commit()
 
-    def answers(self) -> Answers:
-        """The answers that cells of this generation may use; an update has those of the one before, too."""
-        return Answers(self.folder / ANSWERS, self.process, lambda: None if self._fresh else self._commit())
+    def answers(self) -> Records:
+        """The answers that cells of this generation may use; an update has those of the one before, too.
+
+        Those of other processes are the ones that were there when this was called.
+        """
+        path = self.folder / ANSWERS / f"{self.process}.jsonl"
+        return Records(
+            path,
+            ANSWER_KEYS,
+            others=sorted(set(path.parent.glob("*.jsonl")) - {path}),
+            checked=True,
+            first=lambda: None if self._fresh else self._commit(),
+        )
 
     def sync(self, seconds: float = 0.0) -> None:
         """Force records to disk, unless that was done within the last `seconds`."""

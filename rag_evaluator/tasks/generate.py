@@ -9,7 +9,7 @@ from rag_evaluator.config import GenerateConfig, make_config
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files.atomic import write_lines, write_wide_json
 from rag_evaluator.files.names import safe_names
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Record, Table
@@ -63,9 +63,9 @@ class Generate(QuestionStage):
         self.files = (MANIFEST,) if output.samples is None else (ROWS, MANIFEST)
         self.names = safe_names([unit.question for unit in units])
 
-    def make(self, asker: Asker) -> Make:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
-        generator = Generator(asker, self.asking.prompts, self.settings)
+        generator = Generator(judge, self.asking.prompts, self.settings)
 
         async def write(unit: Question) -> Record:
             reference = await generator.generate(unit.question, unit.contexts)

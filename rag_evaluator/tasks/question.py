@@ -10,7 +10,8 @@ from typing import Any
 
 from rag_evaluator.config import Config, Section
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.cached import CachedJudge
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import CarryingPrompt
@@ -121,18 +122,18 @@ class QuestionStage:
     async def open(self, context: Context | None) -> AsyncIterator[Work[Question]]:
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
-        judge = self.asking.judge
-        loaded = await judge.load()
-        answers = None if context is None or judge.signature is None else context.answers()
-        asker = Asker(loaded, judge.signature or "", answers)
+        source = self.asking.judge
+        loaded = await source.load()
+        answers = None if context is None or source.signature is None else context.answers()
+        judge = CachedJudge(loaded, source.signature, answers)
         try:
-            yield _Working(self.make(asker), loaded.about)
+            yield _Working(self.make(judge), judge.about)
         finally:
-            self.asked += asker.asked
+            self.asked += judge.asked
             if answers is not None:
                 answers.close()
 
-    def make(self, asker: Asker) -> Make:
+    def make(self, judge: JudgeProtocol) -> Make:
         """What makes the record of a question."""
         raise NotImplementedError
 

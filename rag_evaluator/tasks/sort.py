@@ -9,7 +9,7 @@ from rag_evaluator.config import SortConfig, make_config
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Record, Table
@@ -54,9 +54,9 @@ class Sort(QuestionStage):
         self.settings = settings or SortConfig()
         self.relevance = relevance or [None] * len(units)
 
-    def make(self, asker: Asker) -> Make:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
-        sorter = Sorter(asker, self.asking.prompts, self.settings)
+        sorter = Sorter(judge, self.asking.prompts, self.settings)
 
         async def order(unit: Question) -> Record:
             ranking = await sorter.sort(unit.question, unit.contexts)

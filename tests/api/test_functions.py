@@ -19,7 +19,8 @@ from rag_evaluator import ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, ModelError, PromptError, ResultsError
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.cached import CachedJudge
+from rag_evaluator.judge.choices import log_odds, probability
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.judge import Judge
@@ -287,13 +288,13 @@ def test_an_answer_is_asked_once_by_all_who_want_it_and_again_after_a_failure() 
     one, other = CompareOutput(choice=1), CompareOutput(choice=2)
 
     async def all_at_once() -> list[Any]:
-        asker = Asker(ScriptedJudge(choices=choices))
-        first = await asyncio.gather(*(asker.log_odds("p", one, other) for _ in range(3)), return_exceptions=True)
-        return [*first, await asker.log_odds("p", one, other), await asker.probability("p", one, other), asker.asked]
+        judge = CachedJudge(ScriptedJudge(choices=choices))
+        first = await asyncio.gather(*(log_odds(judge, "p", one, other) for _ in range(3)), return_exceptions=True)
+        return [*first, await log_odds(judge, "p", one, other), await probability(judge, "p", one, other), judge.asked]
 
-    *failed, log_odds, probability, count = asyncio.run(all_at_once())
+    *failed, odds, share, count = asyncio.run(all_at_once())
     assert all(isinstance(error, JudgementError) for error in failed)
-    assert (log_odds, probability, count, asked) == (30.0, 1.0, 2, 2)
+    assert (odds, share, count, asked) == (30.0, 1.0, 2, 2)
 
 
 def test_an_output_folder_that_cannot_be_written_is_told_before_the_judge_is_asked() -> None:

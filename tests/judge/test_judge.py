@@ -167,7 +167,7 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     assert judge.inner.engine.inner.handle(requests) == expected
     assert judge.inner.engine.inner.decoder.batch_size.most == 2
     judge.inner.engine.inner.decoder.batch_size.most = 8
-    judge.inner._replies.clear()
+    judge.inner._shares.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))

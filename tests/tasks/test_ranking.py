@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.config import JudgeConfig, with_arguments
 from rag_evaluator.errors import ConfigError, PromptTooLongError
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.context_window import Window
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import Judge
@@ -219,7 +219,7 @@ def honest(one: float, other: float) -> float:
 
 def sort_all(judge: Any, contexts_list: Sequence[Sequence[str]], **options: Any) -> list[Ranking]:
     questions = [f"Question {position}?" for position in range(len(contexts_list))]
-    sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions(**options))
+    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortOptions(**options))
     return asyncio.run(together(sorter, questions, contexts_list))
 
 
@@ -320,7 +320,7 @@ def test_equal_contexts_are_not_compared_and_stay_in_their_order() -> None:
 
 def test_equal_questions_are_sorted_each_and_asked_once() -> None:
     judge = scripted(honest)
-    sorter = Sorter(Asker(judge), load_prompts(["sort"], "english", Path()), SortOptions())
+    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortOptions())
     first, second = asyncio.run(together(sorter, ["Same?", "Same?"], [contexts_of(QUALITIES)] * 2))
     assert first.fields == second.fields
     assert len(judge.prompts) == first.fields["judge_calls"]
@@ -399,7 +399,7 @@ def test_a_context_longer_than_the_window_is_judged_in_pieces_and_that_is_told(t
 
 
 def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
-    sorter = Sorter(Asker(tiny), load_prompts(["sort"], "english", Path()), SortOptions())
+    sorter = Sorter(CachedJudge(tiny), load_prompts(["sort"], "english", Path()), SortOptions())
     ranking = asyncio.run(sorter.sort("Where was he born? " * 500, ["In Tesk."]))
     assert ranking.fields["sorted"] is None
     assert "fills the model's window" in ranking.fields["reasons"]["sorted"]
@@ -410,6 +410,6 @@ def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
 def test_the_same_question_gets_the_same_order_alone_and_beside_others(tiny: Judge) -> None:
     contexts = [f"Fact {number} about the river Om in {1900 + number}." for number in range(6)]
     alone = sort_one(tiny, contexts, strategy="merge", fast=False)
-    tiny.inner._replies.clear()
+    tiny.inner._shares.clear()
     beside = sort_all(tiny, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0].fields
     assert alone == beside

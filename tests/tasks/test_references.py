@@ -14,7 +14,7 @@ from rag_evaluator.errors import ConfigError, JudgementError
 from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.files.json_text import wide_json_text
 from rag_evaluator.files.names import safe_names
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.prompts.loading import load_prompts
@@ -56,7 +56,7 @@ class Asked:
 
 def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
     prompts = load_prompts(["generate"], "english", Path())
-    return asyncio.run(Generator(Asker(judge), prompts, GenerateOptions(**options)).generate(question, contexts))
+    return asyncio.run(Generator(CachedJudge(judge), prompts, GenerateOptions(**options)).generate(question, contexts))
 
 
 CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]

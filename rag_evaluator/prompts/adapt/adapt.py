@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.languages import Language, find_language, nearest_language
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.review import PackReview, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
@@ -27,7 +28,6 @@ from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def adapt(
     judge: JudgeSource,
     instruction: bool = True,
     force: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Adapted:
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
@@ -96,7 +96,7 @@ def adapt(
         workshop.mkdir(parents=True, exist_ok=True)
         lock = FileLock(workshop / f"{name.name}.lock")
         with lock:
-            return _adapt(folder, name, owners, judge, instruction, force, progress or (lambda *_: None))
+            return _adapt(folder, name, owners, judge, instruction, force, progress)
     except OSError as error:
         raise PromptError(f"{folder}: cannot be written: {error}. Choose another folder.") from error
 

@@ -10,10 +10,11 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, sentences
+from rag_evaluator.models.single_flight import SingleFlight
 from rag_evaluator.prompts.adapt.quality import Doubt, doubts
 from rag_evaluator.prompts.adapt.segments import divided, halves, joined
 from rag_evaluator.prompts.fields import QUOTED_NAME, must_survive
@@ -94,7 +95,7 @@ class Translator:
     identity: str = ""
     asked: int = 0
     _prompt: TranslationPrompt = field(default_factory=TranslationPrompt)
-    _waiting: dict[str, "asyncio.Future[Mapping[str, Any]]"] = field(default_factory=dict)
+    _under_way: SingleFlight[str, Mapping[str, Any]] = field(default_factory=lambda: SingleFlight(remembered=0))
 
     async def translate(self, text: str, labels: frozenset[str] = frozenset(), known: Iterable[str] = ()) -> Translated:
         """A text of any length; see `divided` for `known`."""
@@ -132,11 +133,7 @@ class Translator:
         prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=self._source)
         key = short_digest(f"{self.identity}\0{prompt}")
         known = self.records.find((key,))
-        if known is not None:
-            return known
-        if key not in self._waiting:
-            self._waiting[key] = asyncio.ensure_future(self._ask(prompt, key))
-        return await self._waiting[key]
+        return known if known is not None else await self._under_way.get(key, lambda: self._ask(prompt, key))
 
     async def _ask(self, prompt: PromptText, key: str) -> Mapping[str, Any]:
         self.asked += 1

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 
-from rag_evaluator.judge.cached import Asker, sigmoid
+from rag_evaluator.judge.choices import log_odds, sigmoid
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
@@ -17,7 +18,7 @@ class Comparisons:
     Args:
         question: the question.
         texts: position -> context as it is shown.
-        asker: asks the judge.
+        judge: whom to ask.
         prompt: `compare_prompt` of `sort`.
         both_orders: show each pair in both orders and take the mean of the log odds: a judge's preference
             for a place is a summand there, and cancels out.
@@ -28,10 +29,15 @@ class Comparisons:
     """
 
     def __init__(
-        self, question: str, texts: Mapping[int, str], asker: Asker, prompt: CarryingPrompt, both_orders: bool = True
+        self,
+        question: str,
+        texts: Mapping[int, str],
+        judge: JudgeProtocol,
+        prompt: CarryingPrompt,
+        both_orders: bool = True,
     ) -> None:
         self.question, self.texts, self.both_orders = question, texts, both_orders
-        self.asker, self.prompt = asker, prompt
+        self.judge, self.prompt = judge, prompt
         self.shares: dict[tuple[int, int], float] = {}
         self.agreeing = 0
 
@@ -56,7 +62,7 @@ class Comparisons:
     async def _first(self, first: int, second: int) -> float:
         """Log odds that the context shown first is chosen."""
         shown = CompareInput(user_input=self.question, context_1=self.texts[first], context_2=self.texts[second])
-        return await self.asker.log_odds(self.prompt.to_string(shown), FIRST, SECOND)
+        return await log_odds(self.judge, self.prompt.to_string(shown), FIRST, SECOND)
 
     @property
     def calls(self) -> int:

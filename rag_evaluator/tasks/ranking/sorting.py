@@ -8,8 +8,9 @@ from typing import Any
 from rag_evaluator.config import SortConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge import choices
 from rag_evaluator.judge.context_window import Window
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
@@ -53,15 +54,15 @@ class Sorter:
     """Sorts the contexts of questions.
 
     Args:
-        asker: asks the judge.
+        judge: whom to ask.
         prompts: those of `sort`, as `load_prompts(["sort"], ...)` gives them.
         options: how.
     """
 
-    def __init__(self, asker: Asker, prompts: Mapping[Key, CarryingPrompt], options: SortOptions) -> None:
-        self.asker, self.options = asker, options
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, CarryingPrompt], options: SortOptions) -> None:
+        self.judge, self.options = judge, options
         self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
-        self.window = Window(asker.judge)
+        self.window = Window(judge)
 
     async def sort(self, question: str, contexts: Sequence[str]) -> Ranking:
         """The ranking of one question's contexts; where the judge fails, one without order and with the reason."""
@@ -98,7 +99,7 @@ class _QuestionSort:
             items = self.good = await self._filter()
         texts = {index: self.pieces[index][self.shown[index]] for index in items}
         self.comparisons = Comparisons(
-            self.question, texts, self.sorter.asker, self.sorter.compare_prompt, self.options.both_orders
+            self.question, texts, self.sorter.judge, self.sorter.compare_prompt, self.options.both_orders
         )
         order = await STRATEGIES[self.options.strategy](items, self.comparisons.prefer)
         empty = set(range(len(self.contexts))) - set(self.filled)
@@ -118,9 +119,8 @@ class _QuestionSort:
 
         async def ask(text: str) -> float:
             shown = FilterInput(user_input=self.question, context=text)
-            return await self.sorter.asker.probability(
-                self.sorter.filter_prompt.to_string(shown), HOLDS_ANSWER, HOLDS_NONE
-            )
+            prompt = self.sorter.filter_prompt.to_string(shown)
+            return await choices.probability(self.sorter.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
 
         async def best(index: int) -> float:
             shares = await asyncio.gather(*map(ask, self.pieces[index]))

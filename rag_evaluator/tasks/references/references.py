@@ -8,9 +8,10 @@ from typing import Any
 from rag_evaluator.config import GenerateConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.cached import Asker
+from rag_evaluator.judge import choices
 from rag_evaluator.judge.context_window import RESERVE, Window
 from rag_evaluator.judge.grammar.budget import MAX_STRING
+from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import CarryingPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
@@ -60,13 +61,13 @@ class Generator:
     """Writes reference answers.
 
     Args:
-        asker: asks the judge.
+        judge: whom to ask.
         prompts: those of `generate`, as `load_prompts(["generate"], ...)` gives them.
         options: how.
     """
 
-    def __init__(self, asker: Asker, prompts: Mapping[Key, CarryingPrompt], options: GenerateOptions) -> None:
-        self.asker, self.options, self.window = asker, options, Window(asker.judge)
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, CarryingPrompt], options: GenerateOptions) -> None:
+        self.judge, self.options, self.window = judge, options, Window(judge)
         self.answer_prompt, self.reduce_prompt = (
             prompts["generate", "answer_prompt"],
             prompts["generate", "reduce_prompt"],
@@ -83,7 +84,7 @@ class _QuestionReference:
 
     def __init__(self, generator: Generator, question: str, contexts: list[str]) -> None:
         self.generator, self.options, self.window = generator, generator.options, generator.window
-        self.asker, self.question, self.contexts = generator.asker, question, contexts
+        self.judge, self.question, self.contexts = generator.judge, question, contexts
         self.failed: dict[str, int] = {}
         self.parts = self.unjoined = 0
 
@@ -123,7 +124,7 @@ class _QuestionReference:
         """The judge's answer from a group, None if there is none; failures of the judge are counted."""
         shown = AnswerInput(user_input=self.question, contexts=[piece.text for piece in group])
         try:
-            return _answer_of(await self.asker.answer(self.generator.answer_prompt.to_string(shown), ReferenceOutput))
+            return await self._ask(self.generator.answer_prompt.to_string(shown))
         except JudgementError as error:
             self._note(error)
             return None
@@ -148,13 +149,17 @@ class _QuestionReference:
         shown = ReduceInput(user_input=self.question, answers=list(answers))
         if self._fits(answers):
             try:
-                return _answer_of(
-                    await self.asker.answer(self.generator.reduce_prompt.to_string(shown), ReferenceOutput)
-                )
+                return await self._ask(self.generator.reduce_prompt.to_string(shown))
             except JudgementError as error:
                 self._note(error)
         self.unjoined += len(answers)
         return "\n".join(answers)
+
+    async def _ask(self, prompt: str) -> str | None:
+        """The judge's answer, None if there is none. Raises `JudgementError`."""
+        said = (await self.judge.opinion(prompt, ReferenceOutput)).answer
+        assert isinstance(said, ReferenceOutput)
+        return said.answer.strip() if said.answerable and not is_blank(said.answer) else None
 
     def _note(self, error: JudgementError) -> None:
         self.failed[str(error)] = self.failed.get(str(error), 0) + 1
@@ -166,7 +171,7 @@ class _QuestionReference:
 
         async def ask(text: str) -> float:
             shown = empty.model_copy(update={"context": text})
-            return await self.asker.probability(prompt.to_string(shown), SUPPORTS, SUPPORTS_NOT)
+            return await choices.probability(self.judge, prompt.to_string(shown), SUPPORTS, SUPPORTS_NOT)
 
         async def best(index: int) -> float:
             return max(await asyncio.gather(*(ask(part) for part in self.window.pieces(self.contexts[index], room))))
@@ -203,7 +208,3 @@ class _QuestionReference:
             self.failed,
             self.unjoined,
         )
-
-
-def _answer_of(output: ReferenceOutput) -> str | None:
-    return output.answer.strip() if output.answerable and not is_blank(output.answer) else None

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import re
@@ -22,12 +23,15 @@ from rag_evaluator.api.functions import sort
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import JudgementError, PromptError, ResultsError
+from rag_evaluator.files.records import Records
+from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.prompts.adapt.adapt import Adapted, adapt
 from rag_evaluator.prompts.adapt.quality import doubts
 from rag_evaluator.prompts.adapt.segments import Segment, divided, halves, joined
+from rag_evaluator.prompts.adapt.translate import Translated, Translator
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.loading import load_prompts
@@ -223,6 +227,52 @@ def test_replies_of_another_judge_are_not_taken_over(tmp_path: Path) -> None:
     adapted(tmp_path, other, ["faithfulness"], identity="other")
     texts = english_texts("faithfulness")
     assert len(other.texts) == len(texts)
+
+
+class Thinks(Translates):
+    """Takes a moment for each answer; the first one is a fault if that is wanted."""
+
+    def __init__(self, fails: bool = False) -> None:
+        super().__init__()
+        self.fails = fails
+
+    async def agenerate(self, prompt: str, response_model: type[Any]) -> Any:
+        await asyncio.sleep(0.01)
+        answer = self.generate(prompt, response_model)
+        if self.fails:
+            self.fails = False
+            raise RuntimeError("a fault")
+        return answer
+
+
+def translator_of(judge: ScriptedJudge, folder: Path) -> Translator:
+    return Translator(as_judge(judge), KLINGON, Records(folder / "klingon.jsonl", ("question",)))
+
+
+def test_who_stops_waiting_for_a_translation_does_not_take_it_from_others(tmp_path: Path) -> None:
+    judge = Thinks()
+    translator = translator_of(judge, tmp_path)
+
+    async def two_callers() -> Translated:
+        first, second = (asyncio.create_task(translator.translate("Say it.")) for _ in range(2))
+        await asyncio.sleep(0.005)
+        first.cancel()
+        return await second
+
+    assert asyncio.run(two_callers()) == Translated("SayQu itQu.")
+    assert judge.texts == {"Say it.": 1}
+
+
+def test_a_translation_that_failed_is_asked_for_again(tmp_path: Path) -> None:
+    judge = Thinks(fails=True)
+    translator = translator_of(judge, tmp_path)
+
+    async def again() -> list[Any]:
+        failed = await asyncio.gather(*(translator.translate("Say it.") for _ in range(2)), return_exceptions=True)
+        return [*map(repr, failed), await translator.translate("Say it.")]
+
+    assert asyncio.run(again()) == ["RuntimeError('a fault')"] * 2 + [Translated("SayQu itQu.")]
+    assert judge.texts == {"Say it.": 2}
 
 
 def english_texts(owner: str) -> set[str]:

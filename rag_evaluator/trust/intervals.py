@@ -1,0 +1,133 @@
+"""Means, mean differences and pass rates with an interval for what the rows are a sample of."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.formulas import Array, Bounds, difference_bounds, mean_bounds, moments
+from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.trust.units import Rows, has_one_unit, make_rows
+
+NO_SCORE, ONE_SCORE = "none: no scores", "range: one score"
+ONE_CLUSTER, ONE_WEIGHT = "range: one cluster", "range: one has all the weight"
+STUDENT = "student-t"
+PASS = Scale(0.0, 1.0, "judged", "higher")  # a pass is 1, a failure 0
+
+
+class Statistic(NamedTuple):
+    """What an interval is for.
+
+    Attributes:
+        bounds: the formula.
+        judged: name of its method for judged scores.
+    """
+
+    bounds: Callable[[Array, Array, Scale, float], Bounds]
+    judged: str
+
+
+MEAN = Statistic(mean_bounds, "wilson-effective-n")
+DIFFERENCE = Statistic(difference_bounds, "student-t-pseudo-pairs")
+
+
+def mean_interval(
+    values: ArrayLike,
+    scale: Scale,
+    level: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+) -> Estimate:
+    """The mean score with its interval.
+
+    `judged`: Wilson's interval with an effective number of rows, "wilson-effective-n". `continuous`: Student's t cut to
+    the range, "student-t"; if all values are equal that has no width, so that the judged method is used. One row or
+    one cluster: the whole range. Formulas and sources: `trust.formulas`; a worked example: docs/statistics.md.
+
+    Args:
+        values: a score a row, clipped to the range. NaN or None: missing, the row does not count.
+        scale: range and kind of the scores.
+        level: nominal coverage.
+        clusters: a label a row. Rows with one label may depend on each other, clusters may not. None, NaN: a cluster of
+            its own.
+        weights: a finite number >= 0 a row, not all 0; only their ratios matter. A row of weight 0 does not count.
+
+    Returns:
+        The same to the last bit for any order of rows and any labels of the clusters.
+
+    Raises:
+        ValueError: if lengths differ, or level or weights are not as described.
+    """
+    clipped = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
+    rows = make_rows(clipped, clusters, weights)
+    return _estimate(rows, scale, (scale.low, scale.high), level, MEAN)
+
+
+def difference_interval(
+    differences: ArrayLike,
+    scale: Scale,
+    level: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+) -> Estimate:
+    """The mean of paired differences with its interval; ties of at most `TIE` count as 0.
+
+    `judged`: Student's t of the differences and one pseudo-pair at each end, "student-t-pseudo-pairs". `continuous`:
+    Student's t, or the judged method if all differences are equal. Both are cut to the range of differences, which is
+    -(high - low) to high - low. `scale` is that of the scores; the rest is as in `mean_interval`.
+    """
+    numbers = np.asarray(differences, dtype=np.float64)
+    numbers = np.clip(np.where(np.abs(numbers) <= TIE, 0.0, numbers), -scale.width, scale.width)
+    rows = make_rows(numbers, clusters, weights)
+    return _estimate(rows, scale, (-scale.width, scale.width), level, DIFFERENCE)
+
+
+def pass_rate(
+    values: ArrayLike,
+    threshold: float,
+    scale: Scale,
+    level: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+) -> Estimate:
+    """The share of scores that reach the threshold, with its interval: `mean_interval` of 1 (pass) and 0.
+
+    A score passes if it is at least the threshold, or at most if lower scores are better; `TIE` is allowed for. Missing
+    scores neither pass nor fail.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    above = numbers - threshold if scale.better == "higher" else threshold - numbers
+    passes = np.where(np.isnan(numbers), np.nan, above >= -TIE)
+    return mean_interval(passes, PASS, level, clusters, weights)
+
+
+def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float, statistic: Statistic) -> Estimate:
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
+    n = len(rows.values)
+    if n == 0:
+        return Estimate(0, None, None, None, None, None, None, level, NO_SCORE)
+    described = partial(Estimate, n=n, mean=rows.mean, median=rows.median, std=rows.std, ci_level=level)
+    shares, values = rows.units()
+    if len(shares) < 2 or has_one_unit(shares):
+        why = ONE_WEIGHT if len(shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
+        return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
+    low, high, judged = statistic.bounds(shares, values, scale, level)
+    return described(
+        stderr=float(np.sqrt(moments(shares, values)[1])),
+        ci_low=min(float(low), rows.mean),
+        ci_high=max(float(high), rows.mean),
+        ci_method=", ".join(
+            filter(
+                None,
+                [
+                    statistic.judged if judged else STUDENT,
+                    "clustered" if rows.clusters is not None else "",
+                    "weighted" if rows.weighted else "",
+                ],
+            )
+        ),
+    )

@@ -1,0 +1,105 @@
+"""From rows to independent units: missing scores dropped, weights to shares, the rows of a cluster joined."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rag_evaluator.trust.formulas import Array
+
+NO_WEIGHT = 1e-6  # effective units above 1 by less than this: one unit has all the weight
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Scores that are there, sorted by value and weight: no result depends on the order of rows.
+
+    Attributes:
+        values: one a row.
+        weights: above 0; all 1 if there are none or if they are equal.
+        clusters: rows of each cluster, as places in `values`; None if each row is a cluster of its own.
+        weighted: whether weights differ.
+    """
+
+    values: Array
+    weights: Array
+    clusters: Sequence[Sequence[int]] | None
+    weighted: bool
+
+    @cached_property
+    def total(self) -> float:
+        return math.fsum(self.weights)
+
+    @cached_property
+    def mean(self) -> float:
+        """sum(w x) / sum(w); both sums are rounded once, at their end."""
+        mean = math.fsum(self.weights * self.values) / self.total
+        return float(min(max(mean, self.values[0]), self.values[-1]))  # 5.000000000000001 is not a mean of fives
+
+    @property
+    def median(self) -> float:
+        """The value with half of the weight on each side, or the middle between two such values."""
+        below = np.cumsum(self.weights) / self.total
+        places = np.searchsorted(below, [0.5 - 1e-12, 0.5 + 1e-12])
+        return float(self.values[places].mean())
+
+    @property
+    def std(self) -> float | None:
+        """Root of sum(p (x-m)^2) / (1 - sum(p^2)) with shares p of the weight; without weights the divisor is n - 1."""
+        shares = self.weights / self.total
+        if len(shares) < 2 or has_one_unit(shares):
+            return None
+        spread = shares * (self.values - self.mean) ** 2
+        return math.sqrt(math.fsum(spread) / (1 - math.fsum(shares**2)))
+
+    def units(self) -> tuple[Array, Array]:
+        """Shares of the total weight, and means; of clusters if there are any, whatever their order and labels."""
+        if self.clusters is None:
+            return self.weights / self.total, self.values
+        weights = np.array([math.fsum(self.weights[rows]) for rows in self.clusters])
+        sums = np.array([math.fsum(self.weights[rows] * self.values[rows]) for rows in self.clusters])
+        means = sums / weights
+        order = np.lexsort((weights, means))
+        return weights[order] / self.total, means[order]
+
+
+def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None) -> Rows:
+    """Drop missing scores (NaN, None) and rows of weight 0; a row without cluster (None, NaN) is one of its own.
+
+    Raises:
+        ValueError: if lengths differ, or if weights are negative, not finite or all 0.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    masses = np.ones(len(numbers)) if weights is None else _checked(np.asarray(weights, dtype=np.float64))
+    labels = range(len(numbers)) if clusters is None else clusters
+    if not len(numbers) == len(masses) == len(labels):
+        raise ValueError(f"{len(numbers)} values, {len(labels)} clusters and {len(masses)} weights do not match")
+    places = [place for place in np.lexsort((masses, numbers)) if masses[place] > 0 and not np.isnan(numbers[place])]
+    numbers, masses = numbers[places], masses[places]
+    weighted = len(places) > 0 and bool(np.ptp(masses) > 0)
+    groups = None if clusters is None else _groups([labels[place] for place in places])
+    return Rows(numbers, masses if weighted else np.ones(len(places)), groups, weighted)
+
+
+def has_one_unit(shares: Array) -> bool:
+    return bool(1 / math.fsum(shares**2) - 1 < NO_WEIGHT)
+
+
+def _checked(weights: Array) -> Array:
+    if not np.all(np.isfinite(weights) & (weights >= 0)):
+        raise ValueError("weights must be finite numbers of at least 0")
+    if len(weights) and not np.any(weights):
+        raise ValueError("all weights are 0; at least one must be above 0")
+    return weights
+
+
+def _groups(labels: Sequence[Hashable]) -> list[list[int]] | None:
+    """Places with the same label; None if no label occurs twice."""
+    groups: dict[Hashable, list[int]] = {}
+    for place, label in enumerate(labels):
+        own = label is None or label != label  # NaN differs from itself
+        groups.setdefault(("row", place) if own else ("label", label), []).append(place)
+    return list(groups.values()) if len(groups) < len(labels) else None

@@ -1,0 +1,295 @@
+"""Intervals: equal to statsmodels and scipy where these have the method, and what holds for all scores."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import astuple
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.weightstats import DescrStatsW
+
+from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.intervals import difference_interval, mean_interval, pass_rate
+from rag_evaluator.trust.scale import Scale
+
+JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
+LOWER, COSINE, STARS = Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)
+SCALES = (JUDGED, CONTINUOUS, LOWER, COSINE, STARS)
+NAN = float("nan")
+NUMBERS = np.random.default_rng(0).beta(2, 5, 40)
+MASSES = np.random.default_rng(1).uniform(0.2, 3, 40)
+LABELS = [str(number // 4) for number in range(40)]  # clusters of four rows
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    assert estimate.ci_low is not None
+    assert estimate.ci_high is not None
+    return estimate.ci_low, estimate.ci_high
+
+
+@pytest.mark.parametrize(("passed", "n"), [(0, 5), (1, 2), (9, 10), (30, 30), (98, 100), (500, 1000)])
+def test_for_0_and_1_the_interval_is_wilson_s_with_one_pseudo_row_at_each_end_worked_by_hand(
+    passed: int, n: int
+) -> None:
+    mean = (passed + 1) / (n + 2)
+    number = n * mean * (1 - mean) / ((n + 2) / (n + 1) * mean * (1 - mean))  # = n (n+1) / (n+2)
+    assert number == pytest.approx(n * (n + 1) / (n + 2))
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, n - 1))  # statsmodels takes the normal quantile of alpha
+    expected = proportion_confint(passed / n * number, number, alpha, method="wilson")
+    estimate = mean_interval([1.0] * passed + [0.0] * (n - passed), JUDGED)
+    assert ends(estimate) == pytest.approx(expected, abs=1e-9)
+    assert estimate.ci_method == "wilson-effective-n"
+
+
+def test_for_scores_between_0_and_1_the_effective_number_comes_from_mean_and_variance_with_pseudo_rows() -> None:
+    scores = [0.0, 0.5, 0.5, 1.0, 1.0, 1.0, 0.75]
+    larger = [*scores, 0.0, 1.0]
+    number = len(scores) * np.mean(larger) * (1 - np.mean(larger)) / np.var(larger, ddof=1)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.95, len(scores) - 1))
+    expected = proportion_confint(np.mean(scores) * number, number, alpha, method="wilson")
+    assert ends(mean_interval(scores, JUDGED, level=0.9)) == pytest.approx(expected, abs=1e-9)
+    stars = mean_interval([1 + 4 * score for score in scores], STARS, level=0.9)
+    assert ends(stars) == pytest.approx(tuple(1 + 4 * end for end in expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+def test_continuous_scores_have_scipy_s_interval_of_student_s_t(level: float) -> None:
+    expected = stats.t.interval(level, len(NUMBERS) - 1, np.mean(NUMBERS), stats.sem(NUMBERS))
+    for estimate in (
+        mean_interval(NUMBERS, CONTINUOUS, level),
+        difference_interval(NUMBERS, CONTINUOUS, level),
+    ):
+        assert ends(estimate) == pytest.approx(expected, abs=1e-12)
+        assert estimate.ci_method == "student-t"
+        assert estimate.stderr == pytest.approx(stats.sem(NUMBERS))
+
+
+def test_judged_differences_have_the_interval_of_student_s_t_with_one_more_pair_at_each_end() -> None:
+    differences = [0.0] * 27 + [1.0, 1.0, -0.5]
+    larger = [*differences, -1.0, 1.0]
+    expected = stats.t.interval(0.95, len(larger) - 1, np.mean(larger), stats.sem(larger))
+    estimate = difference_interval(differences, JUDGED)
+    assert ends(estimate) == pytest.approx(expected, abs=1e-12)
+    assert estimate.ci_method == "student-t-pseudo-pairs"
+    assert estimate.mean == pytest.approx(1.5 / 30)
+    assert estimate.stderr == pytest.approx(stats.sem(differences))
+    stars = difference_interval([4 * difference for difference in differences], STARS)
+    assert ends(stars) == pytest.approx(tuple(4 * end for end in expected), abs=1e-12)
+
+
+def test_the_standard_error_of_equal_clusters_is_that_of_statsmodels() -> None:
+    fit = sm.OLS(NUMBERS, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": np.array(LABELS).astype(int)})
+    estimate = mean_interval(NUMBERS, CONTINUOUS, clusters=LABELS)
+    assert estimate.stderr == pytest.approx(fit.bse[0])
+    expected = stats.t.interval(0.95, 9, fit.params[0], fit.bse[0])  # ten clusters: nine degrees of freedom
+    assert ends(estimate) == pytest.approx(expected)
+    assert estimate.ci_method == "student-t, clustered"
+
+
+def test_the_standard_error_of_weighted_unequal_clusters_is_that_of_a_weighted_fit_on_their_means() -> None:
+    labels = ["a"] * 3 + ["b"] * 9 + ["c"] * 5 + ["d"] + ["e"] * 12 + ["f"] * 10
+    parts = [[place for place in range(40) if labels[place] == label] for label in "abcdef"]
+    masses = np.array([MASSES[part].sum() for part in parts])
+    means = np.array([np.average(NUMBERS[part], weights=MASSES[part]) for part in parts])
+    fit = sm.WLS(means, np.ones(6), weights=masses).fit(cov_type="HC2")
+    estimate = mean_interval(NUMBERS, CONTINUOUS, clusters=labels, weights=MASSES)
+    assert estimate.mean == pytest.approx(np.average(NUMBERS, weights=MASSES))
+    assert estimate.stderr == pytest.approx(fit.bse[0])
+    effective = masses.sum() ** 2 / (masses**2).sum()
+    assert ends(estimate) == pytest.approx(stats.t.interval(0.95, effective - 1, estimate.mean, estimate.stderr))
+    assert estimate.ci_method == "student-t, clustered, weighted"
+
+
+def test_the_linearised_standard_error_of_weighted_rows_is_near_that_of_a_weighted_fit_with_large_n() -> None:
+    draw = np.random.default_rng(2)
+    scores, masses = draw.beta(2, 5, 4000), draw.uniform(0.5, 2, 4000)
+    residuals = masses * (scores - np.average(scores, weights=masses)) / masses.sum()
+    estimate = mean_interval(scores, CONTINUOUS, weights=masses)
+    assert estimate.stderr == pytest.approx(np.sqrt((residuals**2).sum()), rel=1e-3)
+
+
+def test_weighted_mean_deviation_and_median_are_those_of_statsmodels() -> None:
+    effective = MASSES.sum() ** 2 / (MASSES**2).sum()
+    described = DescrStatsW(NUMBERS, weights=MASSES * effective / MASSES.sum(), ddof=1)
+    estimate = mean_interval(NUMBERS, JUDGED, weights=MASSES)
+    assert estimate.mean == pytest.approx(described.mean)
+    assert estimate.std == pytest.approx(described.std)
+    assert estimate.median == pytest.approx(described.quantile(0.5, return_pandas=False)[0])
+    assert estimate.ci_method == "wilson-effective-n, weighted"
+
+
+def test_whole_weights_give_the_mean_and_median_of_repeated_rows() -> None:
+    weighted = mean_interval([0.2, 0.4, 1.0], JUDGED, weights=[3, 1, 2])
+    repeated = mean_interval([0.2, 0.2, 0.2, 0.4, 1.0, 1.0], JUDGED)
+    assert (weighted.mean, weighted.median) == (pytest.approx(repeated.mean), pytest.approx(repeated.median))
+
+
+def test_copies_of_rows_in_clusters_say_no_more_than_the_rows_alone() -> None:
+    for function in (mean_interval, difference_interval):
+        for scale in (JUDGED, CONTINUOUS):
+            alone = function(NUMBERS, scale)
+            copied = function(np.tile(NUMBERS, 5), scale, clusters=list(range(40)) * 5)
+            assert ends(copied) == pytest.approx(ends(alone), abs=1e-12)
+            assert copied.stderr == pytest.approx(alone.stderr)
+
+
+def test_dependent_rows_make_the_interval_wider() -> None:
+    scores = [1.0] * 12 + [0.0] * 4
+    low, high = ends(mean_interval(scores, JUDGED, clusters=[place // 4 for place in range(16)]))
+    alone_low, alone_high = ends(mean_interval(scores, JUDGED))
+    assert low < alone_low
+    assert high > alone_high
+
+
+WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
+    ("nothing", [], JUDGED, {}, (0, None, None, None, "none: no scores")),
+    ("nothing but missing", [NAN, None], JUDGED, {}, (0, None, None, None, "none: no scores")),
+    ("no weight left", [0.5, NAN], JUDGED, {"weights": [0, 1]}, (0, None, None, None, "none: no scores")),
+    ("one score", [0.4], JUDGED, {}, (1, 0.4, 0.0, 1.0, "range: one score")),
+    ("one score of another range", [0.4], COSINE, {}, (1, 0.4, -1.0, 1.0, "range: one score")),
+    ("one score with a weight", [0.4, 0.9], JUDGED, {"weights": [2, 0]}, (1, 0.4, 0.0, 1.0, "range: one score")),
+    ("one that weighs all", [0.0, 1], JUDGED, {"weights": [1e9, 1]}, (2, 1e-9, 0, 1, "range: one has all the weight")),
+    ("one cluster", [0.5, 0.7], JUDGED, {"clusters": "aa"}, (2, 0.6, 0.0, 1.0, "range: one cluster")),
+    ("one cluster left", [0, 0.5, NAN], STARS, {"clusters": "aab"}, (2, 1.0, 1.0, 5.0, "range: one cluster")),
+]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "options", "expected"), [case[1:] for case in WHOLE], ids=[c[0] for c in WHOLE]
+)
+def test_what_is_too_little_for_an_interval_says_so(
+    values: list[Any], scale: Scale, options: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    estimate = mean_interval(values, scale, **options)
+    assert (estimate.n, estimate.mean, estimate.ci_low, estimate.ci_high, estimate.ci_method) == pytest.approx(expected)
+    assert estimate.stderr is None
+
+
+def test_one_difference_has_the_range_of_differences_as_interval() -> None:
+    assert ends(difference_interval([0.3], JUDGED)) == (-1.0, 1.0)
+    assert ends(difference_interval([0.3], STARS)) == (-4.0, 4.0)
+
+
+@pytest.mark.parametrize("scale", [JUDGED, CONTINUOUS])
+def test_equal_scores_do_not_give_an_interval_of_zero_width(scale: Scale) -> None:
+    estimate = mean_interval([1.0] * 20, scale)
+    assert ends(estimate) == (pytest.approx(0.813, abs=5e-4), 1.0)
+    assert estimate.ci_method == "wilson-effective-n"
+    assert estimate.stderr == 0.0
+    ties = difference_interval([0.0] * 100, scale)
+    assert ends(ties) == pytest.approx((-0.0276, 0.0276), abs=5e-5)
+    assert ties.ci_method == "student-t-pseudo-pairs"
+
+
+def test_rounding_of_a_cosine_is_cut_off_and_makes_no_difference() -> None:
+    assert mean_interval([1.0000000000000002] * 5, CONTINUOUS) == mean_interval([1.0] * 5, CONTINUOUS)
+    nearly = mean_interval([1.0, 0.9999999999999999, 1.0], CONTINUOUS)
+    assert nearly.ci_method == "wilson-effective-n"
+    assert difference_interval([1e-6, -1e-6, 5e-7], CONTINUOUS) == difference_interval([0.0] * 3, CONTINUOUS)
+
+
+def test_clusters_whose_means_are_equal_do_not_give_an_interval_of_zero_width() -> None:
+    low, high = ends(mean_interval([0.2, 0.8] * 4, CONTINUOUS, clusters="aabbccdd"))
+    assert high - low > 0.5
+
+
+def test_clusters_of_one_row_and_equal_weights_change_nothing() -> None:
+    for scale in (JUDGED, CONTINUOUS):
+        for function in (mean_interval, difference_interval):
+            plain = function(NUMBERS, scale)
+            assert function(NUMBERS, scale, clusters=list(range(40)), weights=[0.1] * 40) == plain
+
+
+@pytest.mark.parametrize("empty", [None, NAN])
+def test_a_row_without_cluster_is_a_cluster_of_its_own(empty: Hashable) -> None:
+    named = mean_interval(NUMBERS[:6], JUDGED, clusters=["a", "a", "b", "b", "c", "d"])
+    assert mean_interval(NUMBERS[:6], JUDGED, clusters=["a", "a", "b", "b", empty, empty]) == named
+
+
+def test_missing_scores_and_their_clusters_and_weights_are_left_out() -> None:
+    labels: list[Hashable] = [*LABELS, "x", "1"]
+    full = mean_interval([*NUMBERS, NAN, NAN], JUDGED, clusters=labels, weights=[*MASSES, 3.0, 5.0])
+    assert full == mean_interval(NUMBERS, JUDGED, clusters=LABELS, weights=MASSES)
+
+
+WRONG: list[dict[str, Any]] = [
+    {"weights": [1, -1]},
+    {"weights": [1, NAN]},
+    {"weights": [1, math.inf]},
+    {"weights": [0, 0]},
+    {"weights": [1]},
+    {"clusters": ["a"]},
+    {"level": 0.0},
+    {"level": 95},
+]
+
+
+@pytest.mark.parametrize("options", WRONG, ids=str)
+@pytest.mark.parametrize("function", [mean_interval, difference_interval])
+def test_wrong_weights_lengths_and_levels_are_refused(function: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"weight|match|level"):
+        function([0.1, 0.2], JUDGED, **options)
+
+
+def test_the_pass_rate_counts_scores_that_reach_the_threshold_in_the_better_direction() -> None:
+    scores = [0.2, 0.7, 0.7 - 1e-9, 0.9, NAN]
+    assert pass_rate(scores, 0.7, JUDGED) == mean_interval([0, 1, 1, 1], JUDGED)
+    assert pass_rate(scores, 0.7, CONTINUOUS) == mean_interval([0, 1, 1, 1], JUDGED)
+    assert pass_rate(scores, 0.7 - 1e-9, LOWER) == mean_interval([1, 1, 1, 0], JUDGED)
+    stars = pass_rate([1, 4, 5, 5], 4, STARS, clusters="aabc", weights=[1, 1, 2, 2])
+    assert stars == mean_interval([0, 1, 1, 1], JUDGED, clusters="aabc", weights=[1, 1, 2, 2])
+
+
+SCORE = st.one_of(st.sampled_from([0.0, 0.5, 1.0, NAN, 1.0000000000000002]), st.floats(-2, 6))
+ROW = st.tuples(SCORE, st.integers(0, 4), st.one_of(st.just(1.0), st.just(0.0), st.floats(1e-12, 1e12)))
+ROWS = st.lists(ROW, max_size=25).filter(lambda rows: not rows or any(weight for _, _, weight in rows))
+OPTIONS = st.sampled_from([(), ("clusters",), ("weights",), ("clusters", "weights")])
+
+
+def estimates(rows: Sequence[tuple[Any, ...]], options: Sequence[str], level: float = 0.95) -> list[Estimate]:
+    values, clusters, weights = zip(*rows, strict=True) if rows else ((), (), ())
+    given_options = {key: list(column) for key, column in {"clusters": clusters, "weights": weights}.items()}
+    kept: dict[str, Any] = {key: column for key, column in given_options.items() if key in options}
+    functions = (mean_interval, difference_interval)
+    return [function(list(values), scale, level, **kept) for function in functions for scale in SCALES]
+
+
+@settings(deadline=None, max_examples=150)
+@given(ROWS, OPTIONS, st.randoms(use_true_random=False))
+def test_no_bit_depends_on_the_order_of_rows_or_the_labels_of_clusters(
+    rows: list[tuple[Any, ...]], options: tuple[str, ...], random: Any
+) -> None:
+    shuffled = [(score, f"cluster {9 - cluster}", weight) for score, cluster, weight in rows]
+    random.shuffle(shuffled)
+    assert estimates(rows, options) == estimates(shuffled, options)
+
+
+@settings(deadline=None, max_examples=150)
+@given(ROWS, OPTIONS, st.sampled_from([0.5, 0.95, 0.9999]))
+def test_an_interval_holds_the_mean_and_lies_in_the_range(
+    rows: list[tuple[Any, ...]], options: tuple[str, ...], level: float
+) -> None:
+    for estimate, (function, scale) in zip(
+        estimates(rows, options, level), [(which, scale) for which in "md" for scale in SCALES], strict=True
+    ):
+        lowest, highest = (scale.low, scale.high) if function == "m" else (-scale.width, scale.width)
+        assert not any(isinstance(number, float) and not math.isfinite(number) for number in astuple(estimate))
+        if estimate.n:
+            low, high = ends(estimate)
+            assert lowest <= low <= estimate.mean <= high <= highest  # type: ignore[operator]
+            assert low < high
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
+def test_a_higher_level_gives_a_wider_interval(scores: list[float]) -> None:
+    for scale in (JUDGED, CONTINUOUS):
+        widths = [ends(mean_interval(scores, scale, level)) for level in (0.8, 0.95, 0.99)]
+        assert all(b[0] <= a[0] + 1e-12 and a[1] <= b[1] + 1e-12 for a, b in pairwise(widths))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
+    from rag_evaluator.api.compare import compare
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.config import Config, load_config
@@ -51,6 +52,7 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "compare",
     "evaluate",
     "generate",
     "load_config",
@@ -78,6 +80,7 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "compare": "api.compare",
     "evaluate": "api.functions",
     "generate": "api.functions",
     "load_config": "config",

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -166,6 +166,20 @@ def duration(seconds: float) -> str:
 
 def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120)
+
+
+def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
+    """A table of texts as they are: nothing in them is markup.
+
+    Args:
+        columns: (heading, left or right).
+    """
+    table = Table(title=Text(title))
+    for heading, side in columns:
+        table.add_column(Text(heading), justify=side, no_wrap=side == "right")  # type: ignore[arg-type]  # as above
+    for row in rows:
+        table.add_row(*map(Text, row))
+    _console().print(table)
 
 
 def say(text: str) -> None:

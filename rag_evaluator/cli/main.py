@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rag_evaluator import __version__
+from rag_evaluator.cli.compare import add_compare_command, compare
 from rag_evaluator.cli.prompts import add_prompt_commands, prompts
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
@@ -38,6 +39,7 @@ EXAMPLES = """examples:
   rag-evaluator merge results/demo
   rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator submit config.yaml --workers 4 --task sort
+  rag-evaluator compare results/base results/demo
   rag-evaluator prompts check
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
@@ -176,6 +178,7 @@ COMMANDS = {
     "submit": submit,
     "sort": function,
     "generate": function,
+    "compare": compare,
     "prompts": prompts,
 }
 FUNCTIONS = {
@@ -259,6 +262,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
         _add_beginning(command)
+    add_compare_command(commands)
     add_prompt_commands(commands)
     return parser
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.trust.scale import Better, Kind, Scale
 
 if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
 COSINE = (-1.0, 1.0)
+Stage = Literal["retrieval", "generation"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,9 @@ class Metric:
         words: whether it compares words, which it finds in another way in some languages.
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
         range: lowest and highest value that it can have.
+        kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
+        better: which end of the range is the better one.
+        stage: the part of the system that it measures.
     """
 
     ragas_class: str
@@ -42,6 +47,14 @@ class Metric:
     words: bool = False
     aliases: Sequence[str] = ()
     range: tuple[float, float] = (0.0, 1.0)
+    kind: Kind = "judged"
+    better: Better = "higher"
+    stage: Stage = "generation"
+
+    @property
+    def scale(self) -> Scale:
+        """What kind of number its scores are."""
+        return Scale(*self.range, kind=self.kind, better=self.better)
 
     @property
     def embeddings(self) -> bool:
@@ -90,34 +103,51 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("response_relevancy", "answer_relevance"),
         range=COSINE,
+        kind="continuous",
     ),
     "context_precision_with_reference": Metric(
         "ContextPrecisionWithReference",
         (*CONTEXT, "reference"),
         prompts=("prompt",),
         aliases=("context_precision", "LLMContextPrecisionWithReference"),
+        stage="retrieval",
     ),
     "context_precision_without_reference": Metric(
         "ContextPrecisionWithoutReference",
         (*CONTEXT, "response"),
         prompts=("prompt",),
         aliases=("context_utilization", "LLMContextPrecisionWithoutReference"),
+        stage="retrieval",
     ),
     "context_recall": Metric(
-        "ContextRecall", (*CONTEXT, "reference"), prompts=("prompt",), aliases=("LLMContextRecall",)
+        "ContextRecall",
+        (*CONTEXT, "reference"),
+        prompts=("prompt",),
+        aliases=("LLMContextRecall",),
+        stage="retrieval",
     ),
-    "context_relevance": Metric("ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",)),
+    "context_relevance": Metric(
+        "ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",), stage="retrieval"
+    ),
     "answer_correctness": Metric(
         "AnswerCorrectness",
         ("user_input", *PAIR),
         embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
-        range=(-0.25, 1.0),  # three quarters F1, one quarter cosine
+        range=(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
     ),
     "semantic_similarity": Metric(
-        "SemanticSimilarity", PAIR, judge=False, embedded=PAIR, aliases=("answer_similarity",), range=COSINE
+        "SemanticSimilarity",
+        PAIR,
+        judge=False,
+        embedded=PAIR,
+        aliases=("answer_similarity",),
+        range=COSINE,
+        kind="continuous",
     ),
-    "factual_correctness": Metric("FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt")),
+    "factual_correctness": Metric(
+        "FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt"), aliases=("factual_correctness(mode=f1)",)
+    ),
     "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),
     "response_groundedness": Metric(
         "ResponseGroundedness",
@@ -129,15 +159,27 @@ METRICS: Mapping[str, Metric] = {
         "NoiseSensitivity",
         (*CONTEXT, *PAIR),
         prompts=("statement_prompt", "faithfulness_prompt"),
-        aliases=("noise_sensitivity_relevant",),
+        aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
+        better="lower",
     ),
-    "context_entity_recall": Metric("ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",)),
-    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",)),
-    "rouge_score": Metric("RougeScore", PAIR, judge=False, words=True, aliases=("rouge",)),
-    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",)),
-    "exact_match": Metric("ExactMatch", PAIR, judge=False),
-    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),
-    "non_llm_string_similarity": Metric("NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",)),
+    "context_entity_recall": Metric(
+        "ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",), stage="retrieval"
+    ),
+    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",), kind="continuous"),
+    "rouge_score": Metric(
+        "RougeScore",
+        PAIR,
+        judge=False,
+        words=True,
+        aliases=("rouge", "rouge_score(mode=fmeasure)"),
+        kind="continuous",
+    ),
+    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",), kind="continuous"),
+    "exact_match": Metric("ExactMatch", PAIR, judge=False),  # 0 or 1 as a verdict is: judged, though by no model
+    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),  # likewise
+    "non_llm_string_similarity": Metric(
+        "NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",), kind="continuous"
+    ),
 }
 
 
@@ -153,6 +195,12 @@ _NAMES = {
 def canonical_name(name: str) -> str | None:
     """The name in `METRICS` of a metric by any of its names."""
     return _NAMES.get(_plain(name))
+
+
+def scale_of(name: str) -> Scale | None:
+    """The scale of a metric by any of its names; None for one that is not in `METRICS`."""
+    canonical = canonical_name(name)
+    return None if canonical is None else METRICS[canonical].scale
 
 
 def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "config") -> dict[str, Metric]:

@@ -1,0 +1,130 @@
+"""`compare`: what runs over the same questions differ in, and how sure that is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from rag_evaluator.api.saved_scores import read_scores, scales_for
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.results.aligned import Aligned, align, column_of, groups_of, paired, row_match
+from rag_evaluator.results.caveats import caveats
+from rag_evaluator.results.changes import changed_scores
+from rag_evaluator.results.comparison import ComparedMetric, Comparison
+from rag_evaluator.results.matching import match
+from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
+
+LEVEL = 0.95
+
+
+def compare(
+    baseline: Any,
+    *others: Any,
+    on: str | None = None,
+    effect: float = EFFECT,
+    cluster: str | None = None,
+    group_by: Sequence[str] | None = None,
+) -> Comparison:
+    """What other runs differ in from a baseline, row by row, and how sure that is.
+
+    Args:
+        baseline, others: each a results folder, `Results`, a file or a frame with scores from elsewhere (such as that
+            of ragas' `to_pandas`).
+        on: the column by which rows are matched; None takes `id` if every row has its own, else the question. Several
+            answers to one question are averaged.
+        effect: a difference worth finding, in units of the metrics: tells how many rows would find it.
+        cluster: a column; rows with the same value depend on each other. None takes that of the baseline's
+            configuration.
+        group_by: columns; the figures are given for the rows of each of their values, too. None as for `cluster`.
+
+    Raises `RagEvaluatorError` where there is nothing to compare, saying what to do.
+    """
+    if not others:
+        raise ConfigError("compare: expected two runs or more, received one.")
+    if not effect > 0:
+        raise ConfigError(f"effect is {effect}: expected a difference above 0.")
+    given = [column for column in (on, cluster, *(group_by or ())) if column is not None]
+    runs = _named_apart([read_scores(source, place, given) for place, source in enumerate((baseline, *others))])
+    on, matched = match(runs, on)
+    first, *rest = align(runs, matched)
+    common = {side.run.name: _common_metrics(first, side, on) for side in rest}
+    scales, remarks = scales_for(list(dict.fromkeys(metric for metrics in common.values() for metric in metrics)), runs)
+    pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
+    config = runs[0].config
+    cluster = cluster or config.get("cluster")
+    columns = (config.get("group_by") or ()) if group_by is None else group_by
+    clusters = column_of(first, cluster) if cluster else None
+    table = _Table(pairs, first.keys, clusters, effect, config.get("ci_level") or LEVEL)
+    told = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
+    return Comparison(
+        runs=tuple(run.name for run in runs),
+        on=on,
+        effect=effect,
+        caveats=(*dict.fromkeys(chain.from_iterable(told)), *remarks),
+        matches=tuple(row_match(first, side) for side in rest),
+        metrics=tuple(table.lines()),
+        groups=tuple(
+            line
+            for column in columns
+            for value, places in groups_of(first, column).items()
+            for line in table.lines(places, group_by=column, group=value)
+        ),
+        changed=tuple(
+            change
+            for side in rest
+            for change in changed_scores(first, side, [pair for owner, pair in pairs if owner is side])
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The pairs that are compared, and how."""
+
+    pairs: Sequence[tuple[Aligned, Paired]]
+    keys: Sequence[str]
+    clusters: Sequence[str | None] | None
+    effect: float
+    level: float
+
+    def lines(self, places: Sequence[int] | None = None, **group: str) -> list[ComparedMetric]:
+        """Every pair over all rows, tested; or over the rows of a group, described."""
+        chosen = list(range(len(self.keys)) if places is None else places)
+        rows = compare_scores(
+            [replace(pair, a=pair.a[chosen], b=pair.b[chosen]) for _, pair in self.pairs],
+            [self.keys[place] for place in chosen],
+            None if self.clusters is None else [self.clusters[place] for place in chosen],
+            self.effect,
+            self.level,
+            tested=places is None,
+        )
+        return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(self.pairs, rows, strict=True)]
+
+
+def _named_apart(runs: Sequence[SavedScores]) -> list[SavedScores]:
+    """The runs under names that differ: a run may be compared with itself."""
+    names: list[str] = []
+    for run in runs:
+        number, name = 1, run.name
+        while name in names:
+            number += 1
+            name = f"{run.name} ({number})"
+        names.append(name)
+    return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
+
+
+def _common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
+    """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare."""
+    if not b.there.any():
+        raise ResultsError(
+            f"{a.run.name} and {b.run.name} have no row in common: no '{on}' of one is in the other. Choose the column "
+            "that tells which rows belong together with --on (on= in Python)."
+        )
+    metrics = [metric for metric in a.scores if metric in b.scores]
+    if not metrics:
+        raise ResultsError(
+            f"{a.run.name} and {b.run.name} have no metric in common: {', '.join(a.scores)} against "
+            f"{', '.join(b.scores)}. Score both with one metric at least."
+        )
+    return metrics

@@ -1,0 +1,94 @@
+"""The scores that `compare` and `gate` are given, from wherever they are; and the scales of their metrics."""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.metrics.table import canonical_name, scale_of
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.saved import SavedScores, of_folder, of_results, of_table
+from rag_evaluator.run.finished import read_finished
+from rag_evaluator.run.journal import MAIN_TASK, journals_in
+from rag_evaluator.trust.scale import TIE, Scale
+
+
+def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) -> SavedScores:
+    """The scores of a results folder, of `Results`, or of a file or frame of scores from elsewhere.
+
+    Args:
+        source: Any: one of these.
+        position: in the list of runs, for the name of one that has none.
+        others: columns of a table that hold no scores.
+
+    Raises `RagEvaluatorError` for a folder without scores, an unfinished run, a table without scores.
+    """
+    name = f"run {position + 1}"
+    if isinstance(source, Results):
+        scores = of_results(source, str(source.manifest.get("name") or name))
+    elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
+        scores = _of_folder(Path(source).expanduser())
+    elif isinstance(source, str | Path):
+        scores = of_table(Path(source).expanduser(), str(source), canonical_name, others)
+    else:
+        scores = of_table(source, name, canonical_name, others)
+    for metric, values in scores.scores.items():
+        _check_range(scores, metric, values)
+    return scores
+
+
+def scales_for(metrics: Sequence[str], runs: Sequence[SavedScores]) -> tuple[dict[str, Scale], list[str]]:
+    """The scale of each metric; and a sentence for each that nobody has described.
+
+    It is that of `METRICS`, else what the manifest of a run says of its own metric. Else the metric is taken for a
+    continuous one in [0, 1], or in the range that was seen if that is wider.
+    """
+    scales, remarks = {}, []
+    for metric in metrics:
+        known = scale_of(metric) or _declared(metric, runs)
+        if known is None:
+            known = _seen(metric, runs)
+            remarks.append(
+                f"{metric} is not a metric of this program: taken as continuous from {known.low:g} to {known.high:g}, "
+                "higher is better."
+            )
+        scales[metric] = known
+    return scales, remarks
+
+
+def _of_folder(folder: Path) -> SavedScores:
+    if (folder / "journal").is_dir():
+        for journal in journals_in(folder):
+            if journal.plan.task == MAIN_TASK and read_finished(journal) is None:
+                missing = len(journal.missing())
+                raise ResultsError(
+                    f"{folder}: this run is not finished: {missing} of {journal.plan.chunks} chunks are missing. Start "
+                    f"it again to continue it, then repeat this command. How far it is: rag-evaluator status {folder}"
+                )
+    return of_folder(folder)
+
+
+def _check_range(scores: SavedScores, metric: str, values: Sequence[float]) -> None:
+    scale = scale_of(metric)
+    for place, value in enumerate(values) if scale else ():
+        if scale and not (value != value or scale.low - TIE <= value <= scale.high + TIE):
+            raise ResultsError(
+                f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected a number from "
+                f"{scale.low:g} to {scale.high:g}."
+            )
+
+
+def _declared(metric: str, runs: Sequence[SavedScores]) -> Scale | None:
+    """What a manifest says of a metric that the user made."""
+    for run in runs:
+        about = run.manifest.get("metrics")
+        said = about.get(metric) if isinstance(about, Mapping) else None
+        if isinstance(said, Mapping) and isinstance(said.get("range"), Sequence):
+            low, high = said["range"]
+            return Scale(float(low), float(high), said.get("kind", "judged"), said.get("better", "higher"))
+    return None
+
+
+def _seen(metric: str, runs: Sequence[SavedScores]) -> Scale:
+    values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
+    return Scale(min([0.0, *values]), max([1.0, *values]), "continuous")

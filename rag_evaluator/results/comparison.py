@@ -1,0 +1,147 @@
+"""What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from rag_evaluator.trust.comparison import MetricComparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Direction = Literal["worse", "better", "missing"]
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """One line of the table: a metric of a run against the baseline, of all rows or of a group of them.
+
+    Attributes:
+        run: the run that is compared with the baseline.
+        group_by, group: a column and its value, where the figures are those of the rows that have it.
+        figures: see `MetricComparison`.
+    """
+
+    run: str
+    figures: MetricComparison
+    group_by: str | None = None
+    group: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as one flat JSON object, as a row of a table has them."""
+        figures, difference = self.figures, self.figures.difference
+        return {
+            "run": self.run,
+            "metric": figures.metric,
+            "better": figures.scale.better,
+            "group_by": self.group_by,
+            "group": self.group,
+            "n": difference.n,
+            "mean_a": figures.mean_a,
+            "mean_b": figures.mean_b,
+            "difference": difference.mean,
+            "std": difference.std,
+            "stderr": difference.stderr,
+            "ci_low": difference.ci_low,
+            "ci_high": difference.ci_high,
+            "ci_level": difference.ci_level,
+            "ci_method": difference.ci_method,
+            "p": figures.p,
+            "p_holm": figures.p_holm,
+            "wins": figures.wins,
+            "ties": figures.ties,
+            "losses": figures.losses,
+            "smallest_difference": figures.smallest_difference,
+            "rows_needed": figures.rows_needed,
+            "only_a": figures.only_a,
+            "only_b": figures.only_b,
+        }
+
+
+@dataclass(frozen=True)
+class RowMatch:
+    """How the rows of a run fit those of the baseline.
+
+    Attributes:
+        matched: keys that both have.
+        unmatched_a, unmatched_b: rows of the baseline, and of the run, that have no partner.
+        repeated: matched keys that several rows of one side share; their scores are averaged.
+    """
+
+    run: str
+    matched: int
+    unmatched_a: int
+    unmatched_b: int
+    repeated: int
+
+
+@dataclass(frozen=True)
+class ChangedScore:
+    """A score that differs between the runs.
+
+    Attributes:
+        key: what the row was matched on.
+        a, b: the scores; None where one is missing, `direction` is `missing` then.
+        reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
+    """
+
+    run: str
+    metric: str
+    key: str
+    question: str | None
+    direction: Direction
+    a: float | None
+    b: float | None
+    reasons_a: tuple[str, ...]
+    reasons_b: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs compared with the first of them, the baseline, row by row.
+
+    Attributes:
+        runs: their names, the baseline first.
+        on: the column that rows were matched on.
+        effect: what `rows_needed` of each metric is for.
+        caveats: sentences to be read before the figures.
+        matches: per run.
+        metrics: per run and metric, tested; `groups` the same per group of rows, without tests.
+        changed: scores that changed most, first those that became worse, then better, then missing ones.
+    """
+
+    runs: tuple[str, ...]
+    on: str
+    effect: float
+    caveats: tuple[str, ...]
+    matches: tuple[RowMatch, ...]
+    metrics: tuple[ComparedMetric, ...]
+    groups: tuple[ComparedMetric, ...]
+    changed: tuple[ChangedScore, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat object per line of the table, groups last."""
+        return [line.to_json() for line in (*self.metrics, *self.groups)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON."""
+        return {
+            "runs": list(self.runs),
+            "on": self.on,
+            "effect": self.effect,
+            "caveats": list(self.caveats),
+            "matches": _as_objects(self.matches),
+            "metrics": [line.to_json() for line in self.metrics],
+            "groups": [line.to_json() for line in self.groups],
+            "changed": _as_objects(self.changed),
+        }
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """`records` as a frame; what is None is missing."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+
+def _as_objects(values: Sequence[RowMatch | ChangedScore]) -> list[Mapping[str, Any]]:
+    return [asdict(value) for value in values]

@@ -1,0 +1,47 @@
+"""In what two runs were judged differently: then their scores tell of judges, not of systems."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+UNNAMED = ":(unnamed)"  # in the signature of a score whose model has no name
+PARTS = {  # part of a signature -> what it is called
+    "language": "language",
+    "prompts": "prompts",
+    "rag-evaluator": "versions",
+    "ragas": "versions",
+    **dict.fromkeys(("embeddings", "embed", "encode"), "embeddings"),
+}
+JUDGE = "judge"  # what every other part of a signature belongs to
+HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
+Values = Mapping[str, Any]  # Any: JSON
+
+
+def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, dict[str, tuple[str, str]]]:
+    """What differs between two manifests: judge, embeddings, prompts, language, versions -> part -> both values."""
+    differing: dict[str, dict[str, tuple[str, str]]] = {}
+    for metric in metrics:
+        for part, values in _differing(*(_parts(manifest, metric) for manifest in (a, b))):
+            differing.setdefault(PARTS.get(part, JUDGE), {})[part] = values
+    packages = ({**manifest.get("versions", {})} for manifest in (a, b))
+    for package, values in _differing(*packages):
+        if package not in HARMLESS:
+            differing.setdefault("versions", {})[package] = values
+    return differing
+
+
+def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
+    """Whether a model behind these metrics has no name, so that nobody can say whether two are the same."""
+    return any(UNNAMED in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
+
+
+def _parts(manifest: Values, metric: str) -> dict[str, str]:
+    """A signature, `metric:faithfulness|ragas:0.4.3|...`, by its parts."""
+    line = manifest.get("signatures", {}).get(metric, "")
+    return dict(part.split(":", 1) for part in line.split("|") if ":" in part)
+
+
+def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    for part in dict.fromkeys((*a, *b)):
+        values = a.get(part, "none"), b.get(part, "none")
+        if values[0] != values[1]:
+            yield part, values

@@ -1,0 +1,165 @@
+"""Scores read back, to be compared or checked: those of a results folder, of `Results`, of a table from elsewhere."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
+from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.writers import DROPPED, read_summary
+
+Cell = tuple[int, str]  # place of the row, metric
+Details = Mapping[Cell, Mapping[str, Any]]  # the record of a score as `Score.to_json` has it; Any: JSON
+LINE = re.compile(rb'\{"row": (\d+), "sample": "\w*", "metric": ("(?:[^"\\]|\\.)*")')
+INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
+
+
+@dataclass(frozen=True)
+class SavedScores:
+    """The scores of one run with its rows.
+
+    Attributes:
+        name: what messages call it: the folder or file as it was given.
+        samples: the rows, in order.
+        scores: metric -> a number per row, NaN where there is none.
+        manifest: how they were made; empty where nobody knows.
+        details: gives the records of some cells; a table from elsewhere has none.
+    """
+
+    name: str
+    samples: Sequence[Sample]
+    scores: Mapping[str, Sequence[float]]
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    details: Callable[[Collection[Cell]], Details] = lambda cells: {}
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The configuration of the run; empty where nobody knows."""
+        config = self.manifest.get("config")
+        return config if isinstance(config, Mapping) else {}
+
+
+def of_results(results: Results, name: str) -> SavedScores:
+    """The scores of an evaluation in memory."""
+    scores = {metric: [score.value for score in row] for metric, row in results.scores.items()}
+
+    def details(cells: Collection[Cell]) -> Details:
+        return {
+            (record["row"], record["metric"]): record
+            for record in results.details()
+            if (record["row"], record["metric"]) in cells
+        }
+
+    return SavedScores(name, results.samples, scores, results.manifest, details)
+
+
+def of_folder(folder: Path) -> SavedScores:
+    """The scores of a results folder. Raises `ResultsError` if its files are not there or cannot be read."""
+    if not folder.is_dir():
+        raise ResultsError(f"{folder}: no such folder. Give the results folder of a run: <output_dir>/<name>.")
+    if not (folder / "scores.jsonl").is_file():
+        raise ResultsError(
+            f"{folder}: no scores here (scores.jsonl is missing). Give the results folder of a finished evaluation."
+        )
+    metrics, manifest = list(read_summary(folder)), _read_manifest(folder)
+    columns = manifest.get("config", {}).get("columns") or {}
+    samples = list(open_dataset(folder / "scores.jsonl", columns))
+    scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
+    return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells))
+
+
+def of_table(
+    source: Any, name: str, canonical: Callable[[str], str | None], others: Collection[str] = ()
+) -> SavedScores:
+    """The scores in a file or frame from elsewhere, such as that of ragas' `to_pandas`. Any: what `load_dataset` takes.
+
+    Args:
+        canonical: the name of a metric by any of its names; None for what is no metric.
+        others: columns that hold no scores, though they may be numbers.
+
+    Columns of metrics are scores, and so is every other column that holds numbers only. Raises `ResultsError` where a
+    metric's column holds something else, or no column holds scores.
+    """
+    samples = list(open_dataset(source))
+    scores: dict[str, list[float]] = {}
+    for column in row_names(samples):
+        known = canonical(column)
+        if column in others or column in INPUT:
+            continue
+        if known is None and not _holds_numbers(samples, column):
+            continue
+        metric = known or column
+        if metric in scores:
+            raise ResultsError(f"{name}: '{column}' is a second column for {metric}. Keep one of them.")
+        scores[metric] = [_number(sample, column) for sample in samples]
+    if not scores:
+        raise ResultsError(f"{name}: no column holds scores. Received the columns {', '.join(row_names(samples))}.")
+    return SavedScores(name, samples, scores)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+        if not isinstance(manifest, dict):
+            raise ValueError("it is no object")
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
+    return manifest
+
+
+def _read_details(folder: Path, cells: Collection[Cell]) -> Details:
+    """The records of some cells; the lines of others are not parsed. What is not there is left out."""
+    found: dict[Cell, Mapping[str, Any]] = {}
+    try:
+        with (folder / "details.jsonl").open("rb") as file:
+            for line in _lines_of(file, cells):
+                record = json.loads(line)
+                found[record["row"], record["metric"]] = record
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(
+            f"{folder / 'details.jsonl'}: cannot be read: {error!r}. 'rag-evaluator merge' writes it again."
+        ) from error
+    return found
+
+
+def _lines_of(file: Iterator[bytes], cells: Collection[Cell]) -> Iterator[bytes]:
+    for line in file:
+        head = LINE.match(line)
+        if head is None or (int(head[1]), json.loads(head[2])) in cells:
+            yield line
+
+
+def _number(sample: Sample, column: str) -> float:
+    """The score in a row's column, NaN if there is none. Raises `ResultsError` for anything else."""
+    value = _as_number(sample.row.get(column))
+    if value is None:
+        received = sample.row[column]
+        raise ResultsError(f"{sample.where}: '{column}' is {received!r:.40}, expected a number or nothing.")
+    return value
+
+
+def _holds_numbers(samples: Sequence[Sample], column: str) -> bool:
+    """Whether a column holds numbers and blanks only, and a number at least."""
+    numbers = [_as_number(sample.row.get(column)) for sample in samples]
+    return None not in numbers and not all(math.isnan(number or 0.0) for number in numbers)
+
+
+def _as_number(value: Any) -> float | None:
+    """A number; NaN for a blank; None for what is neither. Any: JSON, or the text of a cell."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return math.nan
+    if isinstance(value, str | int | float):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return None
+        return None if math.isinf(number) else number
+    return None

@@ -1,0 +1,123 @@
+"""Paired comparison of two runs' scores over the same rows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.intervals import difference_interval
+from rag_evaluator.trust.permutation import Floats, holm, sign_flip_p_values
+from rag_evaluator.trust.power import rows_needed, smallest_difference
+from rag_evaluator.trust.scale import TIE, Scale
+
+EFFECT = 0.05  # a difference worth finding, in units of a metric
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The scores of a metric in two runs: a number per row, NaN where there is none."""
+
+    metric: str
+    a: Floats
+    b: Floats
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """A metric in two runs. Rows that only one side scored do not count, but for `only_a` and `only_b`.
+
+    Attributes:
+        mean_a, mean_b: of the rows that both sides scored; None if there are none.
+        difference: b minus a, row by row, with its interval.
+        p: of the paired sign-flip test; None if it was not made. `p_holm` holds for all tests of the table together.
+        wins, ties, losses: rows in which b is better than, equal to, worse than a.
+        smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all.
+        rows_needed: to find the effect that was asked for.
+        only_a, only_b: rows that only this side scored.
+    """
+
+    metric: str
+    scale: Scale
+    mean_a: float | None
+    mean_b: float | None
+    difference: Estimate
+    p: float | None
+    p_holm: float | None
+    wins: int
+    ties: int
+    losses: int
+    smallest_difference: float | None
+    rows_needed: int | None
+    only_a: int
+    only_b: int
+
+
+def compare_scores(
+    pairs: Sequence[Paired],
+    units: Sequence[str],
+    clusters: Sequence[str | None] | None = None,
+    effect: float = EFFECT,
+    level: float = 0.95,
+    seed: int = 0,
+    tested: bool = True,
+) -> list[MetricComparison]:
+    """Each pair compared; the p-values are adjusted for all of them together.
+
+    Args:
+        units: the key of each row, the same rows for all pairs. Nothing depends on the order of rows.
+        clusters: rows of one cluster depend on each other; None: each row stands for itself.
+        seed: of the test's random flips.
+        tested: whether p-values are wanted.
+    """
+    differences = [pair.b - pair.a for pair in pairs]
+    flipped = (
+        units if clusters is None else [_unit(unit, cluster) for unit, cluster in zip(units, clusters, strict=True)]
+    )
+    p_values = sign_flip_p_values(dict(enumerate(differences)), flipped, seed) if tested else {}
+    compared = [
+        _described(pair, values, difference_interval(values, pair.scale, level, clusters), effect)
+        for pair, values in zip(pairs, differences, strict=True)
+    ]
+    own = [p_values.get(place) for place in range(len(pairs))]
+    return [replace(row, p=p, p_holm=adjusted) for row, p, adjusted in zip(compared, own, holm(own), strict=True)]
+
+
+def _unit(row: str, cluster: str | None) -> str:
+    """What a row changes its sign with: its cluster, or itself."""
+    return f"row {row}" if cluster is None else f"cluster {cluster}"
+
+
+def _described(pair: Paired, differences: Floats, difference: Estimate, effect: float) -> MetricComparison:
+    a, b, both = pair.a, pair.b, ~np.isnan(differences)
+    gains = differences[both] if pair.scale.better == "higher" else -differences[both]
+    design = _design_effect(difference)
+    return MetricComparison(
+        metric=pair.metric,
+        scale=pair.scale,
+        mean_a=_mean(a[both]),
+        mean_b=_mean(b[both]),
+        difference=difference,
+        p=None,
+        p_holm=None,
+        wins=int(np.count_nonzero(gains > TIE)),
+        ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
+        losses=int(np.count_nonzero(gains < -TIE)),
+        smallest_difference=smallest_difference(difference.std, difference.n, design),
+        rows_needed=rows_needed(difference.std, effect, design),
+        only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
+        only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
+    )
+
+
+def _mean(values: Floats) -> float | None:
+    return math.fsum(values) / len(values) if len(values) else None
+
+
+def _design_effect(estimate: Estimate) -> float:
+    """How many rows of these clusters tell as much as one independent row (Kish 1965); 1 without clusters."""
+    if not estimate.std or not estimate.stderr:
+        return 1.0
+    return estimate.n * (estimate.stderr / estimate.std) ** 2

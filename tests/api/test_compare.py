@@ -1,0 +1,286 @@
+"""`compare`: runs made by a scripted judge, tables from elsewhere, and what cannot be compared."""
+
+import json
+import math
+import random
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pydantic import BaseModel
+
+import rag_evaluator
+from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge
+from rag_evaluator.results.comparison import Comparison
+
+Rows = list[dict[str, Any]]
+Compare = Callable[..., Comparison]
+COUNT, CHANGED = 20, 7
+
+
+def judge(prompt: str, response_model: type[BaseModel]) -> Mapping[str, Any]:
+    """Two statements in each answer; of a context that says no the first is not faithful."""
+    if response_model.__name__ == "StatementGeneratorOutput":
+        return {"statements": ["He lives.", "She lives."]}
+    supported = int("It says no." not in prompt)
+    return {
+        "statements": [
+            {"statement": "He lives.", "reason": "said" if supported else "denied", "verdict": supported},
+            {"statement": "She lives.", "reason": "said", "verdict": 1},
+        ]
+    }
+
+
+def rows_of(changed: int | None = None, count: int = COUNT) -> Rows:
+    return [
+        {
+            "question": f"Question {number}?",
+            "contexts": ["It says no." if number == changed else "It says so."],
+            "answer": "He lives. She lives.",
+            "ground_truth": "They live.",
+            "topic": "odd" if number % 2 else "even",
+        }
+        for number in range(count)
+    ]
+
+
+def evaluated(rows: Rows, folder: Path | None = None, **settings: Any) -> Results:
+    config = {"metrics": ["faithfulness", "exact_match"], **settings}
+    return RAGEvaluator(config, judge=ScriptedJudge(judge, model_id="script")).evaluate(rows, folder=folder)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A baseline, and a run in which one answer is less faithful."""
+    base = tmp_path_factory.mktemp("results")
+    evaluated(rows_of(), base / "a")
+    evaluated(rows_of(CHANGED), base / "b")
+    return base / "a", base / "b"
+
+
+@pytest.fixture
+def compare() -> Compare:
+    return rag_evaluator.compare
+
+
+def table(**columns: Any) -> pd.DataFrame:
+    count = len(next(iter(columns.values())))
+    return pd.DataFrame({"user_input": [f"Q{number}" for number in range(count)], **columns})
+
+
+def test_the_one_changed_answer_comes_first_with_what_the_judge_said_on_both_sides(
+    folders: tuple[Path, Path], compare: Compare
+) -> None:
+    comparison = compare(*folders)
+    (change,) = comparison.changed
+    assert (change.question, change.metric, change.direction) == (f"Question {CHANGED}?", "faithfulness", "worse")
+    assert (change.a, change.b) == (1.0, 0.5)
+    assert change.reasons_a[0] == "verdict 1 · He lives. · said"
+    assert change.reasons_b[0] == "verdict 0 · He lives. · denied"
+    figures = comparison.metrics[0].figures
+    assert (figures.wins, figures.ties, figures.losses) == (0, COUNT - 1, 1)
+    assert figures.difference.mean == pytest.approx(-0.5 / COUNT)
+    assert figures.p == 1.0
+    assert comparison.caveats == ()
+
+
+def test_results_in_memory_are_compared_as_their_folders_are(folders: tuple[Path, Path], compare: Compare) -> None:
+    in_memory = compare(evaluated(rows_of()), evaluated(rows_of(CHANGED)))
+    from_disk = compare(*folders)
+    assert in_memory.runs == ("run", "run (2)")
+    assert [line.figures for line in in_memory.metrics] == [line.figures for line in from_disk.metrics]
+    assert in_memory.changed[0].reasons_b == from_disk.changed[0].reasons_b
+
+
+def test_a_run_does_not_differ_from_itself(folders: tuple[Path, Path], compare: Compare) -> None:
+    comparison = compare(folders[0], folders[0])
+    assert comparison.changed == ()
+    for line in comparison.metrics:
+        figures = line.figures
+        assert (figures.difference.mean, figures.p, figures.ties) == (0.0, 1.0, COUNT)
+        assert figures.smallest_difference is None  # of rows that do not vary nothing can be said
+
+
+def test_json_and_frame_have_a_flat_line_per_metric(folders: tuple[Path, Path], compare: Compare) -> None:
+    comparison = compare(*folders, group_by=["topic"])
+    lines = json.loads(json.dumps(comparison.to_json(), allow_nan=False))["metrics"]
+    assert [line["metric"] for line in lines] == ["faithfulness", "exact_match"]
+    frame = comparison.to_pandas()
+    assert list(frame["group"].fillna("")) == ["", "", "even", "even", "odd", "odd"]
+    assert frame["p"].notna().tolist() == [True, True, False, False, False, False]
+    assert frame["n"].tolist() == [COUNT, COUNT, *[COUNT / 2] * 4]
+
+
+def test_the_order_of_rows_changes_nothing(compare: Compare) -> None:
+    rng = random.Random(0)
+    a = table(faithfulness=[rng.random() for _ in range(40)], bleu=[rng.random() for _ in range(40)])
+    b = table(faithfulness=[rng.random() for _ in range(40)], bleu=[rng.random() for _ in range(40)])
+    shuffled = [frame.sample(frac=1, random_state=seed) for seed, frame in enumerate((a, b))]
+    assert compare(a, b).to_json() == compare(*shuffled).to_json()
+
+
+def test_with_three_runs_the_first_is_the_baseline_and_one_family_holds_all_tests(compare: Compare) -> None:
+    a, b, c = (table(faithfulness=[value] * 8) for value in (0.0, 1.0, 0.5))
+    comparison = compare(a, b, c)
+    assert [line.run for line in comparison.metrics] == ["run 2", "run 3"]
+    assert [line.figures.difference.mean for line in comparison.metrics] == [1.0, 0.5]
+    assert [line.figures.p_holm for line in comparison.metrics] == [2 * 2 / 256] * 2
+
+
+def test_columns_of_ragas_to_pandas_are_metrics_by_their_names(compare: Compare) -> None:
+    names = ["llm_context_precision_with_reference", "factual_correctness(mode=f1)", "nv_accuracy", "my_score"]
+    a, b = (table(**{name: [value, 0.5] for name in names}) for value in (0.25, 0.75))
+    comparison = compare(a, b)
+    assert [line.figures.metric for line in comparison.metrics] == [
+        "context_precision_with_reference",
+        "factual_correctness",
+        "answer_accuracy",
+        "my_score",
+    ]
+    assert any("my_score is not a metric of this program" in sentence for sentence in comparison.caveats)
+
+
+def test_a_csv_file_is_compared_with_a_folder(folders: tuple[Path, Path], compare: Compare) -> None:
+    comparison = compare(folders[0] / "scores.csv", folders[1])
+    assert [line.figures.metric for line in comparison.metrics] == ["faithfulness", "exact_match"]
+    assert comparison.metrics[0].figures.losses == 1
+    assert "does not say how it was judged" in comparison.caveats[0]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "on", "matched"),
+    [
+        (["x", "y"], ["y", "z"], None, 1),  # ids
+        ([7, 8], ["7", "8"], None, 2),  # a CSV file has text only
+        ([7.0, 8.0], [7, 8], None, 2),  # pandas makes numbers with a gap floats
+        (["x", "x"], ["x", "y"], None, 2),  # not each its own: the questions
+        (["x", "y"], ["z", "w"], "question", 2),
+    ],
+)
+def test_rows_are_matched_by_id_where_each_has_its_own_else_by_question(
+    compare: Compare, a: list[Any], b: list[Any], on: str | None, matched: int
+) -> None:
+    frames = [table(id=ids, faithfulness=[0.5, 0.5]) for ids in (a, b)]
+    assert compare(*frames, on=on).matches[0].matched == matched
+
+
+def test_questions_match_whatever_their_unicode_form_and_the_spaces_around_them(compare: Compare) -> None:
+    a = pd.DataFrame({"question": ["¿Qué?", "When?", " "], "faithfulness": [1.0, 1.0, 1.0]})
+    b = pd.DataFrame({"user_input": [" ¿Que\u0301?\n", "Who?", ""], "faithfulness": [0.0, 1.0, 1.0]})
+    match = compare(a, b).matches[0]
+    assert (match.matched, match.unmatched_a, match.unmatched_b) == (1, 2, 2)
+
+
+def test_several_answers_to_a_question_are_averaged(compare: Compare) -> None:
+    a = pd.DataFrame({"question": ["Q", "Q", "R"], "faithfulness": [0.0, 0.5, 1.0]})
+    b = pd.DataFrame({"question": ["R", "Q", "Q"], "faithfulness": [1.0, 1.0, math.nan]})
+    comparison = compare(a, b)
+    figures = comparison.metrics[0].figures
+    assert (figures.mean_a, figures.mean_b, figures.difference.n) == (0.625, 1.0, 2)
+    assert comparison.matches[0].repeated == 1
+
+
+def test_a_score_that_one_side_lacks_is_counted_and_shown_with_its_reason(compare: Compare) -> None:
+    rows = rows_of(count=4)
+    without = [{**row, "answer": None} if number == 2 else row for number, row in enumerate(rows)]
+    comparison = compare(evaluated(rows), evaluated(without))
+    figures = comparison.metrics[0].figures
+    assert (figures.only_a, figures.only_b, figures.difference.n) == (1, 0, 3)
+    change = comparison.changed[0]
+    assert (change.direction, change.a, change.b) == ("missing", 1.0, None)
+    assert change.reasons_b == ("no response in this row",)
+
+
+def test_a_cluster_of_the_configuration_counts_unless_another_is_given(compare: Compare) -> None:
+    a = evaluated(rows_of())
+    by_topic = replace(a, manifest={**a.manifest, "config": {**a.manifest["config"], "cluster": "topic"}})
+    b = evaluated(rows_of(CHANGED))
+    assert compare(a, b, cluster="topic").metrics[0].figures.difference.ci_method.endswith("clustered")
+    assert compare(by_topic, b).metrics == compare(a, b, cluster="topic").metrics
+    assert compare(by_topic, b).metrics != compare(a, b).metrics
+
+
+@pytest.mark.parametrize(
+    ("settings", "changed", "said"),
+    [
+        (
+            {"judge": {"max_new_tokens": 512}},
+            {},
+            r"judged differently \(judge: max_new_tokens 1024 / 512\), so judges are",
+        ),
+        ({"language": "es"}, {}, r"prompts: prompts \w+ / \w+"),
+        ({"language": "es"}, {}, r"language: language english / spanish"),
+        ({}, {"ground_truth": "Nobody."}, "20 of 20 questions have another reference"),
+        ({}, {"correct_context": ["It."]}, "20 of 20 questions have another reference or other expected contexts"),
+    ],
+)
+def test_what_differs_beside_the_systems_is_said_first(
+    compare: Compare, settings: dict[str, Any], changed: dict[str, Any], said: str
+) -> None:
+    other = evaluated([{**row, **changed} for row in rows_of()], **settings)
+    assert re.search(said, " ".join(compare(evaluated(rows_of()), other).caveats))
+
+
+def test_other_versions_are_said_first(compare: Compare) -> None:
+    a = evaluated(rows_of())
+    manifest = {**a.manifest, "versions": {**a.manifest["versions"], "torch": "0.1"}}
+    assert "/ 0.1), so judges are compared" in compare(a, replace(a, manifest=manifest)).caveats[0]
+
+
+def test_judges_without_a_name_are_not_taken_for_the_same(compare: Compare) -> None:
+    a, b = (RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(judge)).evaluate(rows_of()) for _ in "ab")
+    assert "that they are the same is not known" in compare(a, b).caveats[0]
+
+
+def unfinished(folders: tuple[Path, Path], folder: Path) -> Path:
+    copy = Path(shutil.copytree(folders[0], folder / "copy"))
+    shutil.rmtree(next((copy / "journal").rglob("parts")))
+    (copy / "journal" / "merged.json").unlink(missing_ok=True)
+    for note in (copy / "journal").rglob("merged.json"):
+        note.unlink()
+    return copy
+
+
+ONE = {"user_input": ["Q"], "faithfulness": [0.5]}
+BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "an unknown folder": ("results/nowhere", {}, "no such folder. Give the results folder"),
+    "an empty folder": (lambda folders, path: path, {}, "no scores here"),
+    "an unfinished run": (unfinished, {}, "not finished: 20 of 20 chunks are missing. Start it again"),
+    "no common row": ({"user_input": ["other"], "faithfulness": [1.0]}, {}, "have no row in common.*--on"),
+    "no common metric": ({"user_input": ["Question 1?"], "bleu": [1.0]}, {}, "have no metric in common"),
+    "no scores": ({"user_input": ["Q"], "note": ["fine"]}, {}, "no column holds scores"),
+    "text for a score": ({"user_input": ["Q"], "bleu": ["good"]}, {}, "'bleu' is 'good', expected a number"),
+    "per cent": (
+        {"user_input": ["Q"], "faithfulness": [81.0]},
+        {},
+        "faithfulness is 81, expected a number from 0 to 1",
+    ),
+    "twice": ({"user_input": ["Q"], "bleu": [0.5], "bleu_score": [0.5]}, {}, "a second column for bleu_score"),
+    "an unknown column to match": (ONE, {"on": "topik"}, "no row has something in 'topik'.*Did you mean 'topic'"),
+    "an unknown cluster": (ONE, {"cluster": "document", "on": None}, "have no row in common|something in 'document'"),
+    "an effect of nothing": (ONE, {"effect": 0.0}, "effect is 0.0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_compared_is_an_error_that_says_what_to_do(
+    name: str, folders: tuple[Path, Path], compare: Compare, tmp_path: Path
+) -> None:
+    source, options, said = BAD[name]
+    other = (
+        source(folders, tmp_path) if callable(source) else pd.DataFrame(source) if isinstance(source, dict) else source
+    )
+    with pytest.raises(RagEvaluatorError) as error:
+        compare(folders[0], other, **options)
+    assert re.search(said, str(error.value))
+    assert "\n" not in str(error.value)
+
+
+def test_one_run_is_nothing_to_compare(folders: tuple[Path, Path], compare: Compare) -> None:
+    with pytest.raises(RagEvaluatorError, match="expected two runs or more"):
+        compare(folders[0])

@@ -1,0 +1,42 @@
+"""What kind of number each metric gives: statistics and rules depend on it."""
+
+import pytest
+
+from rag_evaluator.metrics.table import METRICS, scale_of
+from rag_evaluator.trust.scale import Scale
+
+RETRIEVAL = {
+    "context_precision_with_reference",
+    "context_precision_without_reference",
+    "context_recall",
+    "context_relevance",
+    "context_entity_recall",
+}
+
+
+def test_only_noise_sensitivity_is_better_when_lower() -> None:
+    assert [name for name, metric in METRICS.items() if metric.better == "lower"] == ["noise_sensitivity"]
+
+
+def test_metrics_of_retrieval_are_told_from_those_of_the_answer() -> None:
+    assert {name for name, metric in METRICS.items() if metric.stage == "retrieval"} == RETRIEVAL
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        ("faithfulness", Scale(0, 1, "judged", "higher")),
+        ("noise_sensitivity", Scale(0, 1, "judged", "lower")),
+        ("answer_relevancy", Scale(-1, 1, "continuous", "higher")),
+        ("semantic_similarity", Scale(-1, 1, "continuous", "higher")),
+        ("answer_correctness", Scale(-0.25, 1, "judged", "higher")),
+        ("bleu", Scale(0, 1, "continuous", "higher")),
+        ("exact_match", Scale(0, 1, "judged", "higher")),
+        ("nv_accuracy", Scale(0, 1, "judged", "higher")),
+        ("noise_sensitivity(mode=relevant)", Scale(0, 1, "judged", "lower")),
+        ("factual_correctness(mode=precision)", None),
+        ("faithfullness", None),
+    ],
+)
+def test_the_scale_of_a_metric_is_found_by_any_of_its_names(name: str, scale: Scale | None) -> None:
+    assert scale_of(name) == scale

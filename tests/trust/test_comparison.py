@@ -1,0 +1,86 @@
+"""Paired comparison of scores: every figure worked out by hand or by scipy."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from rag_evaluator.trust.comparison import Paired, compare_scores
+from rag_evaluator.trust.intervals import difference_interval
+from rag_evaluator.trust.scale import Scale
+
+JUDGED, LOWER = Scale(), Scale(better="lower")
+NAN = math.nan
+
+
+def paired(metric: str, a: Sequence[float], b: Sequence[float], scale: Scale) -> Paired:
+    return Paired(metric, np.array(a, float), np.array(b, float), scale)
+
+
+def units(count: int) -> list[str]:
+    return [f"{number:03d}" for number in range(count)]
+
+
+def test_means_and_differences_are_those_of_rows_that_both_sides_scored() -> None:
+    pair = paired("faithfulness", [0.5, 1.0, NAN, 0.0], [1.0, 1.0, 1.0, NAN], JUDGED)
+    (row,) = compare_scores([pair], units(4))
+    assert (row.mean_a, row.mean_b, row.difference.n, row.difference.mean) == (0.75, 1.0, 2, 0.25)
+    assert (row.only_a, row.only_b) == (1, 1)
+    assert (row.wins, row.ties, row.losses) == (1, 1, 0)
+    assert row.difference == difference_interval([0.5, 0.0], JUDGED)
+
+
+def test_a_lower_score_wins_where_lower_is_better() -> None:
+    (row,) = compare_scores([paired("noise_sensitivity", [0.5, 0.5, 0.2], [0.1, 0.7, 0.2 + 5e-7], LOWER)], units(3))
+    assert (row.wins, row.ties, row.losses) == (1, 1, 1)
+    assert row.difference.mean == pytest.approx(-0.2 / 3, abs=1e-6)
+
+
+def test_the_p_value_is_that_of_scipy_s_exact_paired_test() -> None:
+    a, b = np.random.default_rng(0).random((2, 10)).round(2)
+    (row,) = compare_scores([paired("m", list(a), list(b), JUDGED)], units(10))
+    expected = scipy.stats.permutation_test((b - a,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert row.p == pytest.approx(expected.pvalue)
+
+
+def test_the_family_of_holm_is_all_metrics_of_all_runs() -> None:
+    sure, unsure = paired("sure", [0.0] * 8, [1.0] * 8, JUDGED), paired("unsure", [0, 1] * 4, [1, 0] * 4, JUDGED)
+    missing = paired("missing", [NAN] * 8, [1.0] * 8, JUDGED)
+    rows = compare_scores([sure, unsure, missing, sure], units(8))
+    assert [row.p for row in rows] == [2 / 256, 1.0, None, 2 / 256]
+    assert [row.p_holm for row in rows] == [3 * 2 / 256, 1.0, None, 3 * 2 / 256]
+
+
+def test_nothing_in_common_is_no_number() -> None:
+    (row,) = compare_scores([paired("m", [NAN, 1.0], [1.0, NAN], JUDGED)], units(2))
+    assert (row.mean_a, row.mean_b, row.p, row.smallest_difference, row.rows_needed) == (None,) * 5
+    assert (row.difference.n, row.difference.mean, row.only_a, row.only_b) == (0, None, 1, 1)
+
+
+def test_half_a_standard_deviation_is_what_34_rows_can_show() -> None:
+    differences = np.tile([0.3, -0.3], 17)
+    spread = float(np.std(differences, ddof=1))
+    (row,) = compare_scores([paired("m", [0.5] * 34, list(0.5 + differences), JUDGED)], units(34), effect=spread / 2)
+    assert row.smallest_difference == pytest.approx(spread / 2, rel=0.01)
+    assert row.rows_needed == 34
+
+
+def test_clusters_widen_the_interval_and_weaken_test_and_power() -> None:
+    differences = [0.4, 0.4, 0.4, -0.1, -0.1, -0.1, 0.3, 0.3, 0.3, 0.2, 0.2, 0.2]
+    pair = paired("m", [0.5] * 12, [0.5 + value for value in differences], JUDGED)
+    clusters = [f"document {number // 3}" for number in range(12)]
+    (alone,), (together,) = compare_scores([pair], units(12)), compare_scores([pair], units(12), clusters)
+    assert together.difference == difference_interval(pair.b - 0.5, JUDGED, clusters=clusters)
+    assert together.p == 4 / 16  # sums 1.2, -0.3, 0.9, 0.6: as far from zero with all, or all but the second, turned
+    assert alone.p is not None
+    assert alone.p < together.p
+    assert (alone.smallest_difference or 0) < (together.smallest_difference or 0)
+    assert (alone.rows_needed or 0) < (together.rows_needed or 0)
+
+
+def test_groups_are_described_without_a_test() -> None:
+    pair = paired("m", [0.0] * 8, [1.0] * 8, JUDGED)
+    (row,) = compare_scores([pair], units(8), tested=False)
+    assert (row.p, row.p_holm, row.difference.mean) == (None, None, 1.0)

@@ -1,0 +1,122 @@
+"""The paired sign-flip test: p-values by hand, against scipy, and how often it is wrong."""
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from rag_evaluator.trust.permutation import FLIPS, holm, sign_flip_p_values
+
+
+def p_of(differences: Sequence[float], units: Sequence[str] | None = None, seed: int = 0) -> float | None:
+    keys = units or [f"{position:06d}" for position in range(len(differences))]
+    return sign_flip_p_values({"metric": differences}, keys, seed)["metric"]
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ([], None),  # nothing to compare
+        ([math.nan, math.nan], None),
+        ([0.0, 0.0, 0.0], 1.0),  # no difference, whatever the signs
+        ([0.5], 1.0),  # both signs are as far from zero
+        ([1.0, 1.0, 1.0], 2 / 8),  # +++ and ---
+        ([1.0, 1.0, 0.0], 2 / 4),  # the sign of a tie does not matter
+        ([1.0, 1.0, math.nan, 1e-7], 2 / 4),  # a missing one is left out, one of 1e-7 is a tie
+        ([1.0, 1.0, 1.0, -1.0], 10 / 16),  # sums of 4 once, of 2 four times, and the same below zero
+        ([1.0] * 12, 2 / 4096),  # the most that is enumerated
+    ],
+)
+def test_few_differences_give_the_p_value_worked_out_by_hand(differences: list[float], p: float | None) -> None:
+    assert p_of(differences) == (None if p is None else pytest.approx(p, abs=1e-12))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_differences_give_the_exact_p_value_of_scipy(seed: int) -> None:
+    differences = np.random.default_rng(seed).normal(0.3, 1, 9).round(1)
+    expected = scipy.stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=False
+    )
+    assert p_of(list(differences)) == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+def test_many_differences_give_nearly_the_p_value_of_all_flips() -> None:
+    differences = np.random.default_rng(1).normal(0.25, 1, 16).round(2)
+    sums = np.array(list(itertools.product((-1, 1), repeat=16))) @ differences
+    exact = float(np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-6))
+    error = math.sqrt(exact * (1 - exact) / FLIPS)
+    assert p_of(list(differences)) == pytest.approx(exact, abs=4 * error)
+
+
+def test_a_difference_that_no_flip_reaches_is_not_impossible() -> None:
+    assert p_of([1.0] * 40) == 1 / (FLIPS + 1)
+
+
+def test_sums_that_are_equal_but_for_rounding_count_as_ties() -> None:
+    thirds = [0.1, 0.2, -0.3, 0.3]  # 0.1 + 0.2 is not 0.3 in binary
+    sums = [
+        abs(sum(s * round(10 * d) for s, d in zip(signs, thirds, strict=True)))
+        for signs in itertools.product((-1, 1), repeat=4)
+    ]
+    assert p_of(thirds) == sum(value >= 3 for value in sums) / 16
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_the_order_of_rows_does_not_change_the_p_value(count: int) -> None:
+    rng = random.Random(count)
+    rows = [(f"question {number}", rng.gauss(0.2, 1)) for number in range(count)]
+    before = p_of([value for _, value in rows], [key for key, _ in rows])
+    rng.shuffle(rows)
+    assert p_of([value for _, value in rows], [key for key, _ in rows]) == before
+
+
+def test_another_metric_beside_it_does_not_change_a_p_value() -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0.1, 1, 50), rng.normal(0, 1, 50)
+    keys = [f"{number}" for number in range(50)]
+    both = sign_flip_p_values({"first": first, "second": second}, keys)
+    assert both["first"] == sign_flip_p_values({"first": first}, keys)["first"]
+    assert sign_flip_p_values({"copy": first, "first": first}, keys)["copy"] == both["first"]
+
+
+def test_rows_of_a_cluster_change_their_sign_together() -> None:
+    assert p_of([1.0, 1.0, 1.0, 1.0], ["a", "a", "b", "c"]) == 2 / 8  # three clusters with 2, 1 and 1
+    assert p_of([1.0, -1.0, 1.0], ["a", "a", "b"]) == 1.0  # a sums to nothing
+
+
+def test_clusters_are_not_taken_for_independent_rows() -> None:
+    values, units = [1.0] * 100, [f"{number % 4}" for number in range(100)]
+    assert p_of(values, units) == 2 / 16
+    assert p_of(values) == 1 / (FLIPS + 1)
+
+
+@pytest.mark.parametrize("null", ["normal", "mostly ties", "thirds", "clusters"])
+def test_false_alarms_of_exchangeable_runs_are_no_more_than_promised(null: str) -> None:
+    """The fuller table is benchmarks/permutation.md."""
+    rng, alarms, repetitions, n = np.random.default_rng(0), 0, 1000, 24
+    units = [f"{number // 3 if null == 'clusters' else number:02d}" for number in range(n)]
+    for repetition in range(repetitions):
+        size = rng.normal(0, 1, n)
+        differences = {
+            "normal": size,
+            "mostly ties": np.where(rng.random(n) < 0.3, np.sign(size), 0.0),
+            "thirds": rng.integers(-3, 4, n) / 3,
+            "clusters": np.repeat(rng.normal(0, 1, n // 3), 3) + 0.3 * size,
+        }[null]
+        p = sign_flip_p_values({"metric": differences}, units, seed=repetition, flips=499)["metric"]
+        alarms += p is not None and p <= 0.05
+    assert alarms / repetitions <= 0.06
+
+
+def test_holm_raises_each_p_value_by_the_number_of_those_that_are_left() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])  # 3 x 0.01, 2 x 0.03, then not lower
+
+
+def test_holm_leaves_out_what_has_no_p_value() -> None:
+    assert holm([None, 0.02, None, 0.5]) == [None, pytest.approx(0.04), None, pytest.approx(0.5)]
+    assert holm([None]) == [None]
+    assert holm([]) == []

@@ -1,0 +1,40 @@
+"""How small a difference n rows can show, and how many rows an effect needs."""
+
+import pytest
+
+from rag_evaluator.trust.power import rows_needed, smallest_difference
+
+
+def test_half_a_standard_deviation_needs_34_pairs() -> None:
+    """The entry of Cohen's tables for a paired t test: d = 0.5, alpha = 0.05 two-sided, power 0.8."""
+    assert rows_needed(0.3, 0.15) == 34
+    assert smallest_difference(0.3, 34) == pytest.approx(0.15, abs=0.002)
+
+
+def test_more_rows_show_a_smaller_difference_in_units_of_the_metric() -> None:
+    assert smallest_difference(0.2, 10_000) == pytest.approx(2.802 * 0.2 / 100, rel=1e-3)  # 1.960 + 0.842 = 2.802
+    assert smallest_difference(0.2, 100) == pytest.approx(2 * (smallest_difference(0.1, 100) or 0))
+
+
+def test_clusters_count_for_as_many_rows_as_they_are_worth() -> None:
+    assert smallest_difference(0.3, 68, design_effect=2.0) == smallest_difference(0.3, 34)
+    assert rows_needed(0.3, 0.15, design_effect=2.0) == pytest.approx(2 * 34, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("std", "n"),
+    [(None, 0), (None, 1), (0.3, 1), (0.0, 50), (1e-9, 50)],  # nothing varied: nothing is known of the spread
+)
+def test_without_a_spread_nothing_is_promised(std: float | None, n: int) -> None:
+    assert smallest_difference(std, n) is None
+
+
+@pytest.mark.parametrize(("std", "effect"), [(None, 0.05), (0.0, 0.05), (1e-9, 0.05)])
+def test_without_a_spread_no_number_of_rows_is_named(std: float | None, effect: float) -> None:
+    assert rows_needed(std, effect) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("std", "effect", "rows"), [(0.001, 1.0, 2), (0.01, 0.05, 3), (0.5, 1e-4, 196_222_000)])
+def test_an_effect_far_from_usual_gives_a_number_without_a_warning(std: float, effect: float, rows: int) -> None:
+    assert rows_needed(std, effect) == pytest.approx(rows, rel=1e-3)

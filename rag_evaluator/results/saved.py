@@ -13,7 +13,8 @@ from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.writers import DROPPED, read_summary
+from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.results.summary import read_summary
 
 Cell = tuple[int, str]  # place of the row, metric
 Details = Mapping[Cell, Mapping[str, Any]]  # the record of a score as `Score.to_json` has it; Any: JSON

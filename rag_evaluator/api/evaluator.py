@@ -21,7 +21,7 @@ from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
@@ -77,7 +77,7 @@ class RAGEvaluator:
         self.config = _with_named(config, judge=judge, embeddings=embeddings)
         judge, embeddings = (None if isinstance(model, str | Path) else model for model in (judge, embeddings))
         self.metrics = select_metrics(self.config.metrics, self.config.place)
-        self.prompts: dict[Key, CarryingPrompt] = {}
+        self.prompts: dict[Key, TracedPrompt] = {}
         self._needs_judge = any(metric.judge for metric in self.metrics.values())
         self._needs_embeddings = any(metric.embeddings for metric in self.metrics.values())
         self._judge = None if judge is None else source_of(judge, self.config.judge)

@@ -12,14 +12,14 @@ from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import Metric
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import CarryingPrompt
+    from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
 
 
 def signatures(
     config: Config,
     metrics: Mapping[str, Metric],
-    prompts: Mapping["Key", "CarryingPrompt"],
+    prompts: Mapping["Key", "TracedPrompt"],
     identity: Mapping[str, str],
 ) -> dict[str, str]:
     """Metric -> one line: equal lines and equal input mean comparable numbers.
@@ -34,7 +34,7 @@ def _parts(
     name: str,
     config: Config,
     metric: Metric,
-    prompts: Mapping["Key", "CarryingPrompt"],
+    prompts: Mapping["Key", "TracedPrompt"],
     identity: Mapping[str, str],
 ) -> dict[str, Any]:
     parts: dict[str, Any] = {"metric": name, "rag-evaluator": __version__, "ragas": version("ragas")}

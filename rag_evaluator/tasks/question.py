@@ -13,7 +13,7 @@ from rag_evaluator.config import Config, Section
 from rag_evaluator.judge.cached import Asker
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.writers import PROGRAM, PROMPT_TEXTS
 from rag_evaluator.run import manifest
@@ -54,7 +54,7 @@ class Asking:
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
         self.config = config
         self.judge = source_of(judge, config.judge, config.offline)
-        self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts(
+        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts(
             [task], config, self.judge.load, lambda: self.judge.signature
         )
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from rag_evaluator.judge.cached import Asker, sigmoid
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
 TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
@@ -28,7 +28,7 @@ class Comparisons:
     """
 
     def __init__(
-        self, question: str, texts: Mapping[int, str], asker: Asker, prompt: CarryingPrompt, both_orders: bool = True
+        self, question: str, texts: Mapping[int, str], asker: Asker, prompt: TracedPrompt, both_orders: bool = True
     ) -> None:
         self.question, self.texts, self.both_orders = question, texts, both_orders
         self.asker, self.prompt = asker, prompt

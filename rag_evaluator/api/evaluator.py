@@ -17,7 +17,7 @@ from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.results import Results
 from rag_evaluator.run import manifest
@@ -67,7 +67,7 @@ class RAGEvaluator:
         sections = {"judge": self._judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
         self.metrics = select_metrics(self.config.metrics, self.config.place)
-        self.prompts: dict[Key, CarryingPrompt] = {}
+        self.prompts: dict[Key, TracedPrompt] = {}
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":

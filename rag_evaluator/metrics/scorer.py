@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rag_evaluator.judge.protocol import JudgeProtocol, JudgeSource
     from rag_evaluator.models.embeddings_source import EmbeddingsSource
-    from rag_evaluator.prompts.loading import CarryingPrompt
+    from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
 
 BATCHES = 2  # one is judged while the next is prepared
@@ -93,7 +93,7 @@ class Scorer:
 async def load_scorer(
     specs: Mapping[str, Metric],
     language: str,
-    prompts: "Mapping[Key, CarryingPrompt]",
+    prompts: "Mapping[Key, TracedPrompt]",
     judge: "JudgeSource",
     embeddings: "EmbeddingsSource",
 ) -> Scorer:

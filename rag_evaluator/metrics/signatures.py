@@ -11,7 +11,7 @@ from rag_evaluator.metrics.table import Metric
 from rag_evaluator.models.identity import as_line
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import CarryingPrompt
+    from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
 
 Parts = Callable[[], Mapping[str, Any]]
@@ -20,7 +20,7 @@ Parts = Callable[[], Mapping[str, Any]]
 def signatures(
     metrics: Mapping[str, Metric],
     language: str,
-    prompts: Mapping["Key", "CarryingPrompt"],
+    prompts: Mapping["Key", "TracedPrompt"],
     judge: Parts,
     embeddings: Parts,
 ) -> dict[str, str]:

@@ -42,7 +42,7 @@ class PackPrompt(BasePrompt[BaseModel, BaseModel]):
         return super().to_string(data)
 
 
-class CarryingPrompt:
+class TracedPrompt:
     """Replaces a prompt in a ragas metric; its text brings the input it was made from to the judge."""
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
@@ -87,7 +87,7 @@ def _pack_file(folder: Path, key: Key, language: str) -> Path | None:
     return path if path.is_file() else legacy_path(folder, key, language)
 
 
-def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, CarryingPrompt]:
+def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
     """The prompts of metrics, `sort` or `generate` in a language: the English ones, else the packs in `folder`.
 
     A pack that is not there is taken from those that come with the package.
@@ -96,7 +96,7 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
     name = find_language(language).name
     originals = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
     if name == ENGLISH:
-        return {key: CarryingPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
+        return {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
     _refuse_two_readings(language, name, folder, originals)
     paths, missing = find_packs(owners, name, folder, PACKAGED)
     near = nearest_language(language)
@@ -109,7 +109,7 @@ def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key
             f"{', '.join(path.name for path in missing.values())}. {_what_to_do(name)}"
         )
     packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
-    return {key: CarryingPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+    return {key: TracedPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
 
 
 def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[Key]) -> None:

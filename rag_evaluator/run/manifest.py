@@ -11,7 +11,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import CarryingPrompt
+    from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
 
 PACKAGES = (
@@ -25,7 +25,7 @@ PACKAGES = (
 
 
 def describe(
-    config: Config, signature_lines: Mapping[str, str], prompts: Mapping["Key", "CarryingPrompt"], rows: int
+    config: Config, signature_lines: Mapping[str, str], prompts: Mapping["Key", "TracedPrompt"], rows: int
 ) -> dict[str, Any]:
     """The manifest: everything needed to make the run again. No times: the same run gives the same bytes."""
     return {
@@ -39,7 +39,7 @@ def describe(
     }
 
 
-def _prompt_texts(prompts: Mapping["Key", "CarryingPrompt"]) -> dict[str, dict[str, Any]]:
+def _prompt_texts(prompts: Mapping["Key", "TracedPrompt"]) -> dict[str, dict[str, Any]]:
     """Metric -> prompt -> the text around its input, from which and from details its questions are made again."""
     texts: dict[str, dict[str, Any]] = {}
     for (metric, attribute), prompt in prompts.items():

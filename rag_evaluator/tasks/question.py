@@ -14,7 +14,7 @@ from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run import manifest
@@ -54,7 +54,7 @@ class Asking:
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
         self.judge = source_of(judge, config.judge, config.offline)
         self.config = config.model_copy(update={"judge": self.judge.config})
-        self.prompts: Mapping[Key, CarryingPrompt] = ready_prompts([task], config, self.judge)
+        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts([task], config, self.judge)
 
     def signature(self, settings: Section) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""

@@ -21,7 +21,7 @@ from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.prompts.frames import LEVELS
-from rag_evaluator.prompts.loading import CarryingPrompt, load_prompts
+from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.questions import put_together, questions_of
 from rag_evaluator.results.results import Results
@@ -134,13 +134,13 @@ def test_instruction_and_examples_are_written_once(judged: tuple[Path, set[str]]
 
 
 @pytest.fixture(scope="module")
-def english() -> dict[Key, CarryingPrompt]:
+def english() -> dict[Key, TracedPrompt]:
     return load_prompts([*JUDGED, "sort", "generate"], "english", ROOT)
 
 
 @given(text=st.text(), texts=st.lists(st.text(), max_size=3), level=st.sampled_from(["low", "high"]))
 def test_any_text_in_any_prompt_is_put_together_again(
-    english: dict[Key, CarryingPrompt], text: str, texts: list[str], level: str
+    english: dict[Key, TracedPrompt], text: str, texts: list[str], level: str
 ) -> None:
     for prompt in english.values():
         model = prompt.prompt.input_model

@@ -11,7 +11,7 @@ from random import Random
 from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts.loading import CarryingPrompt, load_prompts
+from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
 from tools.demo_judge import drills, marks, verdicts, writing
 from tools.demo_judge.english import ENGLISH
 from tools.demo_judge.languages import Language, World
@@ -80,7 +80,7 @@ TASKS = (
 
 
 @cache
-def prompts(task: Task, language: str) -> tuple[CarryingPrompt, ...]:
+def prompts(task: Task, language: str) -> tuple[TracedPrompt, ...]:
     """The task's prompts in a language. Raises `PromptError` where the project has no pack for it."""
     loaded = load_prompts(tuple({owner for owner, _ in task.prompts}), language, PACKS)
     return tuple(loaded[key] for key in task.prompts)

@@ -23,7 +23,7 @@ from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
 from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
-from rag_evaluator.prompts.loading import PACKAGED, CarryingPrompt, find_packs, load_prompts
+from rag_evaluator.prompts.loading import PACKAGED, TracedPrompt, find_packs, load_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Adapted:
     asked: int
 
 
-def ready_prompts(owners: Sequence[str], config: Config, judge: JudgeSource) -> dict[Key, CarryingPrompt]:
+def ready_prompts(owners: Sequence[str], config: Config, judge: JudgeSource) -> dict[Key, TracedPrompt]:
     """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
 
     The judge is loaded only if packs are to be made.

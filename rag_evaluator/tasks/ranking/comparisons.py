@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from rag_evaluator.judge.choices import log_odds, sigmoid
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
 TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
@@ -33,7 +33,7 @@ class Comparisons:
         question: str,
         texts: Mapping[int, str],
         judge: JudgeProtocol,
-        prompt: CarryingPrompt,
+        prompt: TracedPrompt,
         both_orders: bool = True,
     ) -> None:
         self.question, self.texts, self.both_orders = question, texts, both_orders

@@ -11,7 +11,7 @@ from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge import choices
 from rag_evaluator.judge.context_window import Window
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.tasks.ranking.comparisons import Comparisons
@@ -59,7 +59,7 @@ class Sorter:
         options: how.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, CarryingPrompt], options: SortOptions) -> None:
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: SortOptions) -> None:
         self.judge, self.options = judge, options
         self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
         self.window = Window(judge)

@@ -12,7 +12,7 @@ from rag_evaluator.judge import choices
 from rag_evaluator.judge.context_window import RESERVE, Window
 from rag_evaluator.judge.grammar.budget import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.prompts.loading import CarryingPrompt
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.tasks.references.groups import Piece, balanced_groups, fitting_groups, shuffled
@@ -66,7 +66,7 @@ class Generator:
         options: how.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, CarryingPrompt], options: GenerateOptions) -> None:
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: GenerateOptions) -> None:
         self.judge, self.options, self.window = judge, options, Window(judge)
         self.answer_prompt, self.reduce_prompt = (
             prompts["generate", "answer_prompt"],
@@ -183,7 +183,7 @@ class _QuestionReference:
             self._note(error)
             return None
 
-    def _room(self, prompt: CarryingPrompt, empty: AnswerInput | ReduceInput) -> int:
+    def _room(self, prompt: TracedPrompt, empty: AnswerInput | ReduceInput) -> int:
         """Tokens for texts beside the answer, which gets at most half of what the prompt leaves."""
         free = self.window.room(prompt.to_string(empty))
         return free - min(ANSWER_TOKENS, free // 2)

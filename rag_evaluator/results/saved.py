@@ -104,6 +104,18 @@ def of_table(
     return SavedScores(name, samples, scores)
 
 
+def run_weights(run: SavedScores, column: str) -> list[float]:
+    """The weight of each row. Raises `ResultsError` for one that is no number from 0 up."""
+    weights = [_as_number(sample.row.get(column)) for sample in run.samples]
+    for weight, sample in zip(weights, run.samples, strict=True):
+        if weight is None or not weight >= 0:
+            raise ResultsError(
+                f"{run.name}, {sample.where}: the weight in '{column}' is {sample.row.get(column)!r:.40}, expected a "
+                "number from 0 up."
+            )
+    return [weight or 0.0 for weight in weights]
+
+
 def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:

@@ -70,7 +70,7 @@ def of_folder(folder: Path) -> SavedScores:
         )
     metrics, manifest = list(read_summary(folder)), _read_manifest(folder)
     columns = manifest.get("config", {}).get("columns") or {}
-    samples = list(open_dataset(folder / "scores.jsonl", columns))
+    samples = open_dataset(_read_rows(folder / "scores.jsonl"), columns)
     scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
     return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells))
 
@@ -125,6 +125,14 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
     return manifest
+
+
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        with path.open("rb") as file:
+            return [json.loads(line) for line in file]
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
 
 
 def _read_details(folder: Path, cells: Collection[Cell]) -> Details:

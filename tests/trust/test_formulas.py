@@ -1,0 +1,53 @@
+"""The simulation computes what runs compute, and its page has every cell."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.intervals import JUDGED, NUMBERS, PARTS, Cell, Part, simulate
+from rag_evaluator.trust.formulas import mean_bounds
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+
+PAGE = Path(__file__).parent.parent.parent / "benchmarks" / "intervals.md"
+CELLS = [pytest.param(part, cell, id=f"{part.title}: {cell.name}") for part in PARTS for cell in part.cells]
+
+
+@pytest.mark.parametrize(("part", "cell"), CELLS)
+def test_many_data_sets_at_once_have_the_intervals_of_each_alone(part: Part, cell: Cell) -> None:
+    rng = np.random.default_rng(0)
+    weights = part.weights(rng, (20, 10))
+    values = cell.draw(rng, weights)
+    bounds = part.bounds(weights / weights.sum(axis=-1, keepdims=True), values, part.scale, 0.95)
+    function = mean_interval if part.bounds is mean_bounds else difference_interval
+    for low, high, scores, masses in zip(bounds.low, bounds.high, values, weights, strict=True):
+        alone = function(scores, part.scale, weights=masses)
+        assert (alone.ci_low, alone.ci_high) == pytest.approx((low, high), abs=1e-12)
+        rows, labels = np.repeat(scores, 3), np.repeat(np.arange(10), 3)  # clusters with these means and shares
+        clustered = function(rows, part.scale, clusters=list(labels), weights=np.repeat(masses, 3))
+        assert (clustered.ci_low, clustered.ci_high) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_coverage_is_near_its_level_where_the_method_is_exact() -> None:
+    part = next(part for part in PARTS if "Differences of continuous" in part.title)
+    figures = simulate(part, part.cells[0], 10, 2000)
+    assert figures.coverage == pytest.approx(0.95, abs=0.015)
+    assert figures.coverage == figures.t_coverage
+
+
+def test_judged_scores_that_are_mostly_1_are_covered_where_student_s_t_fails() -> None:
+    part = PARTS[0]
+    assert part.scale == JUDGED
+    figures = simulate(part, part.cells[2], 10, 2000)
+    assert figures.coverage > 0.92
+    assert figures.t_coverage < 0.25
+
+
+def test_the_page_has_every_cell_and_no_limit_that_is_not_kept() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for part in PARTS:
+        table = text.split(f"## {part.title}\n")[1].split("##")[0]
+        for cell in part.cells:
+            for n in NUMBERS:
+                assert f"| {cell.name} | {n} |" in table
+    assert "Limits not kept: 0 of" in text

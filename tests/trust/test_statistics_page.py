@@ -1,0 +1,57 @@
+"""docs/statistics.md: the numbers of its examples are what the code gives."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag_evaluator.trust.formulas import effective_units, moments, with_pseudo_units
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.trust.missing import missing_bounds
+from rag_evaluator.trust.scale import Scale
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
+TEXT = re.sub(r"\s+", " ", PAGE)
+SCORES = [1, 1, 1, 1, 1, 0.5, 0.5, 0]
+JUDGED = Scale()
+
+
+def ends(estimate: object) -> str:
+    return f"[{estimate.ci_low:.3f}, {estimate.ci_high:.3f}]".replace("-", "−")  # type: ignore[attr-defined]
+
+
+def test_each_step_of_the_example_is_what_the_code_computes() -> None:
+    assert "judged scores " + ", ".join(map(str, SCORES)) in TEXT
+    shares, values = with_pseudo_units(np.full(8, 1 / 8), np.array(SCORES), 0.0, 1.0)
+    mean, variance = moments(shares, values)
+    assert (mean, 10 * variance) == pytest.approx((0.7, 1.6 / 9))  # the variance of a mean of ten
+    assert effective_units(shares) == pytest.approx(10)
+    assert f"n_eff = 8 × 0.21 / 0.1778 = {8 * 0.21 / (10 * variance):.2f} rows" in TEXT
+    assert f"The result is 0.75 {ends(mean_interval(SCORES, JUDGED))}." in TEXT
+
+
+def test_the_other_examples_are_what_the_code_computes() -> None:
+    assert f"which is {ends(difference_interval([0] * 9 + [1], JUDGED))}." in TEXT
+    clustered = mean_interval(SCORES, JUDGED, clusters=[1, 1, 2, 2, 3, 3, 4, 4])
+    assert f"these four numbers give 0.75 {ends(clustered)}." in TEXT
+    assert f"Wilson's says [{mean_interval([1] * 20, JUDGED).ci_low:.2f}, 1]" in TEXT
+    low, high = missing_bounds([*SCORES, None, float("nan")], JUDGED)
+    assert f"the bounds of the example are 6 / 10 = {low} and 8 / 10 = {high}." in TEXT
+
+
+def test_the_page_names_every_method() -> None:
+    for scores in ([], [0.5], [0.5, 0.7]):
+        for scale in (JUDGED, Scale(kind="continuous")):
+            for function in (mean_interval, difference_interval):
+                assert f"`{function(scores, scale).ci_method}`" in TEXT
+    assert f"`{mean_interval([0, 1], JUDGED, clusters='aa').ci_method}`" in TEXT
+    assert f"`{mean_interval([0, 1], JUDGED, weights=[1, 1e9]).ci_method}`" in TEXT
+
+
+def test_bounds_of_missing_scores_use_range_and_weights() -> None:
+    assert missing_bounds([0.5, None], Scale(-1.0, 1.0)) == (-0.25, 0.75)
+    assert missing_bounds([4.0, None], Scale(1.0, 5.0), weights=[3, 1]) == (3.25, 4.25)
+    assert missing_bounds([0.2, 0.4], JUDGED) == (pytest.approx(0.3), pytest.approx(0.3))
+    assert missing_bounds([None], JUDGED) == (0.0, 1.0)
+    assert missing_bounds([], JUDGED) == (None, None)

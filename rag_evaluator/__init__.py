@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.compare import compare
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
+    from rag_evaluator.api.gate import gate
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -54,6 +55,7 @@ __all__ = [
     "UndefinedScoreError",
     "compare",
     "evaluate",
+    "gate",
     "generate",
     "load_config",
     "load_dataset",
@@ -82,6 +84,7 @@ _HOMES = {
     "UndefinedScoreError": "errors",
     "compare": "api.compare",
     "evaluate": "api.functions",
+    "gate": "api.gate",
     "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",

@@ -6,14 +6,24 @@ from itertools import chain
 from typing import Any
 
 from rag_evaluator.api.saved_scores import read_scores, scales_for
-from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.results.aligned import Aligned, align, column_of, groups_of, paired, row_match
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.results.aligned import (
+    Aligned,
+    align,
+    column_of,
+    common_metrics,
+    groups_of,
+    paired,
+    row_match,
+    weights_of,
+)
 from rag_evaluator.results.caveats import caveats
 from rag_evaluator.results.changes import changed_scores
 from rag_evaluator.results.comparison import ComparedMetric, Comparison
 from rag_evaluator.results.matching import match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
+from rag_evaluator.trust.permutation import Floats
 
 LEVEL = 0.95
 
@@ -38,6 +48,8 @@ def compare(
             configuration.
         group_by: columns; the figures are given for the rows of each of their values, too. None as for `cluster`.
 
+    Where the baseline's configuration has a `weight`, means, intervals and tests are weighted.
+
     Raises `RagEvaluatorError` where there is nothing to compare, saying what to do.
     """
     if not others:
@@ -48,14 +60,15 @@ def compare(
     runs = _named_apart([read_scores(source, place, given) for place, source in enumerate((baseline, *others))])
     on, matched = match(runs, on)
     first, *rest = align(runs, matched)
-    common = {side.run.name: _common_metrics(first, side, on) for side in rest}
+    common = {side.run.name: common_metrics(first, side, on) for side in rest}
     scales, remarks = scales_for(list(dict.fromkeys(metric for metrics in common.values() for metric in metrics)), runs)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
     config = runs[0].config
     cluster = cluster or config.get("cluster")
     columns = (config.get("group_by") or ()) if group_by is None else group_by
     clusters = column_of(first, cluster) if cluster else None
-    table = _Table(pairs, first.keys, clusters, effect, config.get("ci_level") or LEVEL)
+    weights = weights_of(first, config["weight"]) if config.get("weight") else None
+    table = _Table(pairs, first.keys, clusters, weights, effect, config.get("ci_level") or LEVEL)
     told = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -85,6 +98,7 @@ class _Table:
     pairs: Sequence[tuple[Aligned, Paired]]
     keys: Sequence[str]
     clusters: Sequence[str | None] | None
+    weights: Floats | None
     effect: float
     level: float
 
@@ -95,6 +109,7 @@ class _Table:
             [replace(pair, a=pair.a[chosen], b=pair.b[chosen]) for _, pair in self.pairs],
             [self.keys[place] for place in chosen],
             None if self.clusters is None else [self.clusters[place] for place in chosen],
+            None if self.weights is None else self.weights[chosen],
             self.effect,
             self.level,
             tested=places is None,
@@ -112,19 +127,3 @@ def _named_apart(runs: Sequence[SavedScores]) -> list[SavedScores]:
             name = f"{run.name} ({number})"
         names.append(name)
     return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
-
-
-def _common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
-    """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare."""
-    if not b.there.any():
-        raise ResultsError(
-            f"{a.run.name} and {b.run.name} have no row in common: no '{on}' of one is in the other. Choose the column "
-            "that tells which rows belong together with --on (on= in Python)."
-        )
-    metrics = [metric for metric in a.scores if metric in b.scores]
-    if not metrics:
-        raise ResultsError(
-            f"{a.run.name} and {b.run.name} have no metric in common: {', '.join(a.scores)} against "
-            f"{', '.join(b.scores)}. Score both with one metric at least."
-        )
-    return metrics

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from rag_evaluator import __version__
 from rag_evaluator.cli.compare import add_compare_command, compare
+from rag_evaluator.cli.gate import add_gate_command, gate
 from rag_evaluator.cli.prompts import add_prompt_commands, prompts
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
@@ -40,10 +41,11 @@ EXAMPLES = """examples:
   rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator submit config.yaml --workers 4 --task sort
   rag-evaluator compare results/base results/demo
+  rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator prompts check
 
-exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
-there: run again to continue, 130, 143 and 138 stopped at once by a second signal
+exit codes: 0 scored, 1 nothing could be scored or (gate) a rule failed, 2 bad input, 75 stopped by a signal, the judge
+is lost or not all there: run again to continue, 130, 143 and 138 stopped at once by a second signal
 'python main.py' does the same as 'rag-evaluator'."""
 
 
@@ -179,6 +181,7 @@ COMMANDS = {
     "sort": function,
     "generate": function,
     "compare": compare,
+    "gate": gate,
     "prompts": prompts,
 }
 FUNCTIONS = {
@@ -263,6 +266,7 @@ def _parser() -> argparse.ArgumentParser:
         _add_config(command)
         _add_beginning(command)
     add_compare_command(commands)
+    add_gate_command(commands)
     add_prompt_commands(commands)
     return parser
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.matching import Matched, keys_of, require_column
-from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.comparison import Paired
 from rag_evaluator.trust.permutation import Floats
 from rag_evaluator.trust.scale import Scale
@@ -87,3 +88,25 @@ def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
     for place, value in enumerate(column_of(side, column)):
         groups.setdefault(NO_VALUE if value is None else value, []).append(place)
     return dict(sorted(groups.items()))
+
+
+def weights_of(side: Aligned, column: str) -> Floats:
+    """The weights in a column of a run, by key: those of the first of its rows. Raises `ResultsError`."""
+    weights = run_weights(side.run, column)
+    return np.array([weights[side.rows(place)[0]] for place in range(len(side.keys))], dtype=np.float64)
+
+
+def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
+    """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare."""
+    if not b.there.any():
+        raise ResultsError(
+            f"{a.run.name} and {b.run.name} have no row in common: no '{on}' of one is in the other. Choose the column "
+            "that tells which rows belong together with --on (on= in Python)."
+        )
+    metrics = [metric for metric in a.scores if metric in b.scores]
+    if not metrics:
+        raise ResultsError(
+            f"{a.run.name} and {b.run.name} have no metric in common: {', '.join(a.scores)} against "
+            f"{', '.join(b.scores)}. Score both with one metric at least."
+        )
+    return metrics

@@ -71,7 +71,7 @@ def of_folder(folder: Path) -> SavedScores:
         )
     metrics, manifest = list(read_summary(folder)), _read_manifest(folder)
     columns = manifest.get("config", {}).get("columns") or {}
-    samples = list(open_dataset(folder / "scores.jsonl", columns))
+    samples = open_dataset(_read_rows(folder / "scores.jsonl"), columns)
     scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
     return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells))
 
@@ -105,6 +105,18 @@ def of_table(
     return SavedScores(name, samples, scores)
 
 
+def run_weights(run: SavedScores, column: str) -> list[float]:
+    """The weight of each row. Raises `ResultsError` for one that is no number from 0 up."""
+    weights = [_as_number(sample.row.get(column)) for sample in run.samples]
+    for weight, sample in zip(weights, run.samples, strict=True):
+        if weight is None or not weight >= 0:
+            raise ResultsError(
+                f"{run.name}, {sample.where}: the weight in '{column}' is {sample.row.get(column)!r:.40}, expected a "
+                "number from 0 up."
+            )
+    return [weight or 0.0 for weight in weights]
+
+
 def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:
@@ -114,6 +126,14 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
     return manifest
+
+
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        with path.open("rb") as file:
+            return [json.loads(line) for line in file]
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
 
 
 def _read_details(folder: Path, cells: Collection[Cell]) -> Details:

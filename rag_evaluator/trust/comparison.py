@@ -59,6 +59,7 @@ def compare_scores(
     pairs: Sequence[Paired],
     units: Sequence[str],
     clusters: Sequence[str | None] | None = None,
+    weights: Floats | None = None,
     effect: float = EFFECT,
     level: float = 0.95,
     seed: int = 0,
@@ -69,6 +70,7 @@ def compare_scores(
     Args:
         units: the key of each row, the same rows for all pairs. Nothing depends on the order of rows.
         clusters: rows of one cluster depend on each other; None: each row stands for itself.
+        weights: how much each row counts in means, intervals and tests; wins, ties and losses are counted as they are.
         seed: of the test's random flips.
         tested: whether p-values are wanted.
     """
@@ -76,9 +78,11 @@ def compare_scores(
     flipped = (
         units if clusters is None else [_unit(unit, cluster) for unit, cluster in zip(units, clusters, strict=True)]
     )
-    p_values = sign_flip_p_values(dict(enumerate(differences)), flipped, seed) if tested else {}
+    counted = np.ones(len(units)) if weights is None else weights
+    weighted = {place: values * counted for place, values in enumerate(differences)}
+    p_values = sign_flip_p_values(weighted, flipped, seed) if tested else {}
     compared = [
-        _described(pair, values, difference_interval(values, pair.scale, level, clusters), effect)
+        _described(pair, values, difference_interval(values, pair.scale, level, clusters, weights), counted, effect)
         for pair, values in zip(pairs, differences, strict=True)
     ]
     own = [p_values.get(place) for place in range(len(pairs))]
@@ -90,15 +94,17 @@ def _unit(row: str, cluster: str | None) -> str:
     return f"row {row}" if cluster is None else f"cluster {cluster}"
 
 
-def _described(pair: Paired, differences: Floats, difference: Estimate, effect: float) -> MetricComparison:
+def _described(
+    pair: Paired, differences: Floats, difference: Estimate, weights: Floats, effect: float
+) -> MetricComparison:
     a, b, both = pair.a, pair.b, ~np.isnan(differences)
     gains = differences[both] if pair.scale.better == "higher" else -differences[both]
     design = _design_effect(difference)
     return MetricComparison(
         metric=pair.metric,
         scale=pair.scale,
-        mean_a=_mean(a[both]),
-        mean_b=_mean(b[both]),
+        mean_a=_mean(a[both], weights[both]),
+        mean_b=_mean(b[both], weights[both]),
         difference=difference,
         p=None,
         p_holm=None,
@@ -112,8 +118,9 @@ def _described(pair: Paired, differences: Floats, difference: Estimate, effect: 
     )
 
 
-def _mean(values: Floats) -> float | None:
-    return math.fsum(values) / len(values) if len(values) else None
+def _mean(values: Floats, weights: Floats) -> float | None:
+    total = math.fsum(weights)
+    return math.fsum(values * weights) / total if total else None
 
 
 def _design_effect(estimate: Estimate) -> float:

@@ -84,3 +84,11 @@ def test_groups_are_described_without_a_test() -> None:
     pair = paired("m", [0.0] * 8, [1.0] * 8, JUDGED)
     (row,) = compare_scores([pair], units(8), tested=False)
     assert (row.p, row.p_holm, row.difference.mean) == (None, None, 1.0)
+
+
+def test_weights_count_as_that_many_equal_rows_in_the_means() -> None:
+    pair, weights = paired("m", [0.0, 1.0, 0.5], [1.0, 0.0, 0.5], JUDGED), np.array([3.0, 1.0, 0.0])
+    (row,) = compare_scores([pair], units(3), weights=weights)
+    assert (row.mean_a, row.mean_b, row.difference.mean) == (0.25, 0.75, 0.5)
+    assert row.difference == difference_interval(pair.b - pair.a, JUDGED, weights=weights)
+    assert row.p == 1.0  # 3 - 1 = 2 is as near to zero as any signs bring 3 and 1

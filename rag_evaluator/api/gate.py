@@ -1,0 +1,132 @@
+"""`gate`: whether a run keeps its rules, for CI."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rag_evaluator.api.saved_scores import read_scores, scales_for
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.results.aligned import align, column_of, common_metrics, weights_of
+from rag_evaluator.results.matching import keys_of, match, require_column
+from rag_evaluator.results.saved import SavedScores, run_weights
+from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.trust.permutation import Floats
+
+LEVEL = 0.95
+
+
+def gate(
+    run: Any,
+    rules: Sequence[str | Rule] = (),
+    *,
+    not_worse_than: Any = None,
+    margin: float | Mapping[str, float] | None = None,
+    min_coverage: float | None = None,
+    on: str | None = None,
+    cluster: str | None = None,
+) -> list[Verdict]:
+    """Whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
+
+    Args:
+        run: a results folder, `Results`, a file or frame of scores.
+        rules: such as `faithfulness >= 0.8`; a rule concerns the worse end of the 95 % interval, or the mean if it says
+            `mean:faithfulness >= 0.8`.
+        not_worse_than: a baseline, as `run`.
+        margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
+            metrics are compared.
+        min_coverage: share of rows that must have a score, for every rule; given without other rules, for every metric.
+            None is 0.95.
+        on, cluster: see `compare`.
+
+    Raises `RagEvaluatorError` where a rule cannot be checked, saying why.
+    """
+    given = [column for column in (on, cluster) if column is not None]
+    scores = read_scores(run, 1, given)
+    cluster = cluster or scores.config.get("cluster")
+    measured = _measured(scores, cluster)
+    parsed = [_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in rules]
+    differences: dict[str, Measured] = {}
+    if not_worse_than is not None:
+        differences = _differences(read_scores(not_worse_than, 0, given), scores, on, cluster)
+        parsed += _margins(margin, list(differences))
+    elif margin is not None:
+        raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
+    if min_coverage is not None:
+        parsed += [Rule(metric, "coverage", min_coverage) for metric in measured if not _has_rule(parsed, metric)]
+    if not parsed:
+        raise ConfigError("no rule to check: give --min, --max, --not-worse-than or --min-coverage.")
+    return check_rules(parsed, measured, differences, COVERAGE if min_coverage is None else min_coverage)
+
+
+def _has_rule(rules: Sequence[Rule], metric: str) -> bool:
+    return any(rule.metric == metric for rule in rules)
+
+
+def _named(rule: Rule) -> Rule:
+    """The rule with its metric's name in `METRICS`, if it has one there."""
+    return replace(rule, metric=canonical_name(rule.metric) or rule.metric)
+
+
+def _measured(scores: SavedScores, cluster: str | None) -> dict[str, Measured]:
+    """Every metric of a run with its interval."""
+    scales, _ = scales_for(list(scores.scores), [scores])
+    if cluster:
+        require_column(scores, cluster, "by which rows are put together")
+    labels = keys_of(scores.samples, cluster) if cluster else None
+    weight = scores.config.get("weight")
+    weights = run_weights(scores, weight) if weight else None
+    return {
+        metric: Measured(
+            scales[metric],
+            mean_interval(values, scales[metric], LEVEL, labels, weights),
+            float(np.mean(~np.isnan(values))),
+            _of_scored(labels, np.array(values)),
+        )
+        for metric, values in scores.scores.items()
+    }
+
+
+def _differences(
+    baseline: SavedScores, scores: SavedScores, on: str | None, cluster: str | None
+) -> dict[str, Measured]:
+    """Every metric of both runs, as the difference from the baseline; coverage is of the baseline's questions."""
+    on, matched = match([baseline, scores], on)
+    first, second = align([baseline, scores], matched)
+    metrics = common_metrics(first, second, on)
+    scales, _ = scales_for(metrics, [scores, baseline])
+    labels = column_of(second, cluster) if cluster else None
+    weight = scores.config.get("weight")
+    weights = weights_of(second, weight) if weight else None
+    differences = {metric: second.scores[metric] - first.scores[metric] for metric in metrics}
+    return {
+        metric: Measured(
+            scales[metric],
+            difference_interval(values, scales[metric], LEVEL, labels, weights),
+            float(np.count_nonzero(~np.isnan(values))) / len(matched[0].places),
+            _of_scored(labels, values),
+        )
+        for metric, values in differences.items()
+    }
+
+
+def _of_scored(labels: Sequence[str | None] | None, values: Floats) -> list[str | None] | None:
+    """The labels of the rows that have a score."""
+    if labels is None:
+        return None
+    return [label for label, is_missing in zip(labels, np.isnan(values), strict=True) if not is_missing]
+
+
+def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:
+    if margin is None:
+        raise ConfigError(
+            "a baseline needs a margin: how much worse each metric may be, in its units: --margin 0.02 (margin=0.02)."
+        )
+    by_metric = margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin)
+    return [
+        _named(Rule(name.removeprefix(MEAN), "not worse", number, name.startswith(MEAN)))
+        for name, number in by_metric.items()
+    ]

@@ -1,0 +1,230 @@
+"""Rules that scores must keep, such as `faithfulness >= 0.8`, and whether they do."""
+
+import math
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.trust.scale import TIE, Scale
+
+Limit = Literal["min", "max", "not worse", "coverage"]
+COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
+MOST_ROWS = 200_000  # looked at when a rule needs more rows
+MEAN = "mean:"
+RULE = re.compile(r"\s*(mean:)?\s*(.+?)\s*(>=|<=)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a metric must keep; as text `faithfulness >= 0.8`.
+
+    Attributes:
+        limit: what `number` is: the least or the greatest value, how much worse than a baseline it may be (a margin, in
+            units of the metric), or the least coverage.
+        of_mean: the rule is about the mean, not about the worse end of its interval.
+    """
+
+    metric: str
+    limit: Limit
+    number: float
+    of_mean: bool = False
+
+    def __str__(self) -> str:
+        name = (MEAN if self.of_mean else "") + self.metric
+        sign = {"min": ">=", "max": "<=", "not worse": "not worse by", "coverage": "coverage >="}[self.limit]
+        return f"{name} {sign} {self.number:g}"
+
+
+class Measured(NamedTuple):
+    """What is known of a metric, or of its difference from a baseline.
+
+    Attributes:
+        coverage: share of rows that have a score; of a difference: of the baseline's rows that both sides scored.
+        clusters: labels of the scored rows, if they were clustered: a rule then needs more rows.
+    """
+
+    scale: Scale
+    estimate: Estimate
+    coverage: float
+    clusters: Sequence[Hashable] | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a rule is kept, and what was measured, in one line."""
+
+    rule: Rule
+    passed: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}"
+
+
+def parse_rule(text: str) -> Rule:
+    """The rule that a text such as `faithfulness >= 0.8` or `mean:noise_sensitivity <= 0.2` says.
+
+    Raises `ConfigError` for another text.
+    """
+    parts = RULE.fullmatch(text)
+    number = _number(parts[4]) if parts else None
+    if parts is None or number is None:
+        raise ConfigError(
+            f"'{text}' is not a rule. Expected a metric, >= or <=, and a number, such as 'faithfulness >= 0.8' or "
+            "'mean:noise_sensitivity <= 0.2'."
+        )
+    return Rule(parts[2], "min" if parts[3] == ">=" else "max", number, parts[1] is not None)
+
+
+def parse_limit(option: str, limit: Limit, text: str) -> Rule:
+    """The rule of an option of the command line, `--min faithfulness=0.8`. Raises `ConfigError`."""
+    name, sign, value = text.rpartition("=")
+    number = _number(value)
+    if not sign or not name.removeprefix(MEAN) or number is None:
+        raise ConfigError(f"{option} {text}: expected METRIC=NUMBER, such as {option} faithfulness=0.8")
+    return Rule(name.removeprefix(MEAN), limit, number, name.startswith(MEAN))
+
+
+def check_rules(
+    rules: Sequence[Rule],
+    measured: Mapping[str, Measured],
+    differences: Mapping[str, Measured] | None = None,
+    min_coverage: float = COVERAGE,
+) -> list[Verdict]:
+    """Whether each rule is kept.
+
+    A rule concerns the worse end of the interval, or the mean if it says so; 1e-6 is allowed for. It fails also where
+    fewer rows than `min_coverage` have a score.
+
+    Args:
+        measured: metric -> its scores, for all rules but `not worse`.
+        differences: metric -> the run minus its baseline.
+
+    Raises `ConfigError` for a rule that its metric cannot have, or whose metric was not scored.
+    """
+    verdicts = []
+    for rule in rules:
+        known = (differences or {}) if rule.limit == "not worse" else measured
+        if rule.metric not in known:
+            raise ConfigError(
+                f"rule '{rule}': there are no scores of '{rule.metric}'.{did_you_mean(rule.metric, known)}"
+            )
+        refuse_senseless(rule, known[rule.metric].scale)
+        verdicts.append(_verdict(rule, known[rule.metric], min_coverage))
+    return verdicts
+
+
+def refuse_senseless(rule: Rule, scale: Scale) -> None:
+    """Raises `ConfigError` for a rule that no metric of this scale can have."""
+    if rule.limit in ("min", "max") and (rule.limit == "min") != (scale.better == "higher"):
+        other = "maximum" if rule.limit == "min" else "minimum"
+        raise ConfigError(f"rule '{rule}': of {rule.metric} {scale.better} is better: give a {other}.")
+    low, high = {"not worse": (0.0, scale.width), "coverage": (0.0, 1.0)}.get(rule.limit, (scale.low, scale.high))
+    if not low <= rule.number <= high:
+        what = "margin" if rule.limit == "not worse" else "number"
+        raise ConfigError(f"rule '{rule}': expected a {what} from {low:g} to {high:g}.")
+
+
+def _verdict(rule: Rule, measured: Measured, min_coverage: float) -> Verdict:
+    least = rule.number if rule.limit == "coverage" else min_coverage
+    is_covered = measured.coverage >= least - TIE
+    uncovered = [] if is_covered else [f"coverage is {measured.coverage:.3f}, below {least:g}"]
+    if rule.limit == "coverage":
+        return Verdict(rule, is_covered, uncovered[0] if uncovered else f"coverage is {measured.coverage:.3f}")
+    estimate = measured.estimate
+    kept = _keeps(rule, measured.scale, estimate)
+    reasons = [*uncovered, _seen(rule, measured.scale, estimate), *([] if kept else _too_few(rule, measured))]
+    return Verdict(rule, kept and is_covered, "; ".join(filter(None, reasons)))
+
+
+def _keeps(rule: Rule, scale: Scale, estimate: Estimate) -> bool:
+    """Whether the worse end, or the mean, is on the right side of the limit."""
+    worse = _worse_end(rule, scale, estimate)
+    if worse is None:
+        return False
+    limit = rule.number if rule.limit != "not worse" else -rule.number if scale.better == "higher" else rule.number
+    return worse >= limit - TIE if scale.better == "higher" else worse <= limit + TIE
+
+
+def _worse_end(rule: Rule, scale: Scale, estimate: Estimate) -> float | None:
+    if rule.of_mean:
+        return estimate.mean
+    return estimate.ci_low if scale.better == "higher" else estimate.ci_high
+
+
+def _seen(rule: Rule, scale: Scale, estimate: Estimate) -> str:
+    if estimate.mean is None:
+        return "no row has a score"
+    what = "difference" if rule.limit == "not worse" else "mean"
+    rows = f"{estimate.n} row{'' if estimate.n == 1 else 's'}"
+    if rule.of_mean:
+        return f"the {what} is {estimate.mean:.3f} ({rows})"
+    end, level = "lower" if scale.better == "higher" else "upper", f"{100 * estimate.ci_level:g} %"
+    worse = _worse_end(rule, scale, estimate)
+    return f"the {end} end of the {level} interval is {worse:.3f} ({what} {estimate.mean:.3f}, {rows})"
+
+
+def _too_few(rule: Rule, measured: Measured) -> list[str]:
+    """That no result of so few rows can keep the rule, and how many rows it needs; nothing where one can."""
+    n, scale = measured.estimate.n, measured.scale
+    if rule.of_mean or n == 0:
+        return []
+    best = _best(rule, measured)
+    if _keeps(rule, scale, best(n)):
+        return []
+    subject = (
+        f"even a run equal to its baseline fails with {n} rows"
+        if rule.limit == "not worse"
+        else f"no result of {n} rows can pass (perfect scores: {_worse_end(rule, scale, best(n)):.3f})"
+    )
+    needed = _rows_needed(lambda rows: _keeps(rule, scale, best(rows)), n)
+    return [f"{subject}; {needed}"]
+
+
+def _best(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
+    """The estimate from n rows of the best result: perfect scores; for a baseline, one that is equal to it."""
+    scale, level, clusters = measured.scale, measured.estimate.ci_level, measured.clusters
+    perfect = scale.high if scale.better == "higher" else scale.low
+    nearly = perfect + TIE * (scale.low + scale.high - 2 * perfect)  # continuous scores that are all equal are a rarity
+
+    def labels(rows: int) -> list[Hashable] | None:
+        """Clusters of the same sizes, as many as it takes."""
+        if clusters is None:
+            return None
+        return [(place // len(clusters), clusters[place % len(clusters)]) for place in range(rows)]
+
+    def estimate(rows: int) -> Estimate:
+        if rule.limit == "not worse":
+            return difference_interval(np.zeros(rows), scale, level, labels(rows))
+        values = np.full(rows, perfect)
+        values[0] = perfect if scale.kind == "judged" else nearly
+        return mean_interval(values, scale, level, labels(rows))
+
+    return estimate
+
+
+def _rows_needed(is_enough: Callable[[int], bool], few: int) -> str:
+    """The smallest number of rows that is enough, as a sentence; `few` are not."""
+    enough = few
+    while not is_enough(enough):
+        few, enough = enough, 2 * enough
+        if enough > MOST_ROWS:
+            return f"no number of rows up to {MOST_ROWS:,} is enough"
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return f"{enough} rows are needed"
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,111 @@
+"""`gate`: rules on runs, in Python."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import rag_evaluator
+from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results
+from rag_evaluator.trust.gate import Rule
+
+ROWS = 30
+
+
+def run_of(values: list[float], metric: str = "faithfulness", **columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"user_input": [f"Q{place}" for place in range(len(values))], metric: values, **columns})
+
+
+def passed(*arguments: Any, **options: Any) -> list[bool]:
+    return [verdict.passed for verdict in rag_evaluator.gate(*arguments, **options)]
+
+
+def exact(right: int, of: int = ROWS) -> Results:
+    rows = [{"response": "yes" if place < right else "no", "reference": "yes", "id": place} for place in range(of)]
+    return RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows)
+
+
+def test_a_perfect_run_of_thirty_rows_is_above_four_fifths() -> None:
+    assert passed(exact(ROWS), ["exact_match >= 0.8"]) == [True]
+    assert passed(exact(25), ["exact_match >= 0.8", "mean:exact_match >= 0.8"]) == [False, True]
+
+
+def test_a_metric_is_known_by_any_of_its_names() -> None:
+    (verdict,) = rag_evaluator.gate(run_of([1.0] * ROWS, "nv_accuracy"), ["AnswerAccuracy >= 0.8"])
+    assert str(verdict.rule) == "answer_accuracy >= 0.8"
+
+
+def test_a_run_is_not_worse_than_itself_with_enough_rows_and_says_so_with_too_few() -> None:
+    few, many = exact(18, 20), exact(270, 300)
+    assert passed(many, not_worse_than=many, margin=0.02) == [True]
+    (verdict,) = rag_evaluator.gate(few, not_worse_than=few, margin=0.02)
+    assert not verdict.passed
+    assert "even a run equal to its baseline fails with 20 rows" in verdict.reason
+
+
+def test_a_margin_for_one_metric_compares_only_that_metric() -> None:
+    a = run_of([0.5] * 300, noise_sensitivity=[0.1] * 300)
+    b = run_of([0.5] * 300, noise_sensitivity=[0.9] * 300)
+    assert passed(b, not_worse_than=a, margin=0.05) == [True, False]
+    assert passed(b, not_worse_than=a, margin={"faithfulness": 0.05}) == [True]
+    assert passed(b, not_worse_than=a, margin={"mean:noise_sensitivity": 0.85}) == [True]
+
+
+def test_rows_that_the_run_left_out_count_as_not_covered() -> None:
+    a = run_of([0.5] * 300)
+    (verdict,) = rag_evaluator.gate(a[:200], not_worse_than=a, margin=0.1)
+    assert not verdict.passed
+    assert "coverage is 0.667" in verdict.reason
+
+
+def test_coverage_alone_is_checked_for_every_metric() -> None:
+    run = run_of([1.0] * 8 + [math.nan] * 2, bleu=[0.5] * 10)
+    assert [(str(verdict.rule), verdict.passed) for verdict in rag_evaluator.gate(run, min_coverage=0.9)] == [
+        ("faithfulness coverage >= 0.9", False),
+        ("bleu_score coverage >= 0.9", True),
+    ]
+    assert passed(run, ["mean:faithfulness >= 0.5"]) == [False]  # 0.95 unless another number is given
+    assert passed(run, ["mean:faithfulness >= 0.5"], min_coverage=0.8)[0]
+
+
+def test_rows_of_one_document_are_not_so_many_as_they_look() -> None:
+    values = [1.0] * 190 + [0.5] * 10
+    documents = [f"document {place // 20}" for place in range(200)]
+    assert passed(run_of(values), ["faithfulness >= 0.95"]) == [True]
+    assert passed(run_of(values, document=documents), ["faithfulness >= 0.95"], cluster="document") == [False]
+
+
+def test_cluster_and_weight_of_the_run_s_configuration_count() -> None:
+    run = exact(27)
+    sample = [replace(sample, row={**sample.row, "share": 1.0 * (sample.index < 27)}) for sample in run.samples]
+    weighted = replace(run, samples=sample, manifest={**run.manifest, "config": {"weight": "share"}})
+    (verdict,) = rag_evaluator.gate(weighted, ["mean:exact_match >= 1"])
+    assert verdict.passed
+    assert "the mean is 1.000 (27 rows)" in verdict.reason
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({}, "no rule to check"),
+    ({"rules": ["faithfullness >= 0.5"]}, "no scores of 'faithfullness'.* Did you mean 'faithfulness'"),
+    ({"rules": ["noise_sensitivity >= 0.5"]}, "lower is better: give a maximum"),
+    ({"rules": ["faithfulness <= 0.5"]}, "higher is better: give a minimum"),
+    ({"rules": ["faithfulness >= 80"]}, "expected a number from 0 to 1"),
+    ({"rules": ["faithfulness"]}, "is not a rule"),
+    ({"margin": 0.02}, "a margin needs a baseline"),
+    ({"not_worse_than": run_of([0.5] * 5)}, "a baseline needs a margin"),
+    ({"not_worse_than": run_of([0.5] * 5), "margin": {"bleu": 0.1}}, "no scores of 'bleu_score'"),
+    ({"not_worse_than": run_of([0.5] * 5), "margin": -0.1}, "expected a margin from 0 to 1"),
+    ({"not_worse_than": run_of([0.5] * 5, "chrf"), "margin": 0.1}, "no metric in common"),
+    ({"not_worse_than": "results/nowhere", "margin": 0.1}, "no such folder"),
+    ({"min_coverage": 95}, "expected a number from 0 to 1"),
+    ({"rules": [Rule("faithfulness", "min", 0.5)], "cluster": "document"}, "no row has something in 'document'"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), BAD, ids=[said for _, said in BAD])
+def test_a_rule_that_cannot_be_checked_is_an_error_in_one_line(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(RagEvaluatorError, match=said) as error:
+        rag_evaluator.gate(run_of([0.5] * 5, noise_sensitivity=[0.1] * 5), **options)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,172 @@
+"""`rag-evaluator compare` and `gate`: what they print, write and exit with."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from rag_evaluator import RAGEvaluator
+from rag_evaluator.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+ROWS = 40
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, `a` and `b`: in `b` one answer is wrong, to a question that a terminal could misread."""
+    base = tmp_path_factory.mktemp("results")
+    for name, wrong in (("a", None), ("b", 3)):
+        rows = [
+            {
+                "question": "[bold]Who?[/bold] \x1b[31m=1" if place == 3 else f"Question {place}?",
+                "answer": "no" if place == wrong else "yes",
+                "ground_truth": "yes",
+                "topic": "=cmd()" if place % 2 else "[red]law",
+            }
+            for place in range(ROWS)
+        ]
+        RAGEvaluator({"metrics": ["exact_match", "chrf_score"], "name": name}).evaluate(rows, folder=base / name)
+    return base
+
+
+def run(folder: Path, *arguments: str) -> int:
+    """The exit code; names of runs are those in the folder."""
+    return main([str(folder / word) if word in ("a", "b") else word for word in arguments])
+
+
+def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--group-by", "topic") == 0
+    shown = capsys.readouterr().out
+    (line,) = [line for line in shown.splitlines() if "exact_match" in line and "1.0000" in line]
+    cells = [cell.strip() for cell in re.split("[│|]", line)[1:-1]]
+    assert cells[0] == "exact_match"
+    assert cells[1:3] == ["1.000", "0.975"]
+    assert cells[3].startswith("-0.025 [-0.1")
+    assert cells[4:7] == ["0/39/1", "1.0000", "1.0000"]
+    assert f"{ROWS} rows of" in shown
+    assert "exact_match 1.000 → 0.000  [bold]Who?[/bold] [31m=1" in shown  # no markup, no control characters
+    assert "\x1b" not in shown
+    assert "topic: [red]law" in shown
+
+
+def test_json_is_all_that_standard_output_has(folder: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--json") == 0
+    comparison = json.loads(capsys.readouterr().out)
+    assert [line["metric"] for line in comparison["metrics"]] == ["exact_match", "chrf_score"]
+    assert comparison["changed"][0]["key"].startswith("[bold]Who?")
+
+
+def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--group-by", "topic", "--csv", str(tmp_path / "out.csv")) == 0
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["metric"] for line in lines] == ["exact_match", "chrf_score"] * 3
+    assert float(lines[0]["difference"]) == pytest.approx(-1 / ROWS)
+    assert {line["group"] for line in lines} == {"", "[red]law", "'=cmd()"}
+
+
+def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--on", "question", "--effect", "0.1") == 0
+    shown = capsys.readouterr().out
+    assert "matched by 'question'" in shown
+    assert "rows for 0.1" in shown
+
+
+def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "a") == 0
+    shown = capsys.readouterr().out
+    assert f"{folder / 'a'} and {folder / 'b'} matched" in shown
+    assert f"{folder / 'a'} and {folder / 'a'} (2) matched" in shown
+
+
+@pytest.mark.parametrize(
+    ("rules", "code", "said"),
+    [
+        (["--min", "exact_match=0.8"], 0, ["1 rule passed"]),
+        (["--min", "exact_match=0.8", "--min", "chrf=0.5"], 0, ["2 rules passed"]),
+        (["--min", "exact_match=0.97"], 1, ["failed: exact_match >= 0.97: the lower end of the 95 % interval is 0.8"]),
+        (["--min", "mean:exact_match=0.97"], 0, ["1 rule passed"]),
+        (["--not-worse-than", "a", "--margin", "0.2"], 0, ["2 rules passed"]),
+        (["--not-worse-than", "a", "--margin", "exact_match=0.01"], 1, ["failed: exact_match not worse by 0.01"]),
+        (["--not-worse-than", "a", "--margin", "0.01"], 1, ["failed: exact_match", "failed: chrf_score"]),
+        (["--min-coverage", "1"], 0, ["2 rules passed"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_gate_exits_with_one_and_a_line_for_each_failed_rule(
+    folder: Path, capsys: Capture, rules: list[str], code: int, said: list[str]
+) -> None:
+    assert run(folder, "gate", "b", *rules) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(said)
+    for line, expected in zip(lines, said, strict=True):
+        assert expected in line
+
+
+def test_junit_has_a_test_case_per_rule(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    rules = ["--min", "exact_match=0.97", "--min", "chrf=0.5", "--junit", str(tmp_path / "gate" / "junit.xml")]
+    assert run(folder, "gate", "b", *rules) == 1
+    root = ElementTree.parse(tmp_path / "gate" / "junit.xml").getroot()  # our own file
+    (suite,) = root
+    assert (root.tag, suite.get("tests"), suite.get("failures")) == ("testsuites", "2", "1")
+    cases = {case.get("name"): case.find("failure") for case in suite}
+    assert list(cases) == ["exact_match >= 0.97", "chrf_score >= 0.5"]
+    failure = cases["exact_match >= 0.97"]
+    assert failure is not None
+    assert "the lower end of the 95 % interval" in (failure.get("message") or "")
+    assert cases["chrf_score >= 0.5"] is None
+
+
+BAD: list[tuple[list[str], str]] = [
+    (["compare", "a", "results/nowhere"], "results/nowhere: no such folder. Give the results folder of a run"),
+    (["compare", "a"], "expected two runs or more"),
+    (["compare", "a", "b", "--on", "topik"], "no row has something in 'topik'.*Did you mean 'topic'"),
+    (["compare", "a", "b", "--group-by", "tpic"], "no row has something in 'tpic'.*Did you mean 'topic'"),
+    (["compare", "a", "b", "--effect", "0"], "effect is 0.0"),
+    (["compare", "a", "b", "--csv", "/dev/null/out.csv"], "cannot be written"),
+    (["gate", "results/nowhere", "--min", "bleu=0.5"], "no such folder"),
+    (["gate", "b"], "no rule to check: give --min"),
+    (["gate", "b", "--min", "exact_mach=0.5"], "no scores of 'exact_mach'. Did you mean 'exact_match'"),
+    (["gate", "b", "--min", "faithfulness=0.5"], "no scores of 'faithfulness'. Known: exact_match, chrf_score"),
+    (["gate", "b", "--min", "exact_match"], "expected METRIC=NUMBER"),
+    (["gate", "b", "--min", "exact_match=high"], "expected METRIC=NUMBER"),
+    (["gate", "b", "--max", "exact_match=0.5"], "higher is better: give a minimum"),
+    (["gate", "b", "--margin", "0.02"], "a margin needs a baseline"),
+    (["gate", "b", "--not-worse-than", "a"], "a baseline needs a margin"),
+    (["gate", "b", "--not-worse-than", "a", "--margin", "much"], "--margin"),
+    (["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "0.2"], "expected one number"),
+    (["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "chrf=0.2"], "not both"),
+    (["gate", "b", "--min-coverage", "95"], "expected a number from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_line_that_says_what_to_do_and_exit_code_2(
+    folder: Path, capsys: Capture, arguments: list[str], said: str
+) -> None:
+    assert run(folder, *arguments) == 2
+    printed = capsys.readouterr()
+    assert re.search(said, printed.err)
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+@pytest.mark.parametrize("command", [["compare", "a", "b"], ["gate", "b", "--min", "exact_match=0.8"]])
+def test_neither_command_loads_a_model_library(folder: Path, command: list[str]) -> None:
+    words = [str(folder / word) if word in ("a", "b") else word for word in command]
+    slow = ("torch", "transformers", "ragas", "langchain_core", "datasets")
+    program = (
+        f"import sys; from rag_evaluator.cli.main import main; main({words!r}); "
+        f"print([name for name in {slow!r} if name in sys.modules])"
+    )
+    done: Any = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

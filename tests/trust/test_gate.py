@@ -1,0 +1,165 @@
+"""Rules on scores: parsed, checked against the worse end of the interval, and what they say when they fail."""
+
+import pytest
+
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.trust.gate import Measured, Rule, Verdict, check_rules, parse_limit, parse_rule
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.trust.scale import Scale
+
+JUDGED, LOWER, COSINE = Scale(), Scale(better="lower"), Scale(-1, 1, "continuous")
+
+
+def verdict(
+    text: str, values: list[float], scale: Scale = JUDGED, coverage: float = 1.0, clusters: list[str] | None = None
+) -> Verdict:
+    measured = {"m": Measured(scale, mean_interval(values, scale, clusters=clusters), coverage, clusters)}
+    (checked,) = check_rules([parse_rule(text)], measured)
+    return checked
+
+
+def not_worse(differences: list[float], margin: float, scale: Scale = JUDGED) -> Verdict:
+    differing = {"m": Measured(scale, difference_interval(differences, scale), 1.0)}
+    (checked,) = check_rules([Rule("m", "not worse", margin)], {}, differing)
+    return checked
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("faithfulness >= 0.8", Rule("faithfulness", "min", 0.8)),
+        ("faithfulness>=.8", Rule("faithfulness", "min", 0.8)),
+        (" mean:noise_sensitivity <= 2e-1 ", Rule("noise_sensitivity", "max", 0.2, of_mean=True)),
+        ("factual_correctness(mode=f1) >= 0.5", Rule("factual_correctness(mode=f1)", "min", 0.5)),
+    ],
+)
+def test_a_rule_is_a_metric_a_sign_and_a_number(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+    assert parse_rule(str(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "faithfulness", "faithfulness > 0.8", "faithfulness >= high", ">= 0.8", "f >= nan"]
+)
+def test_a_text_that_is_no_rule_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"such as 'faithfulness >= 0.8'"):
+        parse_rule(text)
+
+
+def test_a_limit_of_the_command_line_is_a_metric_and_a_number() -> None:
+    assert parse_limit("--min", "min", "mean:faithfulness=0.8") == Rule("faithfulness", "min", 0.8, of_mean=True)
+    assert parse_limit("--max", "max", "rouge_score(mode=fmeasure)=1") == Rule("rouge_score(mode=fmeasure)", "max", 1.0)
+    with pytest.raises(ConfigError, match="--min faithfulness: expected METRIC=NUMBER"):
+        parse_limit("--min", "min", "faithfulness")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "scale", "passed"),
+    [
+        ("m >= 0.8", [1.0] * 30, JUDGED, True),  # lower end 0.87
+        ("m >= 0.8", [1.0] * 25 + [0.0] * 5, JUDGED, False),  # mean 0.83, lower end 0.66
+        ("mean:m >= 0.8", [1.0] * 25 + [0.0] * 5, JUDGED, True),
+        ("m <= 0.2", [0.0] * 30, LOWER, True),
+        ("m <= 0.2", [0.0] * 25 + [1.0] * 5, LOWER, False),
+        ("mean:m <= 0.2", [0.0] * 25 + [1.0] * 5, LOWER, True),
+        ("mean:m >= 0.3", [0.1, 0.2, 0.3, 0.4, 0.5], JUDGED, True),  # 0.30000000000000004 or less is no failure
+        ("m >= 0.5", [0.6, 0.61, 0.62], COSINE, True),
+        ("m >= 0.5", [], JUDGED, False),
+        ("m >= 0.5", [1.0], JUDGED, False),  # one row says nothing: its interval is the whole range
+    ],
+)
+def test_a_rule_is_about_the_worse_end_unless_it_says_mean(
+    text: str, values: list[float], scale: Scale, passed: bool
+) -> None:
+    assert verdict(text, values, scale).passed is passed
+
+
+def test_a_failed_rule_says_in_one_line_what_was_measured() -> None:
+    said = str(verdict("m >= 0.8", [1.0] * 95 + [0.0] * 25))
+    assert said.startswith("m >= 0.8: the lower end of the 95 % interval is 0.7")
+    assert said.endswith("(mean 0.792, 120 rows)")
+
+
+def test_a_rule_fails_where_too_few_rows_were_scored() -> None:
+    checked = verdict("mean:m >= 0.8", [1.0] * 30, coverage=0.9)
+    assert not checked.passed
+    assert "coverage is 0.900, below 0.95" in checked.reason
+    assert verdict("mean:m >= 0.8", [1.0] * 30, coverage=0.95).passed
+
+
+def test_coverage_may_be_a_rule_of_its_own() -> None:
+    measured = {"m": Measured(JUDGED, mean_interval([1.0] * 30, JUDGED), 0.75)}
+    assert [check.passed for check in check_rules([Rule("m", "coverage", 0.5)], measured, min_coverage=0.5)] == [True]
+    (failed,) = check_rules([Rule("m", "coverage", 0.8)], measured, min_coverage=0.8)
+    assert str(failed) == "m coverage >= 0.8: coverage is 0.750, below 0.8"
+
+
+@pytest.mark.parametrize("n", [5, 15])
+def test_a_rule_that_no_result_can_pass_says_how_many_rows_it_needs(n: int) -> None:
+    said = verdict("m >= 0.8", [1.0] * n).reason
+    needed = int(said.rpartition(" rows are needed")[0].rpartition(" ")[2])
+    assert f"no result of {n} rows can pass" in said
+    assert mean_interval([1.0] * needed, JUDGED).ci_low >= 0.8 > mean_interval([1.0] * (needed - 1), JUDGED).ci_low  # type: ignore[operator]
+    assert needed <= 20  # 20 rows of perfect scores have a lower end of about 0.81
+
+
+def test_a_rule_that_a_better_result_can_pass_does_not_ask_for_rows() -> None:
+    assert "rows are needed" not in verdict("m >= 0.8", [1.0] * 25 + [0.0] * 5).reason
+
+
+def test_no_number_of_rows_makes_perfection_certain() -> None:
+    assert "no number of rows" in verdict("m >= 1", [1.0] * 30).reason
+    assert verdict("mean:m >= 1", [1.0] * 30).passed
+
+
+def test_rows_of_few_clusters_need_more_rows() -> None:
+    clusters = [f"{number // 10}" for number in range(40)]
+    said = verdict("m >= 0.8", [1.0] * 40, clusters=clusters).reason
+    needed = int(said.rpartition(" rows are needed")[0].rpartition(" ")[2])
+    assert needed > 100  # about as many documents as rows without clusters
+
+
+def test_a_run_equal_to_its_baseline_passes_with_enough_rows_and_says_so_with_too_few() -> None:
+    assert not_worse([0.0] * 300, 0.02).passed
+    few = not_worse([0.0] * 20, 0.02)
+    assert not few.passed
+    needed = int(few.reason.rpartition(" rows are needed")[0].rpartition(" ")[2])
+    assert "even a run equal to its baseline fails with 20 rows" in few.reason
+    assert not_worse([0.0] * needed, 0.02).passed
+    assert not not_worse([0.0] * (needed - 1), 0.02).passed
+
+
+@pytest.mark.parametrize(
+    ("differences", "scale", "passed"),
+    [
+        ([0.1] * 200 + [0.0] * 100, JUDGED, True),
+        ([-0.1] * 200 + [0.0] * 100, JUDGED, False),
+        ([0.1] * 200 + [0.0] * 100, LOWER, False),  # a margin is in the bad direction: up
+        ([-0.1] * 200 + [0.0] * 100, LOWER, True),
+    ],
+)
+def test_a_margin_is_in_the_metrics_bad_direction(differences: list[float], scale: Scale, passed: bool) -> None:
+    assert not_worse(differences, 0.02, scale).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("rule", "scale", "said"),
+    [
+        (Rule("m", "min", 0.2), LOWER, "lower is better: give a maximum"),
+        (Rule("m", "max", 0.2), JUDGED, "higher is better: give a minimum"),
+        (Rule("m", "min", 80.0), JUDGED, "expected a number from 0 to 1"),
+        (Rule("m", "not worse", -0.1), JUDGED, "expected a margin from 0 to 1"),
+        (Rule("m", "coverage", 95.0), JUDGED, "expected a number from 0 to 1"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_for_the_metric_is_an_error(rule: Rule, scale: Scale, said: str) -> None:
+    estimate = mean_interval([0.5] * 30, scale)
+    measured = {"m": Measured(scale, estimate, 1.0)}
+    with pytest.raises(ConfigError, match=said):
+        check_rules([rule], measured, measured)
+
+
+def test_a_rule_for_a_metric_that_was_not_scored_names_those_that_were() -> None:
+    measured = {"faithfulness": Measured(JUDGED, mean_interval([0.5] * 30, JUDGED), 1.0)}
+    with pytest.raises(ConfigError, match=r"no scores of 'faithfullness'. Did you mean 'faithfulness'\?"):
+        check_rules([parse_rule("faithfullness >= 0.5")], measured)

@@ -151,6 +151,12 @@ class Config(Section):
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
+    group_by: Names = Field(default_factory=list)
+    cluster: str | None = None
+    weight: str | None = None
+    thresholds: dict[str, float] = Field(default_factory=dict)
+    ci_level: float = Field(default=0.95, gt=0.0, lt=1.0)
+    require: Names = Field(default_factory=list)
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     keep_prompts: bool = False

@@ -10,15 +10,17 @@ from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.metrics.signatures import signatures as signatures_of
-from rag_evaluator.metrics.table import select_metrics
+from rag_evaluator.metrics.table import about_metrics, select_metrics
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.reporting import REPORTED_BY, check_reporting
 from rag_evaluator.results.results import Results
 from rag_evaluator.run import manifest
 from rag_evaluator.run.finished import changed_files
@@ -67,6 +69,7 @@ class RAGEvaluator:
         sections = {"judge": self._judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
         self.metrics = select_metrics(self.config.metrics, self.config.place)
+        check_reported(self.config, self.metrics)
         self.prompts: dict[Key, TracedPrompt] = {}
 
     @classmethod
@@ -136,11 +139,12 @@ class RAGEvaluator:
         """What is to be done, checked as far as that needs no model."""
         source = self._source(data)
         samples, signatures = self._samples(source), self.signatures()
+        metrics = about_metrics(self.metrics, self.config.thresholds)
         return Evaluation(
             samples,
             self.metrics,
             plan_of(samples, source, self.config.columns, signatures, self.config.chunk_size),
-            manifest.describe(self.config, signatures, self.prompts, len(samples)),
+            manifest.describe(self.config, signatures, self.prompts, len(samples), metrics),
             self._scorer,
         )
 
@@ -170,6 +174,7 @@ class RAGEvaluator:
         samples = open_dataset(source, self.config.columns)
         needed = {name: metric.columns for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+        check_reporting(samples, self.config.model_dump(include={*REPORTED_BY}))
         return samples
 
     def _run(

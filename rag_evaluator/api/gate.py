@@ -34,7 +34,7 @@ def gate(
     Args:
         run: a results folder, `Results`, a file or frame of scores.
         rules: such as `faithfulness >= 0.8`; a rule concerns the worse end of the 95 % interval, or the mean if it says
-            `mean:faithfulness >= 0.8`.
+            `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
         not_worse_than: a baseline, as `run`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared.
@@ -48,7 +48,8 @@ def gate(
     scores = read_scores(run, 1, given)
     cluster = cluster or scores.config.get("cluster")
     measured = _measured(scores, cluster)
-    parsed = [_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in rules]
+    required = [*scores.config.get("require", ()), *rules]
+    parsed = [_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in required]
     differences: dict[str, Measured] = {}
     if not_worse_than is not None:
         differences = _differences(read_scores(not_worse_than, 0, given), scores, on, cluster)
@@ -58,7 +59,9 @@ def gate(
     if min_coverage is not None:
         parsed += [Rule(metric, "coverage", min_coverage) for metric in measured if not _has_rule(parsed, metric)]
     if not parsed:
-        raise ConfigError("no rule to check: give --min, --max, --not-worse-than or --min-coverage.")
+        raise ConfigError(
+            "no rule to check: give require in the configuration, --min, --max, --not-worse-than or --min-coverage."
+        )
     return check_rules(parsed, measured, differences, COVERAGE if min_coverage is None else min_coverage)
 
 

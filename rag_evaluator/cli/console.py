@@ -69,6 +69,7 @@ def print_summary(
         changed: result files that are not as they were written.
     """
     print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
+    print_groups(summary)
     print_end(config, any(METRICS[name].judge for name in summary if name in METRICS), wrote, changed)
 
 
@@ -84,11 +85,11 @@ def print_means(
         reasons: shown per row at most; None shows all.
     """
     table = Table(title=title)
-    for heading, side in ((kind, "left"), ("mean", "right"), ("coverage", "right")):
+    levels = {f" [{100 * row['ci_level']:g} % interval]" for row in rows.values() if "ci_level" in row}
+    for heading, side in ((kind, "left"), (f"mean{''.join(levels)}", "right"), ("coverage", "right")):
         table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
     for name, row in rows.items():
-        mean = none if row["mean"] is None else f"{row['mean']:.4f}"
-        table.add_row(name, mean, f"{row['scored']}/{row['count']}")
+        table.add_row(name, interval(row, none), f"{row['scored']}/{row['count']}")
     _console().print(table)
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
@@ -96,6 +97,34 @@ def print_means(
     for name, row in rows.items():
         if row.get("dropped"):
             say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
+
+
+def interval(row: Mapping[str, Any], none: str = "-") -> str:
+    """A mean with its interval: `0.81 [0.74, 0.86]`; with four digits where it has none."""
+    if row["mean"] is None:
+        return none
+    if row.get("ci_low") is None:
+        return f"{row['mean']:.4f}"
+    return f"{row['mean']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+
+
+def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
+    """A table of the groups of each metric, and one of pass rates, if there are any."""
+    groups = [
+        (metric, f"{column}: {value}", interval(row, "no score"), f"{row['scored']}/{row['count']}")
+        for metric, whole in summary.items()
+        for column, values in whole.get("groups", {}).items()
+        for value, row in values.items()
+    ]
+    rates = [
+        (metric, f"{row['pass_rate']['threshold']:g}", interval(row["pass_rate"]))
+        for metric, row in summary.items()
+        if "pass_rate" in row
+    ]
+    if groups:
+        print_table("groups", [("metric", "left"), ("group", "left"), ("mean", "right"), ("coverage", "right")], groups)
+    if rates:
+        print_table("pass rates", [("metric", "left"), ("threshold", "right"), ("share that passes", "right")], rates)
 
 
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:

@@ -202,7 +202,19 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
     print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+    if config.require:
+        _print_failed(config.results_dir)
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+
+
+def _print_failed(results: Path) -> None:
+    """The requirements of the configuration that the scores do not keep; `gate` makes them an exit code."""
+    from rag_evaluator.api.gate import gate as check
+    from rag_evaluator.cli.console import say
+
+    for verdict in check(results):
+        if not verdict.passed:
+            say(f"requirement failed: {verdict}")
 
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:

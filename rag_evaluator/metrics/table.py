@@ -221,3 +221,22 @@ def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "conf
             )
         chosen[canonical] = METRICS[canonical]
     return chosen
+
+
+def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """What a manifest says of metrics, so that their scores can be read without this table.
+
+    Args:
+        thresholds: score from which a row passes, by any name of the metric.
+    """
+    limits = {canonical_name(name): limit for name, limit in (thresholds or {}).items()}
+    return {
+        name: {
+            "range": list(metric.range),
+            "kind": metric.kind,
+            "better": metric.better,
+            "stage": metric.stage,
+            "threshold": limits.get(name),
+        }
+        for name, metric in metrics.items()
+    }

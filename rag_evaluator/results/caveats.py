@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.results.conditions import differing_conditions, has_unnamed_model
-from rag_evaluator.results.matching import QUESTION, Matched, as_key, value_of
+from rag_evaluator.results.matching import QUESTION, Matched
 from rag_evaluator.results.saved import SavedScores
 
 EXPECTED = ("reference", "reference_contexts")

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from rag_evaluator.dataset.keys import value_of
 from rag_evaluator.results.aligned import Aligned
 from rag_evaluator.results.comparison import ChangedScore, Direction
-from rag_evaluator.results.matching import QUESTION, value_of
+from rag_evaluator.results.matching import QUESTION
 from rag_evaluator.results.reasons import said, telling
 from rag_evaluator.trust.comparison import Paired
 from rag_evaluator.trust.scale import TIE

@@ -31,6 +31,18 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {"program": PROGRAM, **{name: part for name, part in manifest.items() if name != PROMPT_TEXTS}}
 
 
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What `manifest.json` says. Raises `ResultsError` if it cannot be read."""
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+        if not isinstance(manifest, dict):
+            raise ValueError("it is no object")
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
+    return manifest
+
+
 def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
     there = [name for name in files if (folder / name).exists()]

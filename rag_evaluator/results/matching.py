@@ -1,13 +1,10 @@
 """Which rows of several runs belong together: by a column, such as `id` or the question."""
 
-import json
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from rag_evaluator.dataset import ALIASES, Sample, is_blank, row_names
-from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset import Sample, row_names
+from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.saved import SavedScores
 
@@ -38,25 +35,6 @@ def match(runs: Sequence[SavedScores], on: str | None = None) -> tuple[str, list
     if on is None:
         on = ID if all(map(_has_ids, runs)) else QUESTION
     return on, [_by_key(run, on) for run in runs]
-
-
-def value_of(sample: Sample, column: str) -> Any:
-    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
-    if column in sample.row:
-        return sample.row[column]
-    names = (name for name in ALIASES if column in accepted_names(name))
-    return next((sample.columns.get(name) for name in names), None)
-
-
-def as_key(value: Any) -> str | None:
-    """A value as text, to be compared: composed (NFC), trimmed, 7.0 as 7; None for a blank. Any: JSON."""
-    if is_blank(value):
-        return None
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value).strip()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))
 
 
 def keys_of(samples: Iterable[Sample], column: str) -> list[str | None]:

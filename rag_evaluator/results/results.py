@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
+from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.rows import DROPPED, Scored, details_line, scored_row
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.summary import Summary
@@ -87,10 +88,16 @@ class Results:
         return frame
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """Per metric: `mean` over what was scored (None if nothing was), `coverage` in [0, 1], `scored`, `count`,
-        `reasons` for missing scores with their number, most frequent first, `dropped`: the number of rows of which
-        contexts were left out, as they did not fit into the judge's window."""
-        summary = Summary(self.scores)
+        """What `summary.json` says, per metric.
+
+        `mean` of what was scored (None if nothing was) with `ci_low` and `ci_high`, the interval of level `ci_level`
+        made by `ci_method`; `std`, `stderr`, `median`; `bound_low` and `bound_high`, the mean if each missing score had
+        the lowest or the highest value of its range; `coverage` in [0, 1], `scored`, `count`; `reasons` for missing
+        scores with their number, most frequent first; `dropped`, the number of rows of which contexts were left out, as
+        they did not fit the judge's window; `kind`, `stage`, `better`; `pass_rate` and `groups` where the configuration
+        asks for them. See docs/statistics.md.
+        """
+        summary = Summary(self.scores, reporting_of(self.manifest))
         for row in self._in_memory():
             summary.add(row)
         return summary.to_json()

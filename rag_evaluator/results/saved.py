@@ -12,6 +12,7 @@ from typing import Any
 from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.summary import read_summary
@@ -69,7 +70,7 @@ def of_folder(folder: Path) -> SavedScores:
         raise ResultsError(
             f"{folder}: no scores here (scores.jsonl is missing). Give the results folder of a finished evaluation."
         )
-    metrics, manifest = list(read_summary(folder)), _read_manifest(folder)
+    metrics, manifest = list(read_summary(folder)), read_manifest(folder)
     columns = manifest.get("config", {}).get("columns") or {}
     samples = open_dataset(_read_rows(folder / "scores.jsonl"), columns)
     scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
@@ -115,17 +116,6 @@ def run_weights(run: SavedScores, column: str) -> list[float]:
                 "number from 0 up."
             )
     return [weight or 0.0 for weight in weights]
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / "manifest.json"
-    try:
-        manifest = json.loads(path.read_bytes())
-        if not isinstance(manifest, dict):
-            raise ValueError("it is no object")
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
-    return manifest
 
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:

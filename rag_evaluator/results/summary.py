@@ -1,57 +1,90 @@
 """What a run comes to: mean, coverage and reasons of each metric, and `summary.json`, where they are kept."""
 
 import json
-import math
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
+from rag_evaluator.results.figures import MetricScores, Rows, figures, scale_seen
+from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 
 
 class Summary:
-    """Mean, coverage, reasons and left out contexts of each metric, from rows that come one by one."""
+    """The figures of each metric, from rows that come one by one.
 
-    def __init__(self, metrics: Iterable[str]) -> None:
+    Args:
+        metrics: their names.
+        reporting: intervals, groups, weights and thresholds.
+    """
+
+    def __init__(self, metrics: Iterable[str], reporting: Reporting | None = None) -> None:
+        self.reporting = reporting or Reporting()
         self._values = {name: array("d") for name in metrics}
-        self._reasons: dict[str, Counter[str]] = {name: Counter() for name in self._values}
-        self._dropped: Counter[str] = Counter()  # rows of which contexts were left out
+        self._reasons: dict[str, dict[int, str]] = {name: {} for name in self._values}
+        self._dropped: dict[str, set[int]] = {name: set() for name in self._values}
+        self._clusters: list[str | None] = []
+        self._weights = array("d")
+        self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
     def add(self, scored: Scored) -> None:
-        self._dropped.update(dropped_contexts(scored).keys())
+        place = len(self._weights)
+        for name in dropped_contexts(scored):
+            self._dropped[name].add(place)
         for name, values in self._values.items():
             score = scored.scores[name]
+            values.append(score.value)
             if score.missing:
-                self._reasons[name][score.reason or "unknown"] += 1
-            else:
-                values.append(score.value)
+                self._reasons[name][place] = score.reason or "unknown"
+        self._weights.append(weight_of(scored.sample, self.reporting))
+        if self.reporting.cluster is not None:
+            self._clusters.append(cluster_of(scored.sample, self.reporting))
+        for column, groups in self._groups.items():
+            groups.setdefault(group_of(scored.sample, column), []).append(place)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        return {
-            name: {**self._of(values, self._reasons[name]), "dropped": self._dropped[name]}
-            for name, values in self._values.items()
-        }
+        """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
+        weights = None if self.reporting.weight is None else list(self._weights)
+        rows = Rows(None if self.reporting.cluster is None else self._clusters, weights)
+        return {name: self._of(name, rows) for name in self._values}
 
-    @staticmethod
-    def _of(values: "array[float]", reasons: Counter[str]) -> dict[str, Any]:
-        count = len(values) + reasons.total()
-        return {
-            "mean": math.fsum(values) / len(values) if values else None,
-            "coverage": len(values) / count if count else 0.0,
-            "scored": len(values),
-            "count": count,
-            "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+    def _of(self, name: str, rows: Rows) -> dict[str, Any]:
+        by = self.reporting
+        scores = MetricScores(np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]))
+        scale = by.scales.get(name) or scale_seen(scores.values)
+        of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
+        whole = {**of(scores, rows), "kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
+        groups = {
+            column: {value: of(scores.of(places), rows.of(places)) for value, places in sorted(groups.items())}
+            for column, groups in self._groups.items()
         }
+        return {**whole, "groups": groups} if groups else whole
+
+
+def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A summary as rows of a table, a metric's groups after the metric; reasons are left out."""
+    for metric, whole in summary.items():
+        yield {"metric": metric, **_flat(whole)}
+        for column, groups in whole.get("groups", {}).items():
+            for value, group in groups.items():
+                yield {"metric": metric, "group_by": column, "group": value, **_flat(group)}
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
+    return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **rates}
 
 
 @contextmanager
 def summary_json(path: Path, heading: Heading) -> Iterator[Add]:
-    summary = Summary(heading.metrics)
+    summary = Summary(heading.metrics, reporting_of(heading.manifest))
     yield summary.add
     path.write_text(json_text(summary.to_json()), encoding="utf-8")
 

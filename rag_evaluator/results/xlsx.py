@@ -6,12 +6,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.rows import Add, Heading, Scored, Table, cells_of, heading_of
+from rag_evaluator.results.summary import Summary, flat_rows
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
 XLSX_ROWS = 1_048_575  # without the heading
 XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
+FIRST = ("metric", "group_by", "group")  # columns of the summary
 CUT = " … [cut: see scores.jsonl]"
 
 
@@ -26,18 +29,27 @@ class _Sheet:
     """A worksheet that is written row by row."""
 
     def __init__(self, worksheet: Any, columns: Sequence[str], bold: Any) -> None:
-        self.worksheet, self.columns, self.row = worksheet, columns, 0
+        self.worksheet, self.row = worksheet, 0
         worksheet.freeze_panes(1, 0)
         for position, column in enumerate(columns):
             worksheet.write_string(0, position, _fitting(column), bold)
 
-    def add(self, scored: Scored) -> None:
+    def add(self, cells: Sequence[Any]) -> None:
         """A row; rows beyond what a sheet can hold are in `scores.csv` only."""
         self.row += 1
         if self.row <= XLSX_ROWS:
-            for position, cell in enumerate(cells_of(scored, self.columns)):
+            for position, cell in enumerate(cells):
                 if cell is not None:
                     self.worksheet.write(self.row, position, _fitting(cell))
+
+
+def _add_summary(worksheet: Any, summary: Summary, bold: Any) -> None:
+    """What `summary.json` says, a row for each metric and for each of its groups."""
+    rows = list(flat_rows(summary.to_json()))
+    columns = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name not in FIRST)
+    sheet = _Sheet(worksheet, columns, bold)
+    for row in rows:
+        sheet.add([row.get(column) for column in columns])
 
 
 @contextmanager
@@ -52,7 +64,15 @@ def scores_xlsx(path: Path, heading: Heading) -> Iterator[Add]:
         book.set_properties({"created": XLSX_DATE})
         worksheet = book.add_worksheet("scores")
         try:
-            yield _Sheet(worksheet, heading.columns, book.add_format({"bold": True})).add
+            bold, summary = book.add_format({"bold": True}), Summary(heading.metrics, reporting_of(heading.manifest))
+            sheet = _Sheet(worksheet, heading.columns, bold)
+
+            def add(scored: Scored) -> None:
+                sheet.add(cells_of(scored, heading.columns))
+                summary.add(scored)
+
+            yield add
+            _add_summary(book.add_worksheet("summary"), summary, bold)
             book.close()
         except BaseException as error:
             target.broken, book.fileclosed = True, True  # it would try to write the rest when it is collected

@@ -25,13 +25,18 @@ PACKAGES = (
 
 
 def describe(
-    config: Config, signature_lines: Mapping[str, str], prompts: Mapping["Key", "TracedPrompt"], rows: int
+    config: Config,
+    signature_lines: Mapping[str, str],
+    prompts: Mapping["Key", "TracedPrompt"],
+    rows: int,
+    metrics: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest: everything needed to make the run again. No times: the same run gives the same bytes."""
     return {
         "name": config.name,
         "rows": rows,
         "signatures": dict(signature_lines),
+        "metrics": dict(metrics or {}),
         "config": config.model_dump(mode="json"),
         "prompts": {f"{metric}.{attribute}": prompt.source for (metric, attribute), prompt in prompts.items()},
         "versions": versions(),

@@ -12,6 +12,8 @@ from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.metrics.table import METRICS, Metric
 from rag_evaluator.models.identity import is_unnamed
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
+from rag_evaluator.results.manifest import read_manifest
+from rag_evaluator.results.reporting import is_reported_as, reported_as
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Scored
 from rag_evaluator.results.score import Score
@@ -72,7 +74,8 @@ class Evaluation:
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
             read_summary(folder)
-            return not self._keeps_prompts or are_kept(folder, plan.chunks)
+            is_reported = is_reported_as(read_manifest(folder), self.about)
+            return is_reported and (not self._keeps_prompts or are_kept(folder, plan.chunks))
         except ResultsError:
             return False
 
@@ -104,7 +107,7 @@ class ScoredTable:
     def __init__(self, table: Table[Sample], stage: Evaluation) -> None:
         self.table, self.stage = table, stage
         self.metrics = list(table.plan.columns)
-        self.manifest = with_engines(table.about, table.engines)
+        self.manifest = with_engines(reported_as(table.about, stage.about), table.engines)
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
@@ -160,7 +163,15 @@ def of_journal(journal: Journal) -> Evaluation:
             f"{way('update')}."
         )
     metrics = {name: METRICS[name] for name in journal.plan.columns}
-    return Evaluation(samples, metrics, journal.plan, journal.about)
+    return Evaluation(samples, metrics, journal.plan, _about(journal))
+
+
+def _about(journal: Journal) -> Mapping[str, Any]:
+    """What a journal says of its run, reported as the results were last."""
+    try:
+        return reported_as(journal.about, read_manifest(journal.results))
+    except ResultsError:  # there are no results yet
+        return journal.about
 
 
 def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

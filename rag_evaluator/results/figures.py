@@ -1,0 +1,97 @@
+"""The figures of one metric: mean with interval, coverage, reasons; of all rows or of a group of them."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.intervals import mean_interval, pass_rate
+from rag_evaluator.trust.missing import missing_bounds
+from rag_evaluator.trust.scale import Scale
+
+INTERVAL = ("mean", "std", "stderr", "median", "ci_low", "ci_high", "ci_level", "ci_method")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is known of rows, whatever the metric.
+
+    Attributes:
+        clusters: a label a row; None if rows do not depend on each other.
+        weights: what a row counts for; None if all count the same.
+    """
+
+    clusters: Sequence[Hashable] | None
+    weights: Sequence[float] | None
+
+    def of(self, places: Sequence[int]) -> "Rows":
+        """Some of the rows."""
+        clusters, weights = self.clusters, self.weights
+        return Rows(
+            None if clusters is None else [clusters[place] for place in places],
+            None if weights is None else [weights[place] for place in places],
+        )
+
+
+@dataclass(frozen=True)
+class MetricScores:
+    """The scores of one metric.
+
+    Attributes:
+        values: by row, NaN where a score is missing.
+        reasons: row -> why its score is missing.
+        dropped: rows of which contexts were left out, as they did not fit the judge's window.
+    """
+
+    values: NDArray[np.float64]
+    reasons: Mapping[int, str]
+    dropped: frozenset[int]
+
+    def of(self, places: Sequence[int]) -> "MetricScores":
+        """Those of some rows."""
+        new = {place: position for position, place in enumerate(places)}
+        return MetricScores(
+            self.values[list(places)],
+            {new[place]: reason for place, reason in self.reasons.items() if place in new},
+            frozenset(new[place] for place in self.dropped if place in new),
+        )
+
+
+def figures(
+    scores: MetricScores, rows: Rows, scale: Scale, level: float, threshold: float | None = None
+) -> dict[str, Any]:
+    """What `summary.json` says of a metric, as JSON; None where there is no such number."""
+    estimate = mean_interval(scores.values, scale, level, rows.clusters, rows.weights)
+    low, high = missing_bounds(scores.values, scale, rows.weights)
+    count, scored = len(scores.values), len(scores.values) - len(scores.reasons)
+    reasons = Counter(scores.reasons.values())
+    found = {
+        **_json(estimate),
+        "bound_low": low,
+        "bound_high": high,
+        "coverage": scored / count if count else 0.0,
+        "scored": scored,
+        "count": count,
+        "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        "dropped": len(scores.dropped),
+    }
+    if threshold is not None:
+        passes = pass_rate(scores.values, threshold, scale, level, rows.clusters, rows.weights)
+        found["pass_rate"] = {"threshold": threshold, **_json(passes)}
+    return found
+
+
+def scale_seen(values: NDArray[np.float64]) -> Scale:
+    """The scale of scores of which nothing is known: judged where all lie in [0, 1], else over the range seen."""
+    seen = values[~np.isnan(values)]
+    if not len(seen) or (seen.min() >= 0 and seen.max() <= 1):
+        return Scale()
+    return Scale(float(seen.min()), max(float(seen.max()), float(seen.min()) + 1.0), "continuous")
+
+
+def _json(estimate: Estimate) -> dict[str, Any]:
+    return {name: getattr(estimate, name) for name in INTERVAL}

@@ -1,0 +1,124 @@
+"""How results are reported: what the configuration says of intervals, groups, weights and thresholds.
+
+No score depends on it, so that a finished run can be reported anew without a judge.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_evaluator.dataset import Sample, is_blank, row_names
+from rag_evaluator.dataset.keys import as_key, value_of
+from rag_evaluator.errors import DatasetError, did_you_mean
+from rag_evaluator.trust.scale import Scale
+
+REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require")
+"""Keys of the configuration that are no part of a run's identity."""
+NO_VALUE = "(none)"  # the group of rows that have nothing in the column
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """What a summary shows beside means.
+
+    Attributes:
+        ci_level: nominal coverage of intervals.
+        cluster: a column; rows with the same value there depend on each other.
+        weight: a column; what a row counts for, a number >= 0.
+        group_by: columns; figures are given also for the rows of each of their values.
+        thresholds: metric -> the score from which a row passes.
+        scales: metric -> what kind of number its scores are.
+        stages: metric -> `retrieval` or `generation`.
+    """
+
+    ci_level: float = 0.95
+    cluster: str | None = None
+    weight: str | None = None
+    group_by: Sequence[str] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    stages: Mapping[str, str] = field(default_factory=dict)
+
+
+def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
+    """What a manifest says; the defaults where it says nothing. Any: JSON."""
+    config, metrics = manifest.get("config", {}), manifest.get("metrics", {})
+    keys = {key: config[key] for key in ("ci_level", "cluster", "weight", "group_by") if config.get(key) is not None}
+    thresholds = {name: row["threshold"] for name, row in metrics.items() if row.get("threshold") is not None}
+    return Reporting(
+        **keys,
+        thresholds=thresholds,
+        scales={name: _scale(row) for name, row in metrics.items()},
+        stages={name: row["stage"] for name, row in metrics.items()},
+    )
+
+
+def _scale(row: Mapping[str, Any]) -> Scale:
+    low, high = row["range"]
+    return Scale(low, high, row["kind"], row["better"])
+
+
+def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with what another one says of how results are reported."""
+    config = manifest.get("config", {})
+    said = {key: other["config"][key] for key in REPORTED_BY if key in other.get("config", {})}
+    return {**manifest, "config": {**config, **said}, "metrics": other.get("metrics", {})}
+
+
+def is_reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two manifests say the same of how results are reported."""
+    return all(manifest.get(key) == part for key, part in reported_as(manifest, other).items())
+
+
+def cluster_of(sample: Sample, reporting: Reporting) -> str | None:
+    """The label of a row's cluster; None where there is none: the row is a cluster of its own."""
+    return None if reporting.cluster is None else as_key(value_of(sample, reporting.cluster))
+
+
+def weight_of(sample: Sample, reporting: Reporting) -> float:
+    """What a row counts for. Raises `DatasetError` for a value that is no number >= 0."""
+    if reporting.weight is None:
+        return 1.0
+    value = value_of(sample, reporting.weight)
+    try:
+        weight = math.nan if isinstance(value, bool) or is_blank(value) else float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 <= weight < math.inf:
+        raise DatasetError(
+            f"{sample.where}: '{reporting.weight}', the column of weights, is {value!r:.40}: expected a number from 0."
+        )
+    return weight
+
+
+def group_of(sample: Sample, column: str) -> str:
+    """The group of a row."""
+    key = as_key(value_of(sample, column))
+    return NO_VALUE if key is None else key
+
+
+def check_reporting(samples: Sequence[Sample], config: Mapping[str, Any]) -> None:
+    """Raises `DatasetError` for a column that no row has, or a weight that is none."""
+    reporting = reporting_of({"config": config})
+    wanted = [("group_by", column) for column in reporting.group_by]
+    wanted += [(key, column) for key in ("cluster", "weight") if (column := getattr(reporting, key)) is not None]
+    missing = _missing(samples, [column for _, column in wanted])
+    for key, column in wanted:
+        if column in missing:
+            raise DatasetError(
+                f"{key}: no row has something in the column '{column}'.{did_you_mean(column, row_names(samples))}"
+            )
+    weights = {weight_of(sample, reporting) for sample in samples}
+    if weights == {0.0}:
+        raise DatasetError(f"weight: every row has 0 in the column '{reporting.weight}': nothing would count.")
+
+
+def _missing(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:
+    """Those columns that are blank in all rows."""
+    missing = set(columns)
+    for sample in samples if missing else ():
+        missing -= {column for column in missing if as_key(value_of(sample, column)) is not None}
+        if not missing:
+            break
+    return missing

@@ -125,6 +125,43 @@ def test_weighted_mean_deviation_and_median_are_those_of_statsmodels() -> None:
     assert estimate.ci_method == "wilson-effective-n, weighted"
 
 
+def test_weighted_judged_scores_have_pseudo_rows_of_an_effective_row_s_weight_worked_by_hand() -> None:
+    scores, masses = np.array([1.0, 1.0, 0.5, 0.0]), np.array([4.0, 2.0, 3.0, 1.0])
+    effective = 10**2 / (16 + 4 + 9 + 1)
+    larger = sm.WLS([*scores, 0.0, 1.0], np.ones(6), weights=[*masses, 10 / effective, 10 / effective])
+    fit = larger.fit(cov_type="HC2")
+    number = fit.params[0] * (1 - fit.params[0]) / fit.bse[0] ** 2 * effective / (effective + 2)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, effective - 1))
+    expected = proportion_confint(0.75 * number, number, alpha, method="wilson")
+    assert ends(mean_interval(scores, JUDGED, weights=masses)) == pytest.approx(expected, abs=1e-9)
+    pairs = sm.WLS([*scores, -1.0, 1.0], np.ones(6), weights=[*masses, 10 / effective, 10 / effective])
+    fit = pairs.fit(cov_type="HC2")
+    expected = stats.t.interval(0.95, effective + 1, fit.params[0], fit.bse[0])
+    estimate = difference_interval(scores, JUDGED, weights=masses)
+    assert ends(estimate) == pytest.approx((expected[0], min(expected[1], 1.0)))
+
+
+@pytest.mark.parametrize("scale", SCALES[:2])
+@pytest.mark.parametrize("heavy", [1e3, 1e5, 1e7, 1e12])
+def test_a_row_that_weighs_nearly_all_leaves_the_whole_range(heavy: float, scale: Scale) -> None:
+    assert ends(mean_interval([0.3, 0.9, 0.5], scale, weights=[heavy, 1, 1])) == pytest.approx((0.0, 1.0), abs=1e-6)
+
+
+def test_the_mean_is_the_exact_sum_over_n_and_never_above_the_highest_score() -> None:
+    for seed in range(20):
+        scores = np.random.default_rng(seed).random(30)
+        assert mean_interval(scores, JUDGED).mean == math.fsum(scores) / 30
+    masses = [0.6, 0.5, 0.7]
+    assert math.fsum(5 * mass for mass in masses) / math.fsum(masses) > 5
+    assert mean_interval([5.0] * 3, STARS, weights=masses).mean == 5
+
+
+@pytest.mark.parametrize("masses", [[0.2, 0.4, 0.3, 0.9], [0.3, 0.6, 0.9, 0.9, 0.2, 0.7]])
+def test_rounding_of_weights_does_not_move_the_median(masses: list[float]) -> None:
+    scores = list(range(len(masses)))
+    assert mean_interval(scores, Scale(0.0, 9.0), weights=masses).median == 2.5
+
+
 def test_whole_weights_give_the_mean_and_median_of_repeated_rows() -> None:
     weighted = mean_interval([0.2, 0.4, 1.0], JUDGED, weights=[3, 1, 2])
     repeated = mean_interval([0.2, 0.2, 0.2, 0.4, 1.0, 1.0], JUDGED)

@@ -9,7 +9,7 @@ import numpy as np
 from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.results.aligned import align, column_of, common_metrics, weights_of
+from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
 from rag_evaluator.results.matching import keys_of, match, require_column
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
@@ -104,7 +104,8 @@ def _differences(
     labels = column_of(second, cluster) if cluster else None
     weight = scores.config.get("weight")
     weights = weights_of(second, weight) if weight else None
-    differences = {metric: second.scores[metric] - first.scores[metric] for metric in metrics}
+    pairs = [paired(first, second, metric, scales[metric]) for metric in metrics]
+    differences = {pair.metric: pair.b - pair.a for pair in pairs}
     return {
         metric: Measured(
             scales[metric],

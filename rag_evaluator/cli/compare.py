@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +51,7 @@ def add_compare_command(commands: Any) -> None:
 def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     from rag_evaluator.api.compare import compare as compare_runs
+    from rag_evaluator.files.json_text import json_text
 
     comparison = compare_runs(
         *options.runs, on=options.on, effect=options.effect, cluster=options.cluster, group_by=options.group_by
@@ -59,7 +59,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.csv:
         _write_csv(comparison.records(), options.csv)
     if options.json:
-        print(json.dumps(comparison.to_json(), ensure_ascii=False, indent=2, allow_nan=False))
+        print(json_text(comparison.to_json()), end="")
     else:
         print_comparison(comparison)
     return OK

@@ -205,7 +205,8 @@ def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[S
     """
     table = Table(title=Text(title))
     for heading, side in columns:
-        table.add_column(Text(heading), justify=side, no_wrap=side == "right")  # type: ignore[arg-type]  # as above
+        is_number = side == "right"
+        table.add_column(Text(heading), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*map(Text, row))
     _console().print(table)

@@ -80,7 +80,7 @@ class GivenJudge:
         if self.model is None:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
         if isinstance(self.model, InstructorBaseRagasLLM) or _is_pipeline(self.model):
-            return identity_of(self.model)
+            return identity_of(self.model, getattr(_pipeline_of(self.model), "model", None))
         return None if is_langchain(self.model) or self.model.signature is None else short_digest(self.model.signature)
 
     @property
@@ -108,5 +108,9 @@ def _is_judge(judge: Any) -> bool:
 
 
 def _is_pipeline(judge: Any) -> bool:
-    inner = getattr(judge, "pipeline", judge)  # langchain's wrapper holds transformers' pipeline
-    return hasattr(inner, "model") and hasattr(inner, "tokenizer")
+    return all(hasattr(_pipeline_of(judge), part) for part in ("model", "tokenizer"))
+
+
+def _pipeline_of(judge: Any) -> Any:
+    """langchain's wrapper holds transformers' pipeline."""
+    return getattr(judge, "pipeline", judge)

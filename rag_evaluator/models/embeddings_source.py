@@ -44,7 +44,7 @@ class EmbeddingsSource:
         if self.model is None:
             return fingerprint(find_embeddings(self.config, self.offline))
         model = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
-        identity = identity_of(model)
+        identity = identity_of(model, getattr(model, "model", None))
         arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
         return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
 

@@ -8,13 +8,16 @@ from rag_evaluator.models.fingerprint import fingerprint
 UNNAMED = "(unnamed)"  # stands for a model that nothing tells from others of its kind
 
 
-def identity_of(model: Any) -> str | None:
+def identity_of(model: Any, inner: Any) -> str | None:
     """Fingerprint of the folder a loaded model came from, or of the name it goes by.
+
+    Args:
+        model: what users give: a pipeline, an embedding, a ragas LLM.
+        inner: the model inside it, or the name of one, as a ragas LLM has it.
 
     None if it has neither, or an adapter that its folder does not hold. A model whose weights were changed after it was
     loaded is not noticed: it must be saved to a folder of its own.
     """
-    inner = getattr(getattr(model, "pipeline", model), "model", None)  # a ragas LLM has the name of its model there
     if has_adapter(inner):
         return None
     names = (

@@ -60,8 +60,12 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def paired(a: Aligned, b: Aligned, metric: str, scale: Scale) -> Paired:
-    """The scores of both sides; a row of the baseline that the other side does not have is no missing score."""
-    return Paired(metric, np.where(b.there, a.scores[metric], np.nan), b.scores[metric], scale)
+    """The scores of both sides, in the metric's range.
+
+    A row of the baseline that the other side does not have is no missing score.
+    """
+    first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
+    return Paired(metric, np.where(b.there, first, np.nan), second, scale)
 
 
 def row_match(a: Aligned, b: Aligned) -> RowMatch:

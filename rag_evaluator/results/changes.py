@@ -54,7 +54,7 @@ def _said(side: Aligned, chosen: Sequence[Place]) -> list[list[str]]:
     """What was said about each of these scores on one side."""
     cells = [[(row, pair.metric) for row in side.rows(at)] for pair, at, _ in chosen]
     details = side.run.details({cell for row in cells for cell in row})
-    return [[line for cell in row if cell in details for line in said(details[cell])] for row in cells]
+    return [[line for cell in row for record in details.get(cell, ()) for line in said(record)] for row in cells]
 
 
 def _or_none(value: float) -> float | None:

@@ -18,7 +18,9 @@ from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.summary import read_summary
 
 Cell = tuple[int, str]  # place of the row, metric
-Details = Mapping[Cell, Mapping[str, Any]]  # the record of a score as `Score.to_json` has it; Any: JSON
+Record = Mapping[str, Any]  # a line of `details.jsonl`; Any: JSON
+Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
+Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 LINE = re.compile(rb'\{"row": (\d+), "sample": "\w*", "metric": ("(?:[^"\\]|\\.)*")')
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
 
@@ -44,46 +46,53 @@ class SavedScores:
     @property
     def config(self) -> Mapping[str, Any]:
         """The configuration of the run; empty where nobody knows."""
-        config = self.manifest.get("config")
-        return config if isinstance(config, Mapping) else {}
+        return config_of(self.manifest)
 
 
-def of_results(results: Results, name: str) -> SavedScores:
-    """The scores of an evaluation in memory."""
-    scores = {metric: [score.value for score in row] for metric, row in results.scores.items()}
+def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    config = manifest.get("config")
+    return config if isinstance(config, Mapping) else {}
+
+
+def of_results(results: Results, name: str, canonical: Canonical) -> SavedScores:
+    """The scores of an evaluation in memory, under the canonical names of the metrics."""
+
+    def named(metric: str) -> str:
+        return canonical(metric) or metric
 
     def details(cells: Collection[Cell]) -> Details:
-        return {
-            (record["row"], record["metric"]): record
-            for record in results.details()
-            if (record["row"], record["metric"]) in cells
-        }
+        found: dict[Cell, list[Record]] = {}
+        rows = {row for row, _ in cells}
+        for place, row in enumerate(results):
+            for record in map(json.loads, row.details()) if place in rows else ():
+                if (cell := (place, named(record["metric"]))) in cells:
+                    found.setdefault(cell, []).append(record)
+        return found
 
+    scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
     return SavedScores(name, results.samples, scores, results.manifest, details)
 
 
 def of_folder(folder: Path) -> SavedScores:
     """The scores of a results folder. Raises `ResultsError` if its files are not there or cannot be read."""
     if not folder.is_dir():
-        raise ResultsError(f"{folder}: no such folder. Give the results folder of a run: <output_dir>/<name>.")
+        raise ResultsError(
+            f"{folder}: no such folder. Give the results folder of a run, <output_dir>/<name>, or a file of scores."
+        )
     if not (folder / "scores.jsonl").is_file():
         raise ResultsError(
             f"{folder}: no scores here (scores.jsonl is missing). Give the results folder of a finished evaluation."
         )
     metrics, manifest = list(read_summary(folder)), read_manifest(folder)
-    columns = manifest.get("config", {}).get("columns") or {}
-    samples = open_dataset(_read_rows(folder / "scores.jsonl"), columns)
+    samples = open_dataset(_read_rows(folder / "scores.jsonl"), config_of(manifest).get("columns"))
     scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
     return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells))
 
 
-def of_table(
-    source: Any, name: str, canonical: Callable[[str], str | None], others: Collection[str] = ()
-) -> SavedScores:
+def of_table(source: Any, name: str, canonical: Canonical, others: Collection[str] = ()) -> SavedScores:
     """The scores in a file or frame from elsewhere, such as that of ragas' `to_pandas`. Any: what `load_dataset` takes.
 
     Args:
-        canonical: the name of a metric by any of its names; None for what is no metric.
         others: columns that hold no scores, though they may be numbers.
 
     Columns of metrics are scores, and so is every other column that holds numbers only. Raises `ResultsError` where a
@@ -128,12 +137,12 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
 
 def _read_details(folder: Path, cells: Collection[Cell]) -> Details:
     """The records of some cells; the lines of others are not parsed. What is not there is left out."""
-    found: dict[Cell, Mapping[str, Any]] = {}
+    found: dict[Cell, list[Record]] = {}
     try:
         with (folder / "details.jsonl").open("rb") as file:
             for line in _lines_of(file, cells):
                 record = json.loads(line)
-                found[record["row"], record["metric"]] = record
+                found.setdefault((record["row"], record["metric"]), []).append(record)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
             f"{folder / 'details.jsonl'}: cannot be read: {error!r}. 'rag-evaluator merge' writes it again."

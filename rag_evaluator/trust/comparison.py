@@ -100,6 +100,7 @@ def _described(
     a, b, both = pair.a, pair.b, ~np.isnan(differences)
     gains = differences[both] if pair.scale.better == "higher" else -differences[both]
     design = _design_effect(difference)
+    spread = None if difference.stderr is None else difference.std  # one cluster says nothing of others
     return MetricComparison(
         metric=pair.metric,
         scale=pair.scale,
@@ -111,8 +112,8 @@ def _described(
         wins=int(np.count_nonzero(gains > TIE)),
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),
-        smallest_difference=smallest_difference(difference.std, difference.n, design),
-        rows_needed=rows_needed(difference.std, effect, design),
+        smallest_difference=smallest_difference(spread, difference.n, design),
+        rows_needed=rows_needed(spread, effect, design),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
     )

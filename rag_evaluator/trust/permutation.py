@@ -39,7 +39,7 @@ def sign_flip_p_values(
     for metric, (of_unit, there) in sums.items():
         moved = of_unit[np.abs(of_unit) > TIE]
         if there and len(moved) <= EXACT:
-            p_values[metric] = _reached(_all_signs(len(moved)) @ moved, moved.sum()) / 2 ** len(moved)
+            p_values[metric] = int(_reached(_all_signs(len(moved)) @ moved, moved.sum())) / 2 ** len(moved)
         elif there:
             drawn[metric] = of_unit
     if drawn:

@@ -205,6 +205,29 @@ def test_a_cluster_of_the_configuration_counts_unless_another_is_given(compare: 
     assert compare(by_topic, b).metrics != compare(a, b).metrics
 
 
+def test_a_weight_of_the_configuration_counts(compare: Compare) -> None:
+    rows = [{**row, "share": 3.0 if place == CHANGED else 1.0} for place, row in enumerate(rows_of())]
+    a, b = (
+        evaluated(rows),
+        evaluated([{**row, "contexts": ["It says no."]} if row["share"] > 1 else row for row in rows]),
+    )
+    weighted = replace(a, manifest={**a.manifest, "config": {**a.manifest["config"], "weight": "share"}})
+    figures = compare(weighted, b).metrics[0].figures
+    assert (figures.mean_a, figures.mean_b) == (1.0, pytest.approx(1 - 3 * 0.5 / (COUNT + 2)))
+    assert figures.difference.ci_method.endswith("weighted")
+
+
+def test_scores_under_other_names_of_a_metric_are_the_same_metric(compare: Compare) -> None:
+    a = evaluated(rows_of(), metrics=["exact_match"])
+    renamed = replace(evaluated(rows_of(CHANGED)), scores={"ExactMatch": a.scores["exact_match"]})
+    assert compare(a, renamed).metrics[0].figures.metric == "exact_match"
+
+
+def test_a_score_beyond_its_range_by_rounding_is_cut_to_it(compare: Compare) -> None:
+    a, b = (table(semantic_similarity=[value] * 3) for value in (1.0000000000000002, 0.5))
+    assert compare(a, b).metrics[0].figures.mean_a == 1.0
+
+
 @pytest.mark.parametrize(
     ("settings", "changed", "said"),
     [
@@ -237,12 +260,16 @@ def test_judges_without_a_name_are_not_taken_for_the_same(compare: Compare) -> N
     assert "that they are the same is not known" in compare(a, b).caveats[0]
 
 
-def unfinished(folders: tuple[Path, Path], folder: Path) -> Path:
+def unwritten(folders: tuple[Path, Path], folder: Path) -> Path:
     copy = Path(shutil.copytree(folders[0], folder / "copy"))
-    shutil.rmtree(next((copy / "journal").rglob("parts")))
-    (copy / "journal" / "merged.json").unlink(missing_ok=True)
     for note in (copy / "journal").rglob("merged.json"):
         note.unlink()
+    return copy
+
+
+def unfinished(folders: tuple[Path, Path], folder: Path) -> Path:
+    copy = unwritten(folders, folder)
+    shutil.rmtree(next((copy / "journal").rglob("parts")))
     return copy
 
 
@@ -251,6 +278,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "an unknown folder": ("results/nowhere", {}, "no such folder. Give the results folder"),
     "an empty folder": (lambda folders, path: path, {}, "no scores here"),
     "an unfinished run": (unfinished, {}, "not finished: 20 of 20 chunks are missing. Start it again"),
+    "a run that is not merged": (unwritten, {}, "result files have not been written. Write them: rag-evaluator merge"),
     "no common row": ({"user_input": ["other"], "faithfulness": [1.0]}, {}, "have no row in common.*--on"),
     "no common metric": ({"user_input": ["Question 1?"], "bleu": [1.0]}, {}, "have no metric in common"),
     "no scores": ({"user_input": ["Q"], "note": ["fine"]}, {}, "no column holds scores"),

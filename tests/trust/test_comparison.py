@@ -92,3 +92,10 @@ def test_weights_count_as_that_many_equal_rows_in_the_means() -> None:
     assert (row.mean_a, row.mean_b, row.difference.mean) == (0.25, 0.75, 0.5)
     assert row.difference == difference_interval(pair.b - pair.a, JUDGED, weights=weights)
     assert row.p == 1.0  # 3 - 1 = 2 is as near to zero as any signs bring 3 and 1
+
+
+def test_one_cluster_alone_shows_nothing() -> None:
+    pair = paired("m", [0.0] * 9, [0.1, 0.2, 0.3] * 3, JUDGED)
+    (row,) = compare_scores([pair], units(9), ["one document"] * 9)
+    assert (row.p, row.smallest_difference, row.rows_needed) == (1.0, None, None)
+    assert (row.difference.ci_low, row.difference.ci_high) == (-1.0, 1.0)

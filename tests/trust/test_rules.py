@@ -1,5 +1,8 @@
 """Rules on scores: parsed, checked against the worse end of the interval, and what they say when they fail."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rag_evaluator.errors import ConfigError
@@ -7,6 +10,7 @@ from rag_evaluator.trust.gate import Measured, Rule, Verdict, check_rules, parse
 from rag_evaluator.trust.intervals import difference_interval, mean_interval
 from rag_evaluator.trust.scale import Scale
 
+CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 JUDGED, LOWER, COSINE = Scale(), Scale(better="lower"), Scale(-1, 1, "continuous")
 
 
@@ -163,3 +167,17 @@ def test_a_rule_for_a_metric_that_was_not_scored_names_those_that_were() -> None
     measured = {"faithfulness": Measured(JUDGED, mean_interval([0.5] * 30, JUDGED), 1.0)}
     with pytest.raises(ConfigError, match=r"no scores of 'faithfullness'. Did you mean 'faithfulness'\?"):
         check_rules([parse_rule("faithfullness >= 0.5")], measured)
+
+
+@pytest.mark.parametrize("line", re.findall(r"^\| `?(.+?)`? \| (\d+) \|$", CI, flags=re.MULTILINE))
+def test_the_docs_name_the_fewest_rows_that_can_pass(line: tuple[str, str]) -> None:
+    text, rows = line[0], int(line[1])
+    for count, passes in ((rows, True), (rows - 1, False)):
+        if text.startswith("not worse by "):
+            assert not_worse([0.0] * count, float(text.removeprefix("not worse by "))).passed is passes
+        else:
+            assert verdict(text.replace("faithfulness", "m"), [1.0] * count).passed is passes
+
+
+def test_the_docs_have_a_table_of_fewest_rows() -> None:
+    assert len(re.findall(r"^\| .+ \| \d+ \|$", CI, flags=re.MULTILINE)) == 5

@@ -194,7 +194,7 @@ def duration(seconds: float) -> str:
 
 
 def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 120)
+    return Console(width=None if sys.stdout.isatty() else 160)
 
 
 def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.columns import (
     ALIASES,
+    ColumnNames,
     accepted_names,
-    canonical_columns,
-    check_mapping,
     column_names,
-    is_retrieval_log,
 )
 from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
 from rag_evaluator.dataset.on_disk import OnDiskSamples
@@ -54,7 +52,7 @@ def load_dataset(
     `columns` maps the user's column names to canonical ones and wins over canonical names and aliases. Raises
     DatasetError, with the place and what to do, for everything that cannot be read without guessing.
     """
-    samples = _load(source, columns or {})
+    samples = _load(source, ColumnNames(columns or {}))
     check_readable(samples, ALIASES)
     return samples
 
@@ -65,20 +63,16 @@ def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Seque
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """
     if isinstance(source, str | Path):
-        return OnDiskSamples(Path(source), columns or {})
-    return _load(source, columns or {})
+        return OnDiskSamples(Path(source), ColumnNames(columns or {}))
+    return _load(source, ColumnNames(columns or {}))
 
 
-def _load(source: Any, columns: Mapping[str, str]) -> list[Sample]:
+def _load(source: Any, names: ColumnNames) -> list[Sample]:
     name, records = read_records(source)
-    names = column_names(record.row for record in records)
-    check_mapping(columns, names, name)
-    is_log = is_retrieval_log(names, columns)
-    samples = []
-    for index, record in enumerate(records):
-        canonical, wrong = canonical_columns(record, columns, is_log)
-        samples.append(Sample(index, record.row, canonical, record.where, wrong))
-    return samples
+    there = column_names(record.row for record in records)
+    names.check(there, name)
+    is_log = names.is_log(there)
+    return [names.sample(index, record, is_log) for index, record in enumerate(records)]
 
 
 def row_names(samples: Sequence[Sample]) -> list[str]:

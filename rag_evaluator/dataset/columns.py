@@ -1,6 +1,7 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -8,6 +9,7 @@ from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.cells import text_or_list
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 
@@ -32,47 +34,61 @@ def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def check_mapping(columns: Mapping[str, str], there: Collection[str], source_name: str) -> None:
-    """DatasetError unless each of the user's columns is one of those there and maps to its own canonical name."""
-    for name, canonical in columns.items():
-        if canonical not in ALIASES:
-            raise DatasetError(
-                f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
-                f"{did_you_mean(str(canonical), ALIASES)}"
-            )
-        if name not in there:
-            raise DatasetError(
-                f"{source_name}: columns maps '{name}' to '{canonical}', but no row has a column '{name}'."
-                f"{did_you_mean(str(name), there)}"
-            )
-        twice = [other for other, target in columns.items() if target == canonical and other != name]
-        if twice:
-            raise DatasetError(
-                f"{source_name}: columns maps both '{name}' and '{twice[0]}' to '{canonical}'. Keep one of them."
-            )
+@dataclass(frozen=True)
+class ColumnNames:
+    """The user's names of columns.
 
-
-def is_retrieval_log(names: Collection[str], columns: Mapping[str, str]) -> bool:
-    """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
-
-    It is when mapped so, or when it is not mapped and the dataset has a column `document_score` and none of retrieved
-    contexts. The columns of the whole dataset decide, so that one row cannot be read as a log and the next as answers.
+    Attributes:
+        mapping: name -> the canonical column that it is read as.
     """
-    if "reference" in columns or "retrieved_contexts" in columns.values():
-        return columns.get("reference") == "retrieved_contexts"
-    unmapped = set(names) - set(columns)
-    return "document_score" in unmapped and not unmapped.intersection(accepted_names("retrieved_contexts"))
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, there: Collection[str], source_name: str) -> None:
+        """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
+        for name, canonical in self.mapping.items():
+            if canonical not in ALIASES:
+                raise DatasetError(
+                    f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
+                    f"{did_you_mean(str(canonical), ALIASES)}"
+                )
+            if name not in there:
+                raise DatasetError(
+                    f"{source_name}: columns maps '{name}' to '{canonical}', but no row has a column '{name}'."
+                    f"{did_you_mean(str(name), there)}"
+                )
+            twice = [other for other, target in self.mapping.items() if target == canonical and other != name]
+            if twice:
+                raise DatasetError(
+                    f"{source_name}: columns maps both '{name}' and '{twice[0]}' to '{canonical}'. Keep one of them."
+                )
+
+    def is_log(self, names: Collection[str]) -> bool:
+        """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
+
+        It is when mapped so, or when it is not mapped and the dataset has a column `document_score` and none of
+        retrieved contexts. The columns of the whole dataset decide, so that one row cannot be read as a log and the
+        next as answers.
+        """
+        if "reference" in self.mapping or "retrieved_contexts" in self.mapping.values():
+            return self.mapping.get("reference") == "retrieved_contexts"
+        unmapped = set(names) - set(self.mapping)
+        return "document_score" in unmapped and not unmapped.intersection(accepted_names("retrieved_contexts"))
+
+    def sample(self, index: int, record: InputRecord, is_log: bool) -> Sample:
+        """The sample of a row; `is_log`: `reference` is read as retrieved contexts, see `is_log`."""
+        mapping = {**self.mapping, "reference": "retrieved_contexts"} if is_log else self.mapping
+        columns, wrong = _canonical_columns(record, mapping, is_log)
+        return Sample(index, record.row, columns, record.where, wrong)
 
 
-def canonical_columns(
-    record: InputRecord, columns: Mapping[str, str], is_log: bool
+def _canonical_columns(
+    record: InputRecord, mapping: Mapping[str, str], is_log: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The row's canonical columns without those that are missing or empty; and why others cannot be read.
 
     A mapped column wins over all others, a canonical name over its aliases. Two aliases are fine while they agree.
-    `is_log`: `reference` is read as retrieved contexts, see `is_retrieval_log`.
     """
-    mapping = {**columns, "reference": "retrieved_contexts"} if is_log else columns
     readable, wrong = {}, {}
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import tempfile
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
-from rag_evaluator.dataset.columns import canonical_columns, check_mapping, is_retrieval_log
+from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.table import iterate_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
@@ -21,7 +21,8 @@ class OnDiskSamples(Sequence[Sample]):
     """Samples of a file, read once, checked, and kept in a temporary file without a name.
 
     Args:
-        path: file or folder, as `load_dataset` takes it; `columns` as there.
+        path: file or folder, as `load_dataset` takes it.
+        column_names: the user's names of columns.
 
     Attributes:
         names: every column of any row, in order of first appearance.
@@ -31,14 +32,14 @@ class OnDiskSamples(Sequence[Sample]):
     Raises `DatasetError` if the file cannot be read at all, or the folder for temporary files (`TMPDIR`) is full.
     """
 
-    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, column_names: ColumnNames) -> None:
         self.names: dict[str, None] = {}
         self.present: set[str] = set()
         self.wrong: dict[str, str] = {}
-        self._path, self._columns = path, dict(columns)
+        self._path, self._column_names = path, column_names
         try:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the samples
-            is_log = self._columns.get("reference") == "retrieved_contexts"
+            is_log = column_names.is_log(())
             if self._write(is_log) != is_log:
                 self._write(not is_log)
             self._file.flush()
@@ -82,16 +83,15 @@ class OnDiskSamples(Sequence[Sample]):
         name, records = iterate_records(self._path)
         for index, record in enumerate(records):
             self.names |= dict.fromkeys(record.row)
-            canonical, wrong = canonical_columns(record, self._columns, is_log)
-            sample = Sample(index, record.row, canonical, record.where, wrong)
+            sample = self._column_names.sample(index, record, is_log)
             self.present.update(column for column in sample.columns if sample.has(column))
-            for column, reason in wrong.items():
+            for column, reason in sample.wrong.items():
                 self.wrong.setdefault(column, reason)
             line = _line(sample)
             self._file.write(line)
             self._places.append(self._places[-1] + len(line))
-        check_mapping(self._columns, self.names, name)
-        return is_retrieval_log(self.names, self._columns)
+        self._column_names.check(self.names, name)
+        return self._column_names.is_log(self.names)
 
 
 def _line(sample: Sample) -> bytes:

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from rag_evaluator.trust.scale import TIE, Kind, Scale
 
 Array = NDArray[np.float64]
-LEAST_DF = (
-    0.1  # the quantile is 1e12 here, so the interval is the whole range; with fewer it leaves the range of floats
-)
 
 
 class Bounds(NamedTuple):
@@ -61,7 +58,7 @@ def wilson(shares: Array, values: Array, level: float) -> tuple[Array, Array]:
     mean, variance = moments(*with_pseudo_units(shares, values, 0.0, 1.0))
     number = mean * (1 - mean) / variance * units / (units + 2)
     upper = (1 + level) / 2
-    number = number * (ndtri(upper) / stdtrit(_df(units - 1), upper)) ** 2
+    number = number * (ndtri(upper) / stdtrit(units - 1, upper)) ** 2
     count = np.clip(moments(shares, values)[0], 0.0, 1.0) * number
     low, high = proportion_confint(count, number, alpha=1 - level, method="wilson")
     return np.asarray(low), np.asarray(high)
@@ -72,7 +69,7 @@ def student(shares: Array, values: Array, level: float) -> tuple[Array, Array]:
     from scipy.special import stdtrit
 
     mean, variance = moments(shares, values)
-    half = stdtrit(_df(effective_units(shares) - 1), (1 + level) / 2) * np.sqrt(variance)
+    half = stdtrit(effective_units(shares) - 1, (1 + level) / 2) * np.sqrt(variance)
     return mean - half, mean + half
 
 
@@ -110,7 +107,3 @@ def _choose(
     flags = np.asarray(equal if kind == "continuous" else np.ones_like(equal))
     low, high = (np.where(flags, *pair) for pair in zip(judged, student(shares, values, level), strict=True))
     return Bounds(np.clip(low, *ends), np.clip(high, *ends), flags)
-
-
-def _df(value: Array) -> Array:
-    return np.maximum(value, LEAST_DF)

@@ -13,7 +13,7 @@ from rag_evaluator.trust.scale import TIE, Scale
 from rag_evaluator.trust.units import Rows, has_one_unit, make_rows
 
 NO_SCORE, ONE_SCORE = "none: no scores", "range: one score"
-ONE_CLUSTER, ONE_WEIGHT = "range: one cluster", "range: one has all the weight"
+ONE_CLUSTER, ONE_WEIGHT = "range: one cluster", "range: one has nearly all the weight"
 STUDENT = "student-t"
 PASS = Scale(0.0, 1.0, "judged", "higher")  # a pass is 1, a failure 0
 
@@ -112,7 +112,7 @@ def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float,
         return Estimate(0, None, None, None, None, None, None, level, NO_SCORE)
     described = partial(Estimate, n=n, mean=rows.mean, median=rows.median, std=rows.std, ci_level=level)
     shares, values = rows.units()
-    if len(shares) < 2 or has_one_unit(shares):
+    if has_one_unit(shares):
         why = ONE_WEIGHT if len(shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
         return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
     low, high, judged = statistic.bounds(shares, values, scale, level)
@@ -120,14 +120,10 @@ def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float,
         stderr=float(np.sqrt(moments(shares, values)[1])),
         ci_low=min(float(low), rows.mean),
         ci_high=max(float(high), rows.mean),
-        ci_method=", ".join(
-            filter(
-                None,
-                [
-                    statistic.judged if judged else STUDENT,
-                    "clustered" if rows.clusters is not None else "",
-                    "weighted" if rows.weighted else "",
-                ],
-            )
-        ),
+        ci_method=_method(statistic.judged if judged else STUDENT, rows),
     )
+
+
+def _method(name: str, rows: Rows) -> str:
+    parts = {name: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
+    return ", ".join(part for part, shown in parts.items() if shown)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rag_evaluator.trust.formulas import Array
 
-NO_WEIGHT = 1e-6  # effective units above 1 by less than this: one unit has all the weight
+LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,9 @@ class Rows:
     def std(self) -> float | None:
         """Root of sum(p (x-m)^2) / (1 - sum(p^2)) with shares p of the weight; without weights the divisor is n - 1."""
         shares = self.weights / self.total
-        if len(shares) < 2 or has_one_unit(shares):
-            return None
+        free = 1 - math.fsum(shares**2)
         spread = shares * (self.values - self.mean) ** 2
-        return math.sqrt(math.fsum(spread) / (1 - math.fsum(shares**2)))
+        return math.sqrt(math.fsum(spread) / free) if free > 1e-9 else None
 
     def units(self) -> tuple[Array, Array]:
         """Shares of the total weight, and means; of clusters if there are any, whatever their order and labels."""
@@ -85,7 +84,8 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
 
 
 def has_one_unit(shares: Array) -> bool:
-    return bool(1 / math.fsum(shares**2) - 1 < NO_WEIGHT)
+    """Whether one unit has so much of the weight that nothing is known of how much units differ."""
+    return 1 / math.fsum(shares**2) < LEAST_UNITS
 
 
 def _checked(weights: Array) -> Array:

@@ -1,5 +1,7 @@
 """The simulation computes what runs compute, and its page has every cell."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -51,3 +53,10 @@ def test_the_page_has_every_cell_and_no_limit_that_is_not_kept() -> None:
             for n in NUMBERS:
                 assert f"| {cell.name} | {n} |" in table
     assert "Limits not kept: 0 of" in text
+
+
+def test_scipy_and_statsmodels_load_only_when_an_interval_is_computed() -> None:
+    code = "import sys, rag_evaluator.trust.missing, rag_evaluator.trust.reruns; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "rag_evaluator.trust.intervals" in loaded
+    assert not {"scipy", "statsmodels", "pandas"} & set(loaded)

@@ -125,6 +125,46 @@ def test_weighted_mean_deviation_and_median_are_those_of_statsmodels() -> None:
     assert estimate.ci_method == "wilson-effective-n, weighted"
 
 
+def test_weighted_judged_scores_have_pseudo_rows_of_an_effective_row_s_weight_worked_by_hand() -> None:
+    scores, masses = np.array([1.0, 1.0, 0.5, 0.0]), np.array([4.0, 2.0, 3.0, 1.0])
+    effective = 10**2 / (16 + 4 + 9 + 1)
+    larger = sm.WLS([*scores, 0.0, 1.0], np.ones(6), weights=[*masses, 10 / effective, 10 / effective])
+    fit = larger.fit(cov_type="HC2")
+    number = fit.params[0] * (1 - fit.params[0]) / fit.bse[0] ** 2 * effective / (effective + 2)
+    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, effective - 1))
+    expected = proportion_confint(0.75 * number, number, alpha, method="wilson")
+    assert ends(mean_interval(scores, JUDGED, weights=masses)) == pytest.approx(expected, abs=1e-9)
+    pairs = sm.WLS([*scores, -1.0, 1.0], np.ones(6), weights=[*masses, 10 / effective, 10 / effective])
+    fit = pairs.fit(cov_type="HC2")
+    expected = stats.t.interval(0.95, effective + 1, fit.params[0], fit.bse[0])
+    estimate = difference_interval(scores, JUDGED, weights=masses)
+    assert ends(estimate) == pytest.approx((expected[0], min(expected[1], 1.0)))
+
+
+@pytest.mark.parametrize("scale", SCALES[:2])
+@pytest.mark.parametrize("level", [0.95, 0.9999])
+@pytest.mark.parametrize("heavy", [30, 45, 1e3, 1e5, 1e7, 1e12])
+def test_a_row_that_weighs_nearly_all_leaves_the_whole_range(heavy: float, level: float, scale: Scale) -> None:
+    estimate = mean_interval([0.3, 0.9, 0.5], scale, level, weights=[heavy, 1, 1])
+    assert ends(estimate) == pytest.approx((0.0, 1.0), abs=1e-6)
+    assert (estimate.ci_method == "range: one has nearly all the weight") == (heavy > 40)
+
+
+def test_the_mean_is_the_exact_sum_over_n_and_never_above_the_highest_score() -> None:
+    for seed in range(20):
+        scores = np.random.default_rng(seed).random(30)
+        assert mean_interval(scores, JUDGED).mean == math.fsum(scores) / 30
+    masses = [0.6, 0.5, 0.7]
+    assert math.fsum(5 * mass for mass in masses) / math.fsum(masses) > 5
+    assert mean_interval([5.0] * 3, STARS, weights=masses).mean == 5
+
+
+@pytest.mark.parametrize("masses", [[0.2, 0.4, 0.3, 0.9], [0.3, 0.6, 0.9, 0.9, 0.2, 0.7]])
+def test_rounding_of_weights_does_not_move_the_median(masses: list[float]) -> None:
+    scores = list(range(len(masses)))
+    assert mean_interval(scores, Scale(0.0, 9.0), weights=masses).median == 2.5
+
+
 def test_whole_weights_give_the_mean_and_median_of_repeated_rows() -> None:
     weighted = mean_interval([0.2, 0.4, 1.0], JUDGED, weights=[3, 1, 2])
     repeated = mean_interval([0.2, 0.2, 0.2, 0.4, 1.0, 1.0], JUDGED)
@@ -155,7 +195,13 @@ WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
     ("one score", [0.4], JUDGED, {}, (1, 0.4, 0.0, 1.0, "range: one score")),
     ("one score of another range", [0.4], COSINE, {}, (1, 0.4, -1.0, 1.0, "range: one score")),
     ("one score with a weight", [0.4, 0.9], JUDGED, {"weights": [2, 0]}, (1, 0.4, 0.0, 1.0, "range: one score")),
-    ("one that weighs all", [0.0, 1], JUDGED, {"weights": [1e9, 1]}, (2, 1e-9, 0, 1, "range: one has all the weight")),
+    (
+        "one that weighs all",
+        [0.0, 1],
+        JUDGED,
+        {"weights": [1e9, 1]},
+        (2, 1e-9, 0, 1, "range: one has nearly all the weight"),
+    ),
     ("one cluster", [0.5, 0.7], JUDGED, {"clusters": "aa"}, (2, 0.6, 0.0, 1.0, "range: one cluster")),
     ("one cluster left", [0, 0.5, NAN], STARS, {"clusters": "aab"}, (2, 1.0, 1.0, 5.0, "range: one cluster")),
 ]
@@ -242,7 +288,8 @@ def test_the_pass_rate_counts_scores_that_reach_the_threshold_in_the_better_dire
     scores = [0.2, 0.7, 0.7 - 1e-9, 0.9, NAN]
     assert pass_rate(scores, 0.7, JUDGED) == mean_interval([0, 1, 1, 1], JUDGED)
     assert pass_rate(scores, 0.7, CONTINUOUS) == mean_interval([0, 1, 1, 1], JUDGED)
-    assert pass_rate(scores, 0.7 - 1e-9, LOWER) == mean_interval([1, 1, 1, 0], JUDGED)
+    assert pass_rate(scores, 0.2, LOWER) == mean_interval([1, 0, 0, 0], JUDGED)
+    assert pass_rate(scores, 0.7 - 1e-8, LOWER) == mean_interval([1, 1, 1, 0], JUDGED)
     stars = pass_rate([1, 4, 5, 5], 4, STARS, clusters="aabc", weights=[1, 1, 2, 2])
     assert stars == mean_interval([0, 1, 1, 1], JUDGED, clusters="aabc", weights=[1, 1, 2, 2])
 

@@ -59,7 +59,7 @@ CASES: dict[str, tuple[list[list[float]], RerunNoise]] = {
     "one score a row": ([[0.1], [0.2, NAN]], RerunNoise(None, None, None)),
     "one row": ([[0.0, 1.0]], RerunNoise(0.5, None, None)),
     "rows do not vary": ([[0.0, 1.0], [1.0, 0.0]], RerunNoise(math.sqrt(0.5 / 4), None, None)),
-    "nothing varies": ([[1.0, 1.0], [1.0, 1.0 + 2e-16]], RerunNoise(0.0, None, None)),
+    "nothing varies": ([[1.0, 1.0], [1.0 + 3e-16, 1.0 + 3e-16]], RerunNoise(0.0, None, None)),
     "repeats do not vary": ([[0.2, 0.2], [0.4, 0.4]], RerunNoise(0.0, 1.0, 1.0)),
 }
 

@@ -36,8 +36,8 @@ def gate(
 
     Args:
         run: a results folder, `Results`, a file or frame of scores.
-        rules: one or several, such as `faithfulness >= 0.8`; a rule concerns the worse end of the 95 % interval, or the mean if it says
-            `mean:faithfulness >= 0.8`.
+        rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
+            mean if it says `mean:faithfulness >= 0.8`.
         not_worse_than: a baseline, as `run`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared.

@@ -1,5 +1,6 @@
 """`gate`: whether a run keeps its rules, for CI."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
+from rag_evaluator.results.caveats import caveats
 from rag_evaluator.results.matching import keys_of, match, require_column
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
@@ -17,11 +19,12 @@ from rag_evaluator.trust.intervals import difference_interval, mean_interval
 from rag_evaluator.trust.permutation import Floats
 
 LEVEL = 0.95
+logger = logging.getLogger(__name__)
 
 
 def gate(
     run: Any,
-    rules: Sequence[str | Rule] = (),
+    rules: str | Rule | Sequence[str | Rule] = (),
     *,
     not_worse_than: Any = None,
     margin: float | Mapping[str, float] | None = None,
@@ -33,23 +36,29 @@ def gate(
 
     Args:
         run: a results folder, `Results`, a file or frame of scores.
-        rules: such as `faithfulness >= 0.8`; a rule concerns the worse end of the 95 % interval, or the mean if it says
-            `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
+        rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
+            mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
         not_worse_than: a baseline, as `run`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared.
         min_coverage: share of rows that must have a score, for every rule; given without other rules, for every metric.
             None is 0.95.
-        on, cluster: see `compare`.
+        on: see `compare`.
+        cluster: a column; rows with the same value depend on each other. None takes that of the run's configuration.
+
+    What makes run and baseline differ beside the systems, such as another judge, is logged as a warning.
 
     Raises `RagEvaluatorError` where a rule cannot be checked, saying why.
     """
+    least = COVERAGE if min_coverage is None else min_coverage
+    if not 0 <= least <= 1:
+        raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
     given = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, given)
     cluster = cluster or scores.config.get("cluster")
     measured = _measured(scores, cluster)
-    required = [*scores.config.get("require", ()), *rules]
-    parsed = [_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in required]
+    listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
+    parsed = [_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed]
     differences: dict[str, Measured] = {}
     if not_worse_than is not None:
         differences = _differences(read_scores(not_worse_than, 0, given), scores, on, cluster)
@@ -60,9 +69,9 @@ def gate(
         parsed += [Rule(metric, "coverage", min_coverage) for metric in measured if not _has_rule(parsed, metric)]
     if not parsed:
         raise ConfigError(
-            "no rule to check: give require in the configuration, --min, --max, --not-worse-than or --min-coverage."
+            "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
-    return check_rules(parsed, measured, differences, COVERAGE if min_coverage is None else min_coverage)
+    return check_rules(parsed, measured, differences, least)
 
 
 def _has_rule(rules: Sequence[Rule], metric: str) -> bool:
@@ -101,6 +110,8 @@ def _differences(
     first, second = align([baseline, scores], matched)
     metrics = common_metrics(first, second, on)
     scales, _ = scales_for(metrics, [scores, baseline])
+    for sentence in caveats(baseline, scores, (matched[0], matched[1]), on, metrics):
+        logger.warning(sentence)
     labels = column_of(second, cluster) if cluster else None
     weight = scores.config.get("weight")
     weights = weights_of(second, weight) if weight else None

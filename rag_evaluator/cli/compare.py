@@ -74,7 +74,7 @@ def print_comparison(comparison: "Comparison") -> None:
     for match in comparison.matches:
         for line in _of_match(comparison, match):
             say(line)
-        title, needed = f"{comparison.runs[0]} → {match.run}", f"rows for {comparison.effect:g}"
+        title, needed = f"{comparison.runs[0]} → {match.run}", f"rows\nfor {comparison.effect:g}"
         lines = _lines_of(comparison.metrics, match.run)
         print_table(title, [("metric", "left"), *_right(*FIGURES, *TESTS, *POWER, needed)], map(_cells, lines))
         if groups := _lines_of(comparison.groups, match.run):

@@ -44,8 +44,8 @@ EXAMPLES = """examples:
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator prompts check
 
-exit codes: 0 scored, 1 nothing could be scored or (gate) a rule failed, 2 bad input, 75 stopped by a signal, the judge
-is lost or not all there: run again to continue, 130, 143 and 138 stopped at once by a second signal
+exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
+there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed
 'python main.py' does the same as 'rag-evaluator'."""
 
 

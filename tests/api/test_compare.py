@@ -205,6 +205,23 @@ def test_a_cluster_of_the_configuration_counts_unless_another_is_given(compare: 
     assert compare(by_topic, b).metrics != compare(a, b).metrics
 
 
+def test_the_largest_changes_of_each_direction_come_first(compare: Compare) -> None:
+    sizes = [0.1, 0.7, 0.2, 0.3, 0.4, 0.5, 0.6]
+    a = table(faithfulness=[0.1] * 7 + [0.9], noise_sensitivity=[0.0] * 8, semantic_similarity=[0.0] * 8)
+    b = table(
+        faithfulness=[0.1 + size for size in sizes] + [0.9],
+        noise_sensitivity=[0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5],
+        semantic_similarity=[-0.9] + [0.0] * 7,
+    )
+    changed = [(change.direction, change.metric, change.key) for change in compare(a, b).changed]
+    assert changed[:3] == [
+        ("worse", "noise_sensitivity", "Q7"),
+        ("worse", "semantic_similarity", "Q0"),  # 0.9 of a range of 2
+        ("worse", "noise_sensitivity", "Q1"),
+    ]
+    assert [key for _, _, key in changed[3:]] == ["Q1", "Q6", "Q5", "Q4", "Q3"]  # five of a direction
+
+
 def test_a_weight_of_the_configuration_counts(compare: Compare) -> None:
     rows = [{**row, "share": 3.0 if place == CHANGED else 1.0} for place, row in enumerate(rows_of())]
     a, b = (

@@ -28,7 +28,7 @@ def exact(right: int, of: int = ROWS) -> Results:
 
 
 def test_a_perfect_run_of_thirty_rows_is_above_four_fifths() -> None:
-    assert passed(exact(ROWS), ["exact_match >= 0.8"]) == [True]
+    assert passed(exact(ROWS), "exact_match >= 0.8") == [True]
     assert passed(exact(25), ["exact_match >= 0.8", "mean:exact_match >= 0.8"]) == [False, True]
 
 
@@ -86,6 +86,16 @@ def test_cluster_and_weight_of_the_run_s_configuration_count() -> None:
     assert "the mean is 1.000 (27 rows)" in verdict.reason
 
 
+def test_a_baseline_of_another_judge_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    base = exact(ROWS)
+    signatures = {"exact_match": base.signatures["exact_match"] + "|judge:another"}
+    rag_evaluator.gate(exact(ROWS), not_worse_than=base, margin=0.5)
+    assert caplog.messages == []
+    changed = replace(base, manifest={**base.manifest, "signatures": signatures})
+    rag_evaluator.gate(exact(ROWS), not_worse_than=changed, margin=0.5)
+    assert "judged differently (judge: judge another / none), so judges are compared" in caplog.text
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({}, "no rule to check"),
     ({"rules": ["faithfullness >= 0.5"]}, "no scores of 'faithfullness'.* Did you mean 'faithfulness'"),
@@ -100,6 +110,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"not_worse_than": run_of([0.5] * 5, "chrf"), "margin": 0.1}, "no metric in common"),
     ({"not_worse_than": "results/nowhere", "margin": 0.1}, "no such folder"),
     ({"min_coverage": 95}, "expected a number from 0 to 1"),
+    ({"rules": ["faithfulness >= 0.1"], "min_coverage": 95}, "minimum of coverage is 95"),
     ({"rules": [Rule("faithfulness", "min", 0.5)], "cluster": "document"}, "no row has something in 'document'"),
 ]
 

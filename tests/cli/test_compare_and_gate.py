@@ -77,7 +77,7 @@ def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Ca
     assert run(folder, "compare", "a", "b", "--on", "question", "--effect", "0.1") == 0
     shown = capsys.readouterr().out
     assert "matched by 'question'" in shown
-    assert "rows for 0.1" in shown
+    assert "for 0.1" in shown
 
 
 def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -> None:

@@ -1,10 +1,14 @@
 """What kind of number each metric gives: statistics and rules depend on it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rag_evaluator.metrics.table import METRICS, scale_of
 from rag_evaluator.trust.scale import Scale
 
+DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 RETRIEVAL = {
     "context_precision_with_reference",
     "context_precision_without_reference",
@@ -40,3 +44,16 @@ def test_metrics_of_retrieval_are_told_from_those_of_the_answer() -> None:
 )
 def test_the_scale_of_a_metric_is_found_by_any_of_its_names(name: str, scale: Scale | None) -> None:
     assert scale_of(name) == scale
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        (r"these are continuous: ([^.]*)\.", {name for name, row in METRICS.items() if row.kind == "continuous"}),
+        (r"These measure retrieval: ([^.]*)\.", {name for name, row in METRICS.items() if row.stage == "retrieval"}),
+    ],
+)
+def test_the_docs_name_kinds_and_stages(sentence: str, names: set[str]) -> None:
+    found = re.search(sentence, DOCS)
+    assert found
+    assert set(re.findall(r"`(\w+)`", found[1])) == names

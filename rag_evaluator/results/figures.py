@@ -17,7 +17,7 @@ INTERVAL = ("mean", "std", "stderr", "median", "ci_low", "ci_high", "ci_level", 
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowFacts:
     """What is known of rows, whatever the metric.
 
     Attributes:
@@ -28,10 +28,10 @@ class Rows:
     clusters: Sequence[Hashable] | None
     weights: Sequence[float] | None
 
-    def of(self, places: Sequence[int]) -> "Rows":
+    def of(self, places: Sequence[int]) -> "RowFacts":
         """Some of the rows."""
         clusters, weights = self.clusters, self.weights
-        return Rows(
+        return RowFacts(
             None if clusters is None else [clusters[place] for place in places],
             None if weights is None else [weights[place] for place in places],
         )
@@ -62,7 +62,7 @@ class MetricScores:
 
 
 def figures(
-    scores: MetricScores, rows: Rows, scale: Scale, level: float, threshold: float | None = None
+    scores: MetricScores, rows: RowFacts, scale: Scale, level: float, threshold: float | None = None
 ) -> dict[str, Any]:
     """What `summary.json` says of a metric, as JSON; None where there is no such number."""
     estimate = mean_interval(scores.values, scale, level, rows.clusters, rows.weights)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
-from rag_evaluator.results.figures import MetricScores, Rows, figures, scale_seen
+from rag_evaluator.results.figures import MetricScores, RowFacts, figures, scale_seen
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 
@@ -52,10 +52,10 @@ class Summary:
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
         weights = None if self.reporting.weight is None else list(self._weights)
-        rows = Rows(None if self.reporting.cluster is None else self._clusters, weights)
+        rows = RowFacts(None if self.reporting.cluster is None else self._clusters, weights)
         return {name: self._of(name, rows) for name in self._values}
 
-    def _of(self, name: str, rows: Rows) -> dict[str, Any]:
+    def _of(self, name: str, rows: RowFacts) -> dict[str, Any]:
         by = self.reporting
         scores = MetricScores(np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]))
         scale = by.scales.get(name) or scale_seen(scores.values)

@@ -12,6 +12,7 @@ from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.digest import short_digest
 
 SYNC_SECONDS = 1.0
+BLOCK = 1 << 16  # bytes read at once
 CHECKSUM = b', "sha256": "'
 Item = TypeVar("Item")
 
@@ -41,11 +42,15 @@ def _checksum(body: bytes) -> bytes:
 
 
 class Appender:
-    """A file that only grows: what `append` was given is safe from a kill at once, from a power cut after `sync`."""
+    """A file that only grows: what `append` was given is safe from a kill at once, from a power cut after `sync`.
+
+    A last line that a kill has torn is dropped first: in a container a process may have the name of the killed one.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = path.open("ab", buffering=0)
+        _drop_torn_line(path)
         self._synced, self._dirty = time.monotonic(), False
 
     def append(self, line: bytes) -> None:
@@ -70,6 +75,20 @@ class Appender:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut a file behind its last end of line."""
+    with path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        place, tail = end, b""
+        while place and b"\n" not in tail:
+            place = max(0, place - BLOCK)
+            file.seek(place)
+            tail = file.read(min(BLOCK, end - place))
+        whole = place + tail.rfind(b"\n") + 1
+        if whole < end:
+            file.truncate(whole)
 
 
 def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int, Item]]:

@@ -1,7 +1,6 @@
 """Records that are found again by their key: appended to a file of this process, and read from those of others."""
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,9 +80,7 @@ class Records:
 
     def _open(self) -> Appender:
         with writing(self.path):
-            appender = Appender(self.path)
-            os.truncate(self.path, self._end)  # drops a line torn by a kill
-        return appender
+            return Appender(self.path)
 
     def _read(self, path: Path) -> int:
         """Find the records of a file; returns the length in bytes of the part that is whole."""

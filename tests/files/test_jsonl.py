@@ -1,0 +1,35 @@
+"""Files that only grow."""
+
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator.files.jsonl import BLOCK, Appender, read_lines
+
+LONG = b"x" * (2 * BLOCK + 7)
+
+
+@pytest.mark.parametrize(
+    "before, kept",
+    [
+        (b"", b""),
+        (b"one\n", b"one\n"),
+        (b"one\ntwo\n", b"one\ntwo\n"),
+        (b"one\ntw", b"one\n"),
+        (b"torn", b""),
+        (b"one\n" + LONG, b"one\n"),
+        (LONG, b""),
+        (LONG + b"\n" + LONG, LONG + b"\n"),
+        (b"y" * (BLOCK - 1) + b"\n" + b"z" * BLOCK, b"y" * (BLOCK - 1) + b"\n"),
+    ],
+)
+def test_a_line_torn_by_a_kill_is_dropped_before_the_next_one_is_appended(
+    tmp_path: Path, before: bytes, kept: bytes
+) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(before)
+    appender = Appender(path)
+    appender.append(b"next\n")
+    appender.close()
+    assert path.read_bytes() == kept + b"next\n"
+    assert [line for _, line in read_lines(path, bytes)][-1] == b"next\n"

@@ -25,7 +25,7 @@ def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) ->
     """
     name = f"run {position + 1}"
     if isinstance(source, Results):
-        scores = of_results(source, str(source.manifest.get("name") or name))
+        scores = of_results(source, str(source.manifest.get("name") or name), canonical_name)
     elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
         scores = _of_folder(Path(source).expanduser())
     elif isinstance(source, str | Path):

@@ -48,16 +48,15 @@ class SavedScores:
         return config if isinstance(config, Mapping) else {}
 
 
-def of_results(results: Results, name: str) -> SavedScores:
-    """The scores of an evaluation in memory."""
-    scores = {metric: [score.value for score in row] for metric, row in results.scores.items()}
+def of_results(results: Results, name: str, canonical: Callable[[str], str | None]) -> SavedScores:
+    """The scores of an evaluation in memory, under the names of metrics that `canonical` gives, as in `of_table`."""
+    scores = {canonical(metric) or metric: [score.value for score in row] for metric, row in results.scores.items()}
 
     def details(cells: Collection[Cell]) -> Details:
-        return {
-            (record["row"], record["metric"]): record
-            for record in results.details()
-            if (record["row"], record["metric"]) in cells
-        }
+        records = (
+            ((record["row"], canonical(record["metric"]) or record["metric"]), record) for record in results.details()
+        )
+        return {cell: record for cell, record in records if cell in cells}
 
     return SavedScores(name, results.samples, scores, results.manifest, details)
 

@@ -40,6 +40,16 @@ FolderName = Annotated[
 Names = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 
 
+def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
+    """YAML reads yes as true, which pydantic would take for 1."""
+    if isinstance(number, bool):
+        raise ValueError("input should be a number")
+    return number
+
+
+Number = Annotated[float, BeforeValidator(_no_truth_value)]
+
+
 AnySection = TypeVar("AnySection", bound="Section")
 
 
@@ -51,7 +61,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_empty_sections(cls, section: Any) -> Any:  # Any: whatever the user wrote
-        """A section of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
+        """A section or list of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
         if not isinstance(section, Mapping):
             return section
         empty = {
@@ -62,7 +72,8 @@ class Section(BaseModel):
     @classmethod
     def _holds_keys(cls, name: str) -> bool:
         annotation = cls.model_fields[name].annotation
-        return get_origin(annotation) is dict or _section(annotation) is not None
+        is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
+        return is_list or get_origin(annotation) is dict or _section(annotation) is not None
 
 
 def _section(annotation: Any) -> type[Section] | None:
@@ -154,8 +165,8 @@ class Config(Section):
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
     weight: str | None = None
-    thresholds: dict[str, float] = Field(default_factory=dict)
-    ci_level: float = Field(default=0.95, gt=0.0, lt=1.0)
+    thresholds: dict[str, Number] = Field(default_factory=dict)
+    ci_level: Number = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"

@@ -20,7 +20,7 @@ from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.reporting import REPORTED_BY, check_reporting
+from rag_evaluator.results.reporting import check_reporting
 from rag_evaluator.results.results import Results
 from rag_evaluator.run import manifest
 from rag_evaluator.run.finished import changed_files
@@ -174,7 +174,7 @@ class RAGEvaluator:
         samples = open_dataset(source, self.config.columns)
         needed = {name: metric.columns for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
-        check_reporting(samples, self.config.model_dump(include={*REPORTED_BY}))
+        check_reporting(samples, self.config)
         return samples
 
     def _run(

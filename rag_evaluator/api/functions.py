@@ -187,7 +187,7 @@ def evaluate(
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
-    named = replace(results, scores={_given_name(name, names): row for name, row in results.scores.items()})
+    named = _renamed(results, {name: _given_name(name, names) for name in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
@@ -223,6 +223,18 @@ def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tu
     if skipped:
         logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
     return possible, skipped
+
+
+def _renamed(results: Results, names: Mapping[str, str]) -> Results:
+    """The results with other names of metrics, by which their scales are found, too."""
+    manifest = results.manifest
+    metrics = {names[name]: row for name, row in manifest.get("metrics", {}).items()}
+    return replace(
+        results,
+        scores={names[name]: row for name, row in results.scores.items()},
+        signatures={names[name]: line for name, line in results.signatures.items()},
+        manifest={**manifest, "metrics": metrics},
+    )
 
 
 def _given_name(canonical: str, metrics: Sequence[str]) -> str:

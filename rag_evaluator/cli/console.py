@@ -27,6 +27,8 @@ from rag_evaluator.run.status import Status
 
 REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
+GROUPS_SHOWN = 20  # per metric and column
+LABEL = 60  # characters of a group's value
 WINDOW = "did not fit the judge's window"
 
 
@@ -110,11 +112,12 @@ def interval(row: Mapping[str, Any], none: str = "-") -> str:
 
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
     """A table of the groups of each metric, and one of pass rates, if there are any."""
+    columns = {column: len(values) for whole in summary.values() for column, values in whole.get("groups", {}).items()}
     groups = [
-        (metric, f"{column}: {value}", interval(row, "no score"), f"{row['scored']}/{row['count']}")
+        (metric, f"{column}: {_label(value)}", interval(row, "no score"), f"{row['scored']}/{row['count']}")
         for metric, whole in summary.items()
         for column, values in whole.get("groups", {}).items()
-        for value, row in values.items()
+        for value, row in _largest(values).items()
     ]
     rates = [
         (metric, f"{row['pass_rate']['threshold']:g}", interval(row["pass_rate"]))
@@ -123,8 +126,23 @@ def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
     ]
     if groups:
         print_table("groups", [("metric", "left"), ("group", "left"), ("mean", "right"), ("coverage", "right")], groups)
+    for column, count in columns.items():
+        if count > GROUPS_SHOWN:
+            say(f"  {column}: the {GROUPS_SHOWN} largest of {count} groups; summary.json and scores.xlsx have all")
     if rates:
         print_table("pass rates", [("metric", "left"), ("threshold", "right"), ("share that passes", "right")], rates)
+
+
+def _largest(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The groups of most rows, in the order of all."""
+    largest = set(sorted(groups, key=lambda value: -groups[value]["count"])[:GROUPS_SHOWN])
+    return {value: row for value, row in groups.items() if value in largest}
+
+
+def _label(value: str) -> str:
+    """The value of a group on one line; what a terminal would act on, such as escape sequences, as it is in Python."""
+    text = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in value)
+    return text if len(text) <= LABEL else f"{text[:LABEL]}…"
 
 
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:

@@ -8,6 +8,8 @@ from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 
+EXACT = 2**53  # floats from here on need not be the integer that was written
+
 
 def value_of(sample: Sample, column: str) -> Any:
     """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
@@ -23,6 +25,6 @@ def as_key(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return unicodedata.normalize("NFC", value).strip()
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         value = int(value)
     return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))

@@ -9,11 +9,15 @@ from rag_evaluator.metrics.table import Metric, canonical_name
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have."""
+    seen: dict[str, str] = {}  # canonical name -> as it was written
     for name, limit in config.thresholds.items():
-        place, what = config.place("thresholds", name), f"thresholds: '{name}'"
-        low, high = _chosen(name, metrics, place, what).range
+        start = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
+        low, high = _chosen(name, metrics, start).range
         if not low <= limit <= high:
-            raise ConfigError(f"{place}: {what} is {limit:g}, expected a number from {low:g} to {high:g}.")
+            raise ConfigError(f"{start} is {limit:g}, expected a number from {low:g} to {high:g}.")
+        other = seen.setdefault(canonical_name(name) or name, name)
+        if other != name:
+            raise ConfigError(f"{start} and '{other}' are the same metric. Remove one of them.")
     if config.require:
         _check_rules(config, metrics)
 
@@ -22,16 +26,21 @@ def _check_rules(config: Config, metrics: Mapping[str, Metric]) -> None:
     from rag_evaluator.trust.gate import parse_rule, refuse_senseless  # imports numpy
 
     for position, text in enumerate(config.require):
-        place = config.place("require", position)
+        start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)
-            refuse_senseless(rule, _chosen(rule.metric, metrics, place, f"require[{position}]").scale)
         except ConfigError as error:
-            raise ConfigError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
+            raise ConfigError(f"{start}: {error}") from None
+        metric = _chosen(rule.metric, metrics, f"{start}: '{rule.metric}'")
+        try:
+            refuse_senseless(rule, metric.scale)
+        except ConfigError as error:
+            raise ConfigError(f"{start}: {error}") from None
 
 
-def _chosen(name: str, metrics: Mapping[str, Metric], place: str, what: str) -> Metric:
+def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
+    """A metric of this run by any of its names; `start` is how the error begins."""
     metric = metrics.get(canonical_name(name) or "")
     if metric is None:
-        raise ConfigError(f"{place}: {what} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
+        raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
     return metric

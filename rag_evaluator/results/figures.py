@@ -53,11 +53,11 @@ class MetricScores:
 
     def of(self, places: Sequence[int]) -> "MetricScores":
         """Those of some rows."""
-        new = {place: position for position, place in enumerate(places)}
+        new = list(enumerate(places))
         return MetricScores(
-            self.values[list(places)],
-            {new[place]: reason for place, reason in self.reasons.items() if place in new},
-            frozenset(new[place] for place in self.dropped if place in new),
+            self.values[places],
+            {position: self.reasons[place] for position, place in new if place in self.reasons},
+            frozenset(position for position, place in new if place in self.dropped),
         )
 
 

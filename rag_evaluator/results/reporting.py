@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_evaluator.config import Config
 from rag_evaluator.dataset import Sample, is_blank, row_names
 from rag_evaluator.dataset.keys import as_key, value_of
-from rag_evaluator.errors import DatasetError, did_you_mean
+from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.trust.scale import Scale
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require")
@@ -83,12 +84,11 @@ def weight_of(sample: Sample, reporting: Reporting) -> float:
     value = value_of(sample, reporting.weight)
     try:
         weight = math.nan if isinstance(value, bool) or is_blank(value) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weight = math.nan
     if not 0 <= weight < math.inf:
-        raise DatasetError(
-            f"{sample.where}: '{reporting.weight}', the column of weights, is {value!r:.40}: expected a number from 0."
-        )
+        received = "blank" if is_blank(value) else repr(value)
+        raise DatasetError(f"{sample.where}: '{reporting.weight}' is {received:.40}, expected a number from 0 up.")
     return weight
 
 
@@ -98,27 +98,38 @@ def group_of(sample: Sample, column: str) -> str:
     return NO_VALUE if key is None else key
 
 
-def check_reporting(samples: Sequence[Sample], config: Mapping[str, Any]) -> None:
-    """Raises `DatasetError` for a column that no row has, or a weight that is none."""
-    reporting = reporting_of({"config": config})
-    wanted = [("group_by", column) for column in reporting.group_by]
-    wanted += [(key, column) for key in ("cluster", "weight") if (column := getattr(reporting, key)) is not None]
-    missing = _missing(samples, [column for _, column in wanted])
+def check_reporting(samples: Sequence[Sample], config: Config) -> None:
+    """Raises `ConfigError` for a column that no row has, `DatasetError` for a weight that is none."""
+    wanted: list[tuple[tuple[str | int, ...], str]]
+    wanted = [(("group_by", position), column) for position, column in enumerate(config.group_by)]
+    wanted += [((key,), column) for key in ("cluster", "weight") if (column := getattr(config, key)) is not None]
+    blank = _blank(samples, [column for _, column in wanted])
     for key, column in wanted:
-        if column in missing:
-            raise DatasetError(
-                f"{key}: no row has something in the column '{column}'.{did_you_mean(column, row_names(samples))}"
+        if column in blank:
+            names = row_names(samples)
+            why = (
+                "is blank in all rows." if column in names else f"is no column of any row.{did_you_mean(column, names)}"
             )
-    weights = {weight_of(sample, reporting) for sample in samples}
-    if weights == {0.0}:
-        raise DatasetError(f"weight: every row has 0 in the column '{reporting.weight}': nothing would count.")
+            raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' {why}")
+    if config.weight is not None:
+        _check_weights(samples, config)
 
 
-def _missing(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:
-    """Those columns that are blank in all rows."""
-    missing = set(columns)
-    for sample in samples if missing else ():
-        missing -= {column for column in missing if as_key(value_of(sample, column)) is not None}
-        if not missing:
+def _check_weights(samples: Sequence[Sample], config: Config) -> None:
+    place, reporting = config.place("weight"), Reporting(weight=config.weight)
+    try:
+        most = max((weight_of(sample, reporting) for sample in samples), default=1.0)
+    except DatasetError as error:
+        raise DatasetError(f"{place}: weight: {error}") from None
+    if most == 0:
+        raise DatasetError(f"{place}: weight: '{config.weight}' is 0 in all rows, so that nothing would count.")
+
+
+def _blank(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:
+    """Those columns that are blank, or not there, in all rows."""
+    blank = set(columns)
+    for sample in samples if blank else ():
+        blank -= {column for column in blank if as_key(value_of(sample, column)) is not None}
+        if not blank:
             break
-    return missing
+    return blank

@@ -3,13 +3,13 @@
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.metrics.table import METRICS, Metric
+from rag_evaluator.metrics.table import METRICS, Metric, about_metrics
 from rag_evaluator.models.identity import is_unnamed
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.manifest import read_manifest
@@ -163,15 +163,17 @@ def of_journal(journal: Journal) -> Evaluation:
             f"{way('update')}."
         )
     metrics = {name: METRICS[name] for name in journal.plan.columns}
-    return Evaluation(samples, metrics, journal.plan, _about(journal))
+    return Evaluation(samples, metrics, journal.plan, _about(journal, metrics))
 
 
-def _about(journal: Journal) -> Mapping[str, Any]:
-    """What a journal says of its run, reported as the results were last."""
-    try:
-        return reported_as(journal.about, read_manifest(journal.results))
-    except ResultsError:  # there are no results yet
-        return journal.about
+def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
+    """What a journal says of its run, reported as the results were last, if they are those of this run."""
+    about = journal.about
+    with suppress(ResultsError):  # there are no results yet
+        last = read_manifest(journal.results)
+        if last.get("signatures") == about.get("signatures"):
+            about = reported_as(about, last)
+    return {**about, "metrics": about_metrics(metrics, about.get("config", {}).get("thresholds"))}
 
 
 def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

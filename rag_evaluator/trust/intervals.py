@@ -53,7 +53,7 @@ def mean_interval(
         level: nominal coverage.
         clusters: a label a row. Rows with one label may depend on each other, clusters may not. None, NaN: a cluster of
             its own.
-        weights: a finite number >= 0 a row, not all 0; only their ratios matter. A row of weight 0 does not count.
+        weights: a finite number >= 0 a row; only their ratios matter. A row of weight 0 does not count.
 
     Returns:
         The same to the last bit for any order of rows and any labels of the clusters.

@@ -69,7 +69,7 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
     """Drop missing scores (NaN, None) and rows of weight 0; a row without cluster (None, NaN) is one of its own.
 
     Raises:
-        ValueError: if lengths differ, or if weights are negative, not finite or all 0.
+        ValueError: if lengths differ, or if weights are negative or not finite.
     """
     numbers = np.asarray(values, dtype=np.float64)
     masses = np.ones(len(numbers)) if weights is None else _checked(np.asarray(weights, dtype=np.float64))
@@ -89,11 +89,10 @@ def has_one_unit(shares: Array) -> bool:
 
 
 def _checked(weights: Array) -> Array:
+    """The weights times a power of 2, so that sums stay in the range of floats; their ratios are the same bits."""
     if not np.all(np.isfinite(weights) & (weights >= 0)):
         raise ValueError("weights must be finite numbers of at least 0")
-    if len(weights) and not np.any(weights):
-        raise ValueError("all weights are 0; at least one must be above 0")
-    return weights
+    return np.asarray(np.ldexp(weights, -np.frexp(weights.max(initial=0.0))[1]))
 
 
 def _groups(labels: Sequence[Hashable]) -> list[list[int]] | None:

@@ -15,7 +15,7 @@ import openpyxl
 import pytest
 
 import rag_evaluator
-from rag_evaluator import ScriptedJudge, evaluate, generate, sort
+from rag_evaluator import ScriptedJudge, evaluate, gate, generate, sort
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, ModelError, PromptError, ResultsError
@@ -469,3 +469,17 @@ def test_a_command_that_is_killed_continues_where_it_stopped(
     assert Path(f"results/run/{file}").read_bytes() == Path(f"results/whole/{file}").read_bytes()
     assert len({answer["prompt"] for answer in answers("run")}) == len(answers("run")) == whole
     assert re.search(rf"\b{whole - known}( judge calls)? now", capsys.readouterr().out)
+
+
+def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> None:
+    config = {"metrics": ["chrf"], "thresholds": {"chrf_score": 0.5}, "require": ["ChrF >= 0.01"]}
+    scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, ["Nolu Brak was born in Tesk.", "利拉。"], config=config)
+    found = scores.results.summary()["chrf"]
+    assert (found["kind"], found["stage"]) == ("continuous", "generation")
+    assert found["pass_rate"]["threshold"] == 0.5
+    (record, _) = scores.results.details()
+    assert record["signature"].startswith("metric:chrf_score")
+    heading, row = openpyxl.load_workbook("result/result.xlsx")["summary"].iter_rows(values_only=True)
+    assert dict(zip(heading, row, strict=True))["kind"] == "continuous"
+    (verdict,) = gate(scores.results)
+    assert str(verdict.rule) == "chrf_score >= 0.01"

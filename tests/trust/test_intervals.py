@@ -17,6 +17,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.intervals import difference_interval, mean_interval, pass_rate
+from rag_evaluator.trust.missing import missing_bounds
 from rag_evaluator.trust.scale import Scale
 
 JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
@@ -269,7 +270,6 @@ WRONG: list[dict[str, Any]] = [
     {"weights": [1, -1]},
     {"weights": [1, NAN]},
     {"weights": [1, math.inf]},
-    {"weights": [0, 0]},
     {"weights": [1]},
     {"clusters": ["a"]},
     {"level": 0.0},
@@ -282,6 +282,21 @@ WRONG: list[dict[str, Any]] = [
 def test_wrong_weights_lengths_and_levels_are_refused(function: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"weight|match|level"):
         function([0.1, 0.2], JUDGED, **options)
+
+
+@pytest.mark.parametrize("function", [mean_interval, difference_interval])
+def test_rows_that_all_weigh_nothing_give_no_mean_and_no_interval(function: Any) -> None:
+    estimate = function([0.1, 0.2], JUDGED, weights=[0, 0])
+    assert (estimate.n, estimate.mean, estimate.ci_low) == (0, None, None)
+    assert estimate.ci_method == "none: no scores"
+    assert missing_bounds([0.1, None], JUDGED, weights=[0, 0]) == (None, None)
+
+
+@pytest.mark.parametrize("unit", [1e308, 5e-324, 2.0**-1000])
+def test_weights_at_the_end_of_the_range_of_floats_count_by_their_ratios(unit: float) -> None:
+    scores, weights = [0.0, 1.0, 0.5, 1.0, 1.0], np.array([1.0, 0.5, 1.0, 0.0, 0.5])
+    weights = weights if unit == 1e308 else 2 * weights
+    assert mean_interval(scores, JUDGED, weights=unit * weights) == mean_interval(scores, JUDGED, weights=weights)
 
 
 def test_the_pass_rate_counts_scores_that_reach_the_threshold_in_the_better_direction() -> None:

@@ -1,0 +1,288 @@
+"""The keys that say how results are reported, from the command line: wrong values, and runs that are reported anew."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+import yaml
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.api import evaluator as evaluating
+from rag_evaluator.cli.main import main
+from rag_evaluator.results.reporting import REPORTED_BY
+from rag_evaluator.tasks import evaluation
+
+HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2
+REWRITTEN = {"summary.json", "scores.xlsx", "manifest.json"}
+TWELVE = [
+    {
+        "question": f"Question {place}?",
+        "contexts": ["Nolu Brak was born in Tesk."],
+        "answer": "yes" if place % 3 else "no",
+        "ground_truth": "yes",
+        "topic": "sea" if place % 2 else "land",
+        "weight": place + 1,
+        "some": 2 if place < 4 else None,
+        "blank": " ",
+        "text": "heavy" if place == 3 else 1,
+        "negative": -1 if place == 2 else 1,
+        "truth": True,
+        "infinite": "inf",
+        "nan": float("nan") if place == 1 else 2,
+        "huge": 10**400,
+        "zero": 0,
+    }
+    for place in range(12)
+]
+
+
+def write(folder: Path, lines: str, head: str = HEAD) -> str:
+    """The path of a configuration with its dataset."""
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in TWELVE), encoding="utf-8")
+    (folder / "config.yaml").write_text(head + lines, encoding="utf-8")
+    return str(folder / "config.yaml")
+
+
+CHOSEN = "Known: noise_sensitivity, exact_match, bleu_score, semantic_similarity."
+WRONG = [
+    ("group_by: [topic, tpic]", "line 3: group_by: 'tpic' is no column of any row. Did you mean 'topic'?"),
+    ("group_by:\n  - topic\n  - blank", "line 5: group_by: 'blank' is blank in all rows."),
+    ("group_by: ['']", "line 3: group_by: '' is no column of any row. Known: question, contexts, "),
+    ("group_by: [2024]", "line 3: 'group_by[0]' is 2024: input should be a valid string. Put it in quotes: \"2024\"."),
+    ("group_by: {topic: sea}", "line 3: 'group_by' is {'topic': 'sea'}: input should be a valid list."),
+    ("cluster: tpic", "line 3: cluster: 'tpic' is no column of any row. Did you mean 'topic'?"),
+    ("cluster: reference_contexts", "line 3: cluster: 'reference_contexts' is no column of any row."),
+    ("cluster: [topic]", "line 3: 'cluster' is ['topic']: input should be a valid string."),
+    ("weight: wight", "line 3: weight: 'wight' is no column of any row. Did you mean 'weight'?"),
+    ("weight: blank", "line 3: weight: 'blank' is blank in all rows."),
+    ("weight: some", "line 3: weight: rows.jsonl, line 5: 'some' is blank, expected a number from 0 up."),
+    ("weight: text", "line 3: weight: rows.jsonl, line 4: 'text' is 'heavy', expected a number from 0 up."),
+    ("weight: negative", "line 3: weight: rows.jsonl, line 3: 'negative' is -1, expected a number from 0 up."),
+    ("weight: truth", "line 3: weight: rows.jsonl, line 1: 'truth' is True, expected a number from 0 up."),
+    ("weight: infinite", "line 3: weight: rows.jsonl, line 1: 'infinite' is 'inf', expected a number from 0 up."),
+    ("weight: nan", "line 3: weight: rows.jsonl, line 2: 'nan' is blank, expected a number from 0 up."),
+    ("weight: huge", "line 3: weight: rows.jsonl, line 1: 'huge' is 1000000000"),
+    ("weight: zero", "line 3: weight: 'zero' is 0 in all rows, so that nothing would count."),
+    ("weight: 2", "line 3: 'weight' is 2: input should be a valid string. Put it in quotes: \"2\"."),
+    ("thresholds: {faithfulness: 0.5}", f"'thresholds.faithfulness' is not one of the metrics of this run. {CHOSEN}"),
+    ("thresholds: {exact_mtch: 1}", "'thresholds.exact_mtch' is not one of the metrics of this run. Did you mean"),
+    ("thresholds:\n  bleu: 1.5", "line 4: 'thresholds.bleu' is 1.5, expected a number from 0 to 1."),
+    ("thresholds: {answer_similarity: -2}", "line 3: 'thresholds.answer_similarity' is -2, expected a number from -1 "),
+    ("thresholds: {bleu: .nan}", "line 3: 'thresholds.bleu' is nan, expected a number from 0 to 1."),
+    ("thresholds: {bleu: yes}", "line 3: 'thresholds.bleu' is True: input should be a number."),
+    ("thresholds: {bleu: high}", "line 3: 'thresholds.bleu' is 'high': input should be a valid number"),
+    ("thresholds: {bleu: }", "line 3: 'thresholds.bleu' is None: input should be a valid number."),
+    (
+        "thresholds:\n  bleu: 0.5\n  bleu_score: 0.6",
+        "line 5: 'thresholds.bleu_score' and 'bleu' are the same metric. Remove one of them.",
+    ),
+    ("thresholds: 0.5", "line 3: 'thresholds' is 0.5: input should be a valid dictionary."),
+    *[(f"ci_level: {level}", f"line 3: 'ci_level' is {level}: input should be greater") for level in ("0", "0.05")],
+    *[(f"ci_level: {level}", f"line 3: 'ci_level' is {level}: input should be less") for level in ("1", "95", "1.5")],
+    ("ci_level: '95'", "line 3: 'ci_level' is '95': input should be less"),
+    ("ci_level: yes", "line 3: 'ci_level' is True: input should be a number."),
+    ("ci_level: .nan", "line 3: 'ci_level' is nan: input should be"),
+    (
+        "require:\n  - exact_match >= 0.1\n  - exact_mach >= 0.1",
+        "line 5: 'require[1]': 'exact_mach' is not one of the metrics of this run. Did you mean 'exact_match'?",
+    ),
+    (
+        "require: faithfulness >= 0.5",
+        f"line 3: 'require[0]': 'faithfulness' is not one of the metrics of this run. {CHOSEN}",
+    ),
+    ("require: [bleu => 0.5]", "line 3: 'require[0]': 'bleu => 0.5' is not a rule. Expected a metric, >= or <=, and"),
+    ("require: [bleu >= nan]", "line 3: 'require[0]': 'bleu >= nan' is not a rule."),
+    ("require: [bleu >= 1.5]", "line 3: 'require[0]': rule 'bleu >= 1.5': expected a number from 0 to 1."),
+    ("require: [bleu <= 0.5]", "rule 'bleu <= 0.5': of bleu higher is better: give a minimum."),
+    ("require: [noise_sensitivity >= 0.5]", "of noise_sensitivity lower is better: give a maximum."),
+    ("require:\n  - bleu: 0.5", "line 4: 'require[0]' is {'bleu': 0.5}: input should be a valid string."),
+]
+
+
+def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is said of a wrong configuration before a model is loaded."""
+    monkeypatch.delattr(evaluating, "load_scorer")
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+@pytest.mark.parametrize(("lines", "told"), WRONG, ids=[lines for lines, _ in WRONG])
+def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
+    lines: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = refusal([write(tmp_path, lines)], capsys, monkeypatch)
+    assert said.startswith("error: config.yaml, line ")
+    assert told in said
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("group_by=tpic", "--set group_by: group_by: 'tpic' is no column of any row."),
+        ("weight=negative", "--set weight: weight: rows.jsonl, line 3: 'negative' is -1"),
+        ("thresholds.bleu=2", "--set thresholds.bleu: 'thresholds.bleu' is 2, expected a number from 0 to 1."),
+        ("ci_level=95", "--set ci_level: 'ci_level' is 95: input should be less"),
+        ("require=[bleu >= 2]", "--set require: 'require[0]': rule 'bleu >= 2': expected a number from 0 to 1."),
+    ],
+)
+def test_a_wrong_value_on_the_command_line_names_its_option(
+    override: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert f"error: {told}" in refusal([write(tmp_path, ""), "--set", override], capsys, monkeypatch)
+
+
+STRINGS = "dataset: rows.jsonl\nmetrics: [exact_match]\nchunk_size: 4\n"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "group_by:\nrequire:\nthresholds:\ncluster:\nweight:",
+        "group_by: [topic, topic, question, query, user_input, some]",
+        "cluster: some",
+        "cluster: user_input\nweight: weight\ngroup_by: user_input",
+        "thresholds: {ExactMatch: '0.5'}",
+        "ci_level: 9e-1",
+        "ci_level: 0.9999\ngroup_by: question",
+        "ci_level: 0.5",
+        "require: exact_match >= 1",
+        "require: ['mean:ExactMatch >= 0']",
+    ],
+)
+def test_an_odd_value_that_makes_sense_is_understood(lines: str, tmp_path: Path) -> None:
+    assert main([write(tmp_path, lines, STRINGS)]) == 0
+
+
+OTHERS: list[dict[str, Any]] = [
+    {"group_by": ["topic"]},
+    {"cluster": "topic"},
+    {"weight": "weight"},
+    {"thresholds": {"ContextRelevance": 0.5}},
+    {"ci_level": 0.9},
+    {"require": ["context_relevance >= 0.9"]},
+    {"group_by": ["topic", "some"], "cluster": "question", "weight": "weight", "thresholds": {"exact_match": 1}},
+]
+
+
+def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
+    paths = [path for path in folder.iterdir() if path.is_file()]
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
+
+
+def judged(folder: Path, judge: ScriptedJudge, **keys: Any) -> None:
+    config = {"metrics": ["context_relevance", "exact_match"], "dataset": folder / "rows.jsonl", "chunk_size": 4}
+    RAGEvaluator({**config, **keys}, judge=judge).evaluate(folder=folder / "results")
+
+
+def rating(prompt: str, _: Any) -> dict[str, int]:
+    """Differs from row to row."""
+    return {"rating": sum(f"Question {place}?" in prompt for place in (1, 2, 3)) * 2}
+
+
+@pytest.mark.parametrize("keys", OTHERS, ids=str)
+def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, Any], tmp_path: Path) -> None:
+    write(tmp_path, "")
+    judge, results = ScriptedJudge(rating, model_id="script"), tmp_path / "results"
+    judged(tmp_path, judge)
+    first, asked = files_of(results), judge.asked
+    judged(tmp_path, judge, **keys)
+    second = files_of(results)
+    assert judge.asked == asked
+    changed = {name for name, (content, _) in second.items() if content != first[name][0]}
+    assert changed == ({"manifest.json"} if list(keys) == ["require"] else REWRITTEN)
+    judged(tmp_path, judge, **keys)
+    assert files_of(results) == second, "started again with the same values it writes nothing"
+    shutil.rmtree(results)
+    judged(tmp_path, judge, **keys)
+    assert {name: content for name, (content, _) in files_of(results).items()} == {
+        name: content for name, (content, _) in second.items()
+    }, "as if it had been reported so from the start"
+
+
+@pytest.mark.parametrize("keys", OTHERS, ids=str)
+def test_a_merge_keeps_what_was_reported_last(keys: dict[str, Any], tmp_path: Path) -> None:
+    keys = json.loads(json.dumps(keys).replace("ContextRelevance", "exact_match").replace("context_relevance", "bleu"))
+    head = {"dataset": "rows.jsonl", "metrics": ["exact_match", "bleu"], "name": "run"}
+    assert main([write(tmp_path, yaml.safe_dump({"group_by": "some", "ci_level": 0.8}), yaml.safe_dump(head))]) == 0
+    assert main([write(tmp_path, yaml.safe_dump(keys), yaml.safe_dump(head))]) == 0
+    results = tmp_path / "results" / "run"
+    wanted = {name: content for name, (content, _) in files_of(results).items()}
+    assert main(["merge", str(results)]) == 0
+    assert {name: content for name, (content, _) in files_of(results).items()} == wanted
+
+
+def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = evaluation.Evaluation.write
+
+    def broken(*_: Any) -> None:
+        raise OSError("killed")
+
+    path, results = write(tmp_path, "group_by: topic\nci_level: 0.8\n", STRINGS), tmp_path / "results" / "run"
+    monkeypatch.setattr(evaluation.Evaluation, "write", broken)
+    with pytest.raises(OSError, match="killed"):
+        main([path])
+    monkeypatch.setattr(evaluation.Evaluation, "write", scored)
+    assert main([path, "--set", "group_by=some", "--set", "ci_level=0.9"]) == 0
+    summary = json.loads((results / "summary.json").read_bytes())["exact_match"]
+    assert summary["ci_level"] == 0.9
+    assert list(summary["groups"]) == ["some"]
+
+
+def test_a_merge_does_not_take_the_report_of_other_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, results = write(tmp_path, "thresholds: {exact_match: 1}\n", STRINGS), tmp_path / "results" / "run"
+    assert main([path]) == 0
+    path = write(tmp_path, "thresholds: {chrf: 0.5}\ngroup_by: topic\n", STRINGS.replace("exact_match", "chrf"))
+    with monkeypatch.context() as patch:
+        patch.delattr(evaluation.Evaluation, "write")
+        with pytest.raises(AttributeError):
+            main([path, "--update"])
+    assert main(["merge", str(results)]) == 0
+    (row,) = json.loads((results / "summary.json").read_bytes()).values()
+    assert row["kind"] == "continuous"
+    assert row["pass_rate"]["threshold"] == 0.5
+    assert list(row["groups"]) == ["topic"]
+
+
+def test_a_failed_requirement_is_printed_and_only_the_gate_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, results = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS), tmp_path / "results" / "run"
+    for _ in "ab":  # the second finds a finished run
+        assert main([path]) == 0
+        assert "requirement failed: exact_match >= 0.9: the lower end of the 95 % interval" in capsys.readouterr().out
+    assert main(["gate", str(results)]) == 1
+    assert main([path, "--set", "require=[exact_match >= 0.1]"]) == 0
+    assert "requirement failed" not in capsys.readouterr().out
+    assert main(["gate", str(results)]) == 0
+
+
+def test_the_status_does_not_depend_on_how_a_run_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, results = write(tmp_path, "", STRINGS), str(tmp_path / "results" / "run")
+    said = []
+    for options in ([], ["--set", "group_by=topic", "--set", "ci_level=0.9"]):
+        assert main([path, *options]) == 0
+        capsys.readouterr()
+        assert main(["status", results]) == 0
+        said.append(capsys.readouterr().out.splitlines()[0])
+    assert said[0] == said[1]
+
+
+def test_the_sheet_of_the_summary_holds_what_the_json_says(tmp_path: Path) -> None:
+    assert main([write(tmp_path, "group_by: [topic]\nthresholds: {exact_match: 1}\n", STRINGS)]) == 0
+    results = tmp_path / "results" / "run"
+    whole = json.loads((results / "summary.json").read_bytes())["exact_match"]
+    heading, *rows = openpyxl.load_workbook(results / "scores.xlsx")["summary"].iter_rows(values_only=True)
+    for row, figures in zip(rows, [whole, *whole["groups"]["topic"].values()], strict=True):
+        cells = dict(zip(heading, row, strict=True))
+        assert cells["ci_low"] == pytest.approx(figures["ci_low"])
+        assert cells["pass_mean"] == pytest.approx(figures["pass_rate"]["mean"])
+    assert set(REPORTED_BY) <= set(json.loads((results / "manifest.json").read_bytes())["config"])

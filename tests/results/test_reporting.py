@@ -1,0 +1,292 @@
+"""What `summary.json` and its other forms say of a run: values by hand, groups, spreadsheet, table."""
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge, load_dataset
+from rag_evaluator.cli.console import GROUPS_SHOWN, interval, print_groups, print_means
+from rag_evaluator.cli.main import main
+from rag_evaluator.metrics.table import about_metrics, select_metrics
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.score import Score
+from rag_evaluator.results.summary import flat_rows
+
+NAN = math.nan
+EIGHT = [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0]  # the example of docs/statistics.md
+
+
+def run_of(scores: list[float], metric: str = "faithfulness", rows: Any = None, **keys: Any) -> Results:
+    """The results of a run with these scores, reported as the keys say."""
+    rows = rows or [{"user_input": f"Question {place}?"} for place in range(len(scores))]
+    cells = [Score(value, "too long") if math.isnan(value) else Score(value) for value in scores]
+    metrics = about_metrics(select_metrics([metric]), keys.pop("thresholds", {}))
+    return Results(load_dataset(rows), {metric: cells}, {}, {"name": "run", "config": keys, "metrics": metrics})
+
+
+def figures_of(scores: list[float], metric: str = "faithfulness", **keys: Any) -> dict[str, Any]:
+    return run_of(scores, metric, **keys).summary()[metric]
+
+
+def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
+    """statsmodels' interval with n_eff as docs/statistics.md has it."""
+    n, mean = len(scores), sum(scores) / len(scores)
+    more = [*scores, 0.0, 1.0]
+    center = sum(more) / len(more)
+    variance = sum((score - center) ** 2 for score in more) / (len(more) - 1)
+    upper = (1 + level) / 2
+    effective = n * center * (1 - center) / variance * (stats.norm.ppf(upper) / stats.t.ppf(upper, n - 1)) ** 2
+    return proportion_confint(mean * effective, effective, alpha=1 - level, method="wilson")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_the_figures_of_a_judged_metric_are_those_worked_out_by_hand(level: float) -> None:
+    found = figures_of([*EIGHT, NAN, NAN], ci_level=level)
+    low, high = wilson(EIGHT, level)
+    assert found == {
+        "mean": 0.75,
+        "std": pytest.approx(math.sqrt((5 * 0.0625 + 2 * 0.0625 + 0.5625) / 7)),
+        "stderr": pytest.approx(math.sqrt(1 / 7 / 8)),
+        "median": 1.0,
+        "ci_low": pytest.approx(low),
+        "ci_high": pytest.approx(high),
+        "ci_level": level,
+        "ci_method": "wilson-effective-n",
+        "bound_low": 0.6,  # 6 / 10
+        "bound_high": 0.8,
+        "coverage": 0.8,
+        "scored": 8,
+        "count": 10,
+        "reasons": {"too long": 2},
+        "dropped": 0,
+        "kind": "judged",
+        "stage": "generation",
+        "better": "higher",
+    }
+
+
+def test_a_continuous_metric_has_student_s_t_cut_to_its_range() -> None:
+    scores = [0.2, 0.9, 0.6, 0.8, 0.7]
+    found = figures_of(scores, "semantic_similarity")
+    expected = stats.t.interval(0.95, 4, sum(scores) / 5, stats.sem(scores))
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(expected)
+    assert found["ci_method"] == "student-t"
+    assert figures_of([-0.9, 1.0], "semantic_similarity")["ci_low"] == -1.0
+    assert figures_of([0.2, NAN], "semantic_similarity")["bound_low"] == pytest.approx(-0.4)
+
+
+def test_one_score_has_the_whole_range_and_no_score_has_none() -> None:
+    one = figures_of([0.5, NAN], "semantic_similarity")
+    assert (one["mean"], one["ci_low"], one["ci_high"], one["std"]) == (0.5, -1.0, 1.0, None)
+    assert one["ci_method"] == "range: one score"
+    none = figures_of([NAN, NAN], thresholds={"faithfulness": 0.5})
+    empty = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
+    assert all(none[name] is None and none["pass_rate"].get(name) is None for name in empty)
+    assert none["ci_method"] == none["pass_rate"]["ci_method"] == "none: no scores"
+    assert (none["bound_low"], none["bound_high"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "passes"), [("faithfulness", [1, 1, 1, 1, 1, 1, 1, 0]), ("noise_sensitivity", [0, 0, 0, 0, 0, 1, 1, 1])]
+)
+def test_the_pass_rate_is_the_share_on_the_better_side_of_the_threshold(metric: str, passes: list[float]) -> None:
+    found = figures_of([*EIGHT, NAN], metric, thresholds={metric: 0.5})["pass_rate"]
+    assert found["threshold"] == 0.5
+    assert found["mean"] == sum(passes) / 8
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(wilson(passes))
+
+
+def test_a_row_of_weight_two_counts_twice_in_means_bounds_and_pass_rates() -> None:
+    rows = [{"user_input": str(place), "users": weight} for place, weight in enumerate([2, "1", 1.0, 0, 4])]
+    found = figures_of([1.0, 0.5, 0.0, 0.0, NAN], rows=rows, weight="users", thresholds={"faithfulness": 1})
+    assert found["mean"] == 0.625  # (2 + 0.5) / 4
+    assert (found["bound_low"], found["bound_high"]) == (2.5 / 8, 6.5 / 8)
+    assert found["pass_rate"]["mean"] == 0.5
+    assert found["ci_method"] == "wilson-effective-n, weighted"
+    assert (found["scored"], found["count"]) == (4, 5)
+
+
+def test_a_group_whose_rows_all_weigh_nothing_has_no_mean() -> None:
+    rows = [{"user_input": str(place), "users": place // 2, "topic": "ab"[place // 2]} for place in range(4)]
+    groups = figures_of([1.0, 0.5, 0.0, 0.5], rows=rows, weight="users", group_by=["topic"])["groups"]["topic"]
+    assert groups["a"]["mean"] is None
+    assert groups["a"]["ci_method"] == "none: no scores"
+    assert groups["b"]["mean"] == 0.25
+
+
+def test_rows_of_one_cluster_count_as_one_observation() -> None:
+    rows = [{"user_input": str(place), "document": place // 2} for place in range(8)]
+    found = figures_of(EIGHT, rows=rows, cluster="document")
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((0.181, 0.976), abs=5e-4)  # of docs/statistics.md
+    assert found["ci_method"] == "wilson-effective-n, clustered"
+    one = figures_of(EIGHT, rows=[{"user_input": "same"}] * 8, cluster="question")
+    assert (one["ci_low"], one["ci_high"], one["ci_method"]) == (0.0, 1.0, "range: one cluster")
+
+
+VALUES: list[tuple[list[Any], list[str]]] = [
+    (["sea", " sea ", "land"], ["land", "sea"]),
+    ([1, 1.0, "1", True], ["1", "true"]),
+    (["é", "e\u0301"], ["é"]),
+    ([["a", "b"], ["a", "b"], {"b": 1, "a": 2}], ['["a", "b"]', '{"a": 2, "b": 1}']),
+    ([None, "", "\u200b", "x"], ["(none)", "x"]),
+    (["=1+1", "[red]x[/red]"], ["=1+1", "[red]x[/red]"]),
+    (["\ud800", "x"], ["x", "\ud800"]),
+    ([1e300, 10**400], ["1" + "0" * 400, "1e+300"]),
+]
+
+
+@pytest.mark.parametrize(("values", "groups"), VALUES, ids=lambda value: ascii(value)[:40])
+def test_rows_are_grouped_by_what_a_value_shows(values: list[Any], groups: list[str], tmp_path: Path) -> None:
+    rows = [{"user_input": "Q?", "topic": value} for value in values]
+    results = run_of([0.5] * len(rows), rows=rows, group_by=["topic"])
+    found = results.summary()["faithfulness"]["groups"]["topic"]
+    assert len(found) == len(groups)
+    assert sum(group["count"] for group in found.values()) == len(rows)
+    results.write(tmp_path)
+    written = json.loads((tmp_path / "summary.json").read_bytes())["faithfulness"]["groups"]["topic"]
+    assert list(written) == list(found)
+    if "\ud800" not in groups:
+        assert sorted(written) == sorted(groups)
+
+
+def test_the_figures_of_a_group_are_those_of_a_run_of_its_rows() -> None:
+    rows = [{"user_input": str(place), "topic": "ab"[place % 2], "w": place, "d": place // 3} for place in range(9)]
+    keys: dict[str, Any] = {"weight": "w", "cluster": "d", "thresholds": {"faithfulness": 0.5}}
+    scores = [*EIGHT, NAN]
+    groups = figures_of(scores, rows=rows, group_by=["topic"], **keys)["groups"]["topic"]
+    for start, topic in enumerate("ab"):
+        own = figures_of(scores[start::2], rows=rows[start::2], **keys)
+        assert groups[topic] == {name: own[name] for name in groups[topic]}
+
+
+def test_a_metric_that_nobody_has_described_is_reported_too() -> None:
+    results = Results(load_dataset([{"user_input": "a"}] * 3), {"stars": [Score(1.0), Score(4.0), Score(5.0)]})
+    found = results.summary()["stars"]
+    assert (found["kind"], found["stage"], found["ci_low"]) == ("continuous", None, 1.0)
+
+
+ROWS = [
+    {
+        "user_input": f"Question {place}?",
+        "retrieved_contexts": ["Nolu Brak was born in Tesk."],
+        "response": f"Nolu Brak was born in the town of Tesk {'near the sea ' * (place % 3)}",
+        "reference": "Nolu Brak was born in Tesk." if place != 5 else None,
+        "topic": "ab"[place % 2],
+        "document": place // 3,
+        "users": 1 + place % 4,
+    }
+    for place in range(11)
+]
+KEYS = {
+    "metrics": ["context_relevance", "chrf", "exact_match"],
+    "group_by": ["topic", "document"],
+    "cluster": "document",
+    "weight": "users",
+    "thresholds": {"chrf": 0.7},
+}
+
+
+def rating(prompt: str, _: Any) -> dict[str, int]:
+    return {"rating": sum(f"Question {place}?" in prompt for place in (1, 2, 3)) * 2}
+
+
+@pytest.mark.parametrize("chunk_size", [1, "auto"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_summary_is_the_same_bytes_for_any_order_of_rows_and_size_of_chunks(
+    seed: int, chunk_size: Any, tmp_path: Path
+) -> None:
+    summaries = []
+    for name, rows, size in (("a", ROWS, 4), ("b", random.Random(seed).sample(ROWS, len(ROWS)), chunk_size)):
+        evaluator = RAGEvaluator({**KEYS, "chunk_size": size}, judge=ScriptedJudge(rating, model_id="script"))
+        evaluator.evaluate(rows, folder=tmp_path / name)
+        summaries.append((tmp_path / name / "summary.json").read_bytes())
+    assert summaries[0] == summaries[1]
+
+
+def test_the_summary_is_the_same_bytes_for_one_worker_and_for_three(tmp_path: Path, zygote: Any) -> None:
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    keys = {**KEYS, "metrics": ["chrf", "exact_match"], "dataset": "rows.jsonl", "chunk_size": 2}
+    for name in ("one", "three"):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({**keys, "name": name}), encoding="utf-8")
+    config = str(tmp_path / "three.yaml")
+    assert main([str(tmp_path / "one.yaml")]) == 0
+    runs = [{"arguments": [config, "--worker", f"{number}/3"]} for number in range(3)]
+    assert zygote.run(tmp_path / "record", *runs) == [0, 0, 0]
+    one, three = ((tmp_path / "results" / name / "summary.json").read_bytes() for name in ("one", "three"))
+    assert one == three
+
+
+def test_the_second_sheet_holds_the_summary_as_it_is_and_the_first_is_still_the_dataset(tmp_path: Path) -> None:
+    values = ["=1+1", "http://x.y", "[red]x[/red]", "@SUM(1)", "+1", "-1", "{=1}", "x" * 40_000]
+    rows = [{"user_input": f"Question {place}?", "topic": value} for place, value in enumerate(values)]
+    results = run_of(EIGHT, rows=rows, group_by=["topic"], thresholds={"faithfulness": 0.5})
+    one, two = (results.write(tmp_path / name) / "scores.xlsx" for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+    book = openpyxl.load_workbook(one)
+    assert book.sheetnames == ["scores", "summary"]
+    heading, *cells = book["summary"].iter_rows()
+    assert all(cell.data_type != "f" for row in cells for cell in row)
+    assert all(cell.hyperlink is None for row in cells for cell in row)
+    columns = [cell.value for cell in heading]
+    assert columns[:3] == ["metric", "group_by", "group"]
+    wanted = list(flat_rows(results.summary()))
+    for row, figures in zip(cells, wanted, strict=True):
+        found = dict(zip(columns, (cell.value for cell in row), strict=True))
+        for name in columns:
+            text = str(figures.get(name))
+            assert found[name] == figures.get(name) or found[name] == pytest.approx(figures[name]) or len(text) > 32767
+    samples = load_dataset(one)
+    assert [sample.row["user_input"] for sample in samples] == [row["user_input"] for row in rows]
+    assert "metric" not in samples[0].row
+
+
+def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
+    print_means("run", "metric", results.summary(), "no score")
+    print_groups(results.summary())
+    return capsys.readouterr().out
+
+
+def test_the_table_shows_means_with_their_intervals_groups_and_pass_rates(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"user_input": "Q?", "topic": value} for value in ["sea"] * 4 + ["[red]x[/red]"] * 4]
+    text = printed(run_of(EIGHT, rows=rows, group_by=["topic"], thresholds={"faithfulness": 0.5}), capsys)
+    assert "mean [95 % interval]" in text
+    low, high = wilson(EIGHT)
+    assert f"0.75 [{low:.2f}, {high:.2f}]" in text
+    assert "topic: sea" in text
+    assert "topic: [red]x[/red]" in text
+    low, high = wilson([1, 1, 1, 1, 1, 1, 1, 0])
+    assert f"│       0.5 │ 0.88 [{low:.2f}, {high:.2f}] │" in text
+
+
+def test_values_that_a_terminal_would_act_on_and_long_ones_are_shown_on_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [{"user_input": "Q?", "topic": value} for value in ["\x1b[31mred", "two\nlines", "long " * 100]]
+    text = printed(run_of([0.5] * 3, rows=rows, group_by=["topic"]), capsys)
+    assert "\\x1b[31mred" in text
+    assert "two\\nlines" in text
+    assert "long…" in text.replace(" …", "…")
+    assert "\x1b" not in text
+
+
+def test_of_ten_thousand_groups_the_largest_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"mean": 0.5, "scored": 1, "count": 1}
+    groups = {f"value {place}": {**row, "count": 2 if place == 9_999 else 1} for place in range(10_000)}
+    print_groups({"faithfulness": {**row, "groups": {"topic": groups}}})
+    text = capsys.readouterr().out
+    assert text.count("faithfulness") == GROUPS_SHOWN
+    assert "topic: value 9999 " in text
+    assert f"topic: the {GROUPS_SHOWN} largest of 10000 groups; summary.json and scores.xlsx have all" in text
+
+
+def test_a_mean_without_an_interval_has_four_digits() -> None:
+    assert interval({"mean": 0.81237}) == "0.8124"
+    assert interval({"mean": None}) == "-"
+    assert interval({"mean": 0.812, "ci_low": 0.741, "ci_high": 0.858}) == "0.81 [0.74, 0.86]"

@@ -4,14 +4,16 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
+from rag_evaluator.trust.reruns import rerun_noise
 
 
 class Summary:
@@ -21,11 +23,13 @@ class Summary:
         self._values = {name: array("d") for name in metrics}
         self._reasons: dict[str, Counter[str]] = {name: Counter() for name in self._values}
         self._dropped: Counter[str] = Counter()  # rows of which contexts were left out
+        self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
 
     def add(self, scored: Scored) -> None:
         self._dropped.update(dropped_contexts(scored).keys())
         for name, values in self._values.items():
             score = scored.scores[name]
+            self._repeats[name].extend([score.repeats] if score.repeats else [])
             if score.missing:
                 self._reasons[name][score.reason or "unknown"] += 1
             else:
@@ -33,7 +37,11 @@ class Summary:
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         return {
-            name: {**self._of(values, self._reasons[name]), "dropped": self._dropped[name]}
+            name: {
+                **self._of(values, self._reasons[name]),
+                "dropped": self._dropped[name],
+                **_noise(self._repeats[name]),
+            }
             for name, values in self._values.items()
         }
 
@@ -47,6 +55,11 @@ class Summary:
             "count": count,
             "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         }
+
+
+def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """What is said of scores that were made several times: how often, and the fields of `RerunNoise`."""
+    return {"repeats": len(repeats[0]), **asdict(rerun_noise(repeats))} if repeats else {}
 
 
 @contextmanager

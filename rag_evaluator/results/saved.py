@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -52,7 +52,11 @@ def of_results(results: Results, name: str) -> SavedScores:
     scores = {metric: [score.value for score in row] for metric, row in results.scores.items()}
 
     def details(cells: Collection[Cell]) -> Details:
-        return _by_cell(record for record in results.details() if (record["row"], record["metric"]) in cells)
+        return {
+            (record["row"], record["metric"]): record
+            for record in results.details()
+            if (record["row"], record["metric"]) in cells
+        }
 
     return SavedScores(name, results.samples, scores, results.manifest, details)
 
@@ -114,22 +118,16 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 def _read_details(folder: Path, cells: Collection[Cell]) -> Details:
     """The records of some cells; the lines of others are not parsed. What is not there is left out."""
+    found: dict[Cell, Mapping[str, Any]] = {}
     try:
         with (folder / "details.jsonl").open("rb") as file:
-            return _by_cell(map(json.loads, _lines_of(file, cells)))
+            for line in _lines_of(file, cells):
+                record = json.loads(line)
+                found[record["row"], record["metric"]] = record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
             f"{folder / 'details.jsonl'}: cannot be read: {error!r}. 'rag-evaluator merge' writes it again."
         ) from error
-
-
-def _by_cell(records: Iterable[Mapping[str, Any]]) -> Details:
-    """Records of scores by row and metric: of a repeated score the first that is not missing, else the first."""
-    found: dict[Cell, Mapping[str, Any]] = {}
-    for record in records:
-        cell = record["row"], record["metric"]
-        if cell not in found or (found[cell]["value"] is None and record["value"] is not None):
-            found[cell] = record
     return found
 
 

@@ -15,7 +15,6 @@ from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, read_questions
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
-from rag_evaluator.results.saved import of_folder
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.writers import WRITERS
 from rag_evaluator.run.journal import Journal
@@ -275,17 +274,21 @@ def test_the_questions_of_every_repeat_can_be_read(rows: Rows, tmp_path: Path) -
     assert found == [(repeat, f"judge{number}_prompt") for repeat in range(2) for number in (1, 2)]
 
 
-def test_a_comparison_takes_the_means_and_the_reasons_of_the_first_repeat_that_has_a_score(
+def test_a_comparison_takes_the_means_and_no_other_number_of_repeats_for_another_judge(
     rows: Rows, tmp_path: Path
 ) -> None:
-    ratings = {**RATINGS, "Harn": (None, 2, 1)}
-    evaluator(3, Chance(ratings)).evaluate(rows, folder=tmp_path / "three")
-    evaluator(1, Chance({word: [1] for word in RATINGS})).evaluate(rows, folder=tmp_path / "one")
-    saved = of_folder(tmp_path / "three")
-    assert saved.scores["context_relevance"] == pytest.approx([0.5, 0.75, math.nan], nan_ok=True)
-    details = saved.details([(row, "context_relevance") for row in range(3)])
-    assert [details[row, "context_relevance"]["repeat"] for row in range(3)] == [0, 1, 0]
-    assert compare(tmp_path / "three", tmp_path / "one").caveats == (), "repeats are taken for another judge"
+    one, three = tmp_path / "one", tmp_path / "three"
+    evaluator(1, Chance({word: [2] for word in RATINGS})).evaluate(rows, folder=one)
+    results = evaluator(3).evaluate(rows, folder=three)
+    for run in (three, results):
+        comparison = compare(one, run)
+        changed = {change.question: (change.a, change.b) for change in comparison.changed}
+        assert changed == {
+            rows[0]["user_input"]: (1.0, 0.5),
+            rows[1]["user_input"]: (1.0, 0.75),
+            rows[2]["user_input"]: (1.0, None),
+        }
+        assert comparison.caveats == ()
 
 
 def test_the_mean_of_repeats_has_the_fewest_contexts_that_any_of_them_was_given() -> None:

@@ -171,6 +171,7 @@ class Config(Section):
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     keep_prompts: bool = False
+    repeats: int = Field(default=1, ge=1, le=100)
     _origin: Origin = PrivateAttr(Origin())
 
     @property

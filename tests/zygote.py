@@ -3,7 +3,8 @@
 Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "signals":
 [[seconds, number], ...]}, ...]}. The runs begin together and get their signals so many seconds after the first score
 has begun. Answers with a line of JSON: the exit codes, -9 for a run that was killed. Every score that is begun is noted
-in `record` as `row metric`. With SLOW in its environment each score of a run keeps the thread of the models so long.
+in `record` as `row metric repeat`. With SLOW in its environment each score of a run keeps the thread of the models so
+long.
 """
 
 import asyncio
@@ -35,12 +36,12 @@ LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, tra
 SCORE = Scorer.score
 
 
-async def score(self: Scorer, sample: Any, metric: str) -> Any:
+async def score(self: Scorer, sample: Any, metric: str, repeat: int = 0) -> Any:
     with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{sample.index} {metric}\n".encode())
+        file.write(f"{sample.index} {metric} {repeat}\n".encode())
     if "SLOW" in os.environ:
         await asyncio.get_running_loop().run_in_executor(MODELS, time.sleep, float(os.environ["SLOW"]))
-    return await SCORE(self, sample, metric)
+    return await SCORE(self, sample, metric, repeat)
 
 
 Scorer.score = score  # type: ignore[method-assign]

@@ -10,6 +10,7 @@ from rag_evaluator.dataset import Sample, check_columns, open_dataset
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_repeats
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.metrics.signatures import signatures as signatures_of
@@ -138,13 +139,13 @@ class RAGEvaluator:
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model."""
         source = self._source(data)
-        samples, signatures = self._samples(source), self.signatures()
+        samples, signatures, times = self._samples(source), self._signatures(), self._times()
         metrics = about_metrics(self.metrics, self.config.thresholds)
         return Evaluation(
             samples,
             self.metrics,
-            plan_of(samples, source, self.config.columns, signatures, self.config.chunk_size),
-            manifest.describe(self.config, signatures, self.prompts, len(samples), metrics),
+            plan_of(samples, source, self.config.columns, signatures, self.config.chunk_size, times),
+            manifest.describe(self.config, with_repeats(signatures, times), self.prompts, len(samples), metrics),
             self._scorer,
         )
 
@@ -152,15 +153,26 @@ class RAGEvaluator:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
         self._samples(self._source(data))
         self.signatures()
+        self._times()
 
     def signatures(self) -> dict[str, str]:
         """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
+        return with_repeats(self._signatures(), times_of(self.metrics, self.config.repeats))
+
+    def _signatures(self) -> dict[str, str]:
+        """The same of a single repeat."""
         if not self.prompts:
             self.set_prompts()
         judge, embeddings = self._judge, self._embeddings
         return signatures_of(
             self.metrics, self.config.language, self.prompts, lambda: judge.parts, lambda: embeddings.parts
         )
+
+    def _times(self) -> dict[str, int]:
+        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be reproducible."""
+        times = times_of(self.metrics, self.config.repeats)
+        refuse_reproducible(times, self._judge, self.config.place("repeats"))
+        return times
 
     def _source(self, data: Any) -> Any:
         """Where the rows come from. Raises `ConfigError` if nothing says it."""
@@ -192,4 +204,6 @@ class RAGEvaluator:
         return run_stage(stage, folder, worker, run, progress, stop, start, run_digest)
 
     async def _scorer(self) -> Scorer:
-        return await load_scorer(self.metrics, self.config.language, self.prompts, self._judge, self._embeddings)
+        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self._judge, self._embeddings)
+        self._times()  # now its capabilities are known
+        return scorer

@@ -64,6 +64,9 @@ class GivenJudge:
 
     @property
     def capabilities(self) -> Capabilities | None:
+        """As far as known before loading."""
+        if self.model is None or _is_pipeline(self.model):
+            return find_engine(self.config.engine).capabilities_of(self.config)
         return as_judge(self.model).capabilities if _is_judge(self.model) else None
 
     @property

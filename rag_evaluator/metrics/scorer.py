@@ -48,7 +48,7 @@ class Scorer:
         self.judge, self.embeddings = judge, embeddings
         self.in_flight = BATCHES * len(metrics) * (16 if judge is None else judge.capabilities.in_flight)
 
-    async def score(self, sample: Sample, metric: str) -> Score:
+    async def score(self, sample: Sample, metric: str, repeat: int = 0) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window.
 
         Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
@@ -59,7 +59,7 @@ class Scorer:
             return Score(math.nan, missing, lasting=True)
         columns = {column: sample.columns[column] for column in needed}
         while True:
-            recorder = Recorder(self.judge, columns)
+            recorder = Recorder(self.judge, columns, repeat)
             score = await self._ask_ragas(metric, columns, recorder)
             if recorder.lost is not None:
                 raise recorder.lost

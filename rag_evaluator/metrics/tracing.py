@@ -24,6 +24,7 @@ class Recorder(InstructorBaseRagasLLM):
     Args:
         judge: whose answers are recorded; None for metrics that ask no judge.
         columns: what the metric reads of the sample; a question names them instead of copying them.
+        repeat: number of the repeat; a judge that samples answers each one anew.
 
     Attributes:
         judgements: JSON of every `Judgement`, in the order of asking.
@@ -32,8 +33,8 @@ class Recorder(InstructorBaseRagasLLM):
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
     """
 
-    def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any]) -> None:
-        self.judge, self.columns = judge, columns
+    def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any], repeat: int = 0) -> None:
+        self.judge, self.columns, self.repeat = judge, columns, repeat
         self.judgements: list[dict[str, Any]] = []
         self.too_long = False
         self.lost: JudgeLostError | None = None
@@ -47,7 +48,7 @@ class Recorder(InstructorBaseRagasLLM):
         occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if the judge samples
         self._asked[prompt] += 1
         try:
-            opinion = await self.judge.opinion(prompt, response_model, (0, occurrence))
+            opinion = await self.judge.opinion(prompt, response_model, (self.repeat, occurrence))
         except JudgeLostError as error:
             self.lost = error
             raise

@@ -13,6 +13,7 @@ PARTS = {  # part of a signature -> what it is called
 }
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
+NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
 Values = Mapping[str, Any]  # Any: JSON
 
 
@@ -37,7 +38,8 @@ def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
 def _parts(manifest: Values, metric: str) -> dict[str, str]:
     """A signature, `metric:faithfulness|ragas:0.4.3|...`, by its parts."""
     line = manifest.get("signatures", {}).get(metric, "")
-    return dict(part.split(":", 1) for part in line.split("|") if ":" in part)
+    parts = dict(part.split(":", 1) for part in line.split("|") if ":" in part)
+    return {name: value for name, value in parts.items() if name != NOISE}
 
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -37,7 +37,8 @@ def read_questions(folder: str | Path, row: int | None = None, data: Any = None)
             the scored rows where that is not there any more or has changed.
 
     Yields `row`, `metric`, `prompt` (its name in the metric), `prompt_digest`, `text` (exactly as it was sent, before
-    the model's chat template). Raises `ResultsError` where that cannot be put together.
+    the model's chat template), and `repeat` where scores were repeated. Raises `ResultsError` where that cannot be put
+    together.
     """
     folder = Path(folder)
     prompts, manifest = (_read_json(folder / name) for name in ("prompts.json", "manifest.json"))

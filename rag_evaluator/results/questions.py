@@ -107,6 +107,8 @@ def resolve(reference: Any, columns: Values, judgements: Sequence[Values]) -> An
 def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dict[str, Any]]:
     """All that the judge was asked about a score: `row, metric, prompt, prompt_digest, text`, in the order of asking.
 
+    That of a repeated score has its `repeat`, too.
+
     Args:
         line: a line of `details.jsonl`.
         columns: the row's columns under ragas' names.
@@ -128,7 +130,8 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
                 "rows that were judged, and leave the files of a results folder together."
             )
         named = {"prompt": judgement["prompt"], "prompt_digest": judgement["prompt_digest"]}
-        yield {"row": line["row"], "metric": line["metric"], **named, "text": text}
+        key = {name: line[name] for name in ("row", "metric", "repeat") if name in line}
+        yield {**key, **named, "text": text}
 
 
 def _text(line: Values, judgement: Values, columns: Values, prompts: Values) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
 from rag_evaluator.results.reporting import reporting_of
-from rag_evaluator.results.rows import DROPPED, Scored, details_line, scored_row
+from rag_evaluator.results.rows import DROPPED, Scored, details_lines, scored_row
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.summary import Summary
 from rag_evaluator.results.writers import write_table
@@ -32,7 +32,7 @@ class Row:
             yield from self.judged.details()
             return
         for name, score in self.scores.items():
-            yield details_line(self.sample, name, score.to_json(), self.signatures.get(name))
+            yield from details_lines(self.sample, name, score, self.signatures.get(name))
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Results:
         return summary.to_json()
 
     def details(self) -> Iterator[dict[str, Any]]:
-        """One record per score, sample by sample, from which the number can be followed."""
+        """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""
         for row in self:
             yield from map(json.loads, row.details())
 

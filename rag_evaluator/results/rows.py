@@ -63,11 +63,13 @@ def ignore(scored: Scored) -> None:
     """For a file that holds nothing of the rows."""
 
 
-def details_line(sample: Sample, metric: str, score: Mapping[str, Any], signature: str | None) -> bytes:
-    """A score, as `Score.to_json` has it, as its line in the journal, in a chunk and in `details.jsonl`."""
-    fields = {name: score[name] for name in ("value", "reason", "contexts", "judgements")}
+def details_lines(sample: Sample, metric: str, score: Score, signature: str | None) -> Iterator[bytes]:
+    """A score as its lines in `details.jsonl`: one, or one for each repeat."""
     key = {"row": sample.index, "sample": sample.digest, "metric": metric}
-    return json_line({**key, **fields, "signature": signature})
+    if not score.repeated:
+        yield json_line({**key, **score.to_json(), "signature": signature})
+    for repeat, made in enumerate(score.repeated):
+        yield json_line({**key, "repeat": repeat, **made.to_json(), "signature": signature})
 
 
 def dropped_contexts(scored: Scored) -> dict[str, list[int]]:

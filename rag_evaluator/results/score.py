@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rag_evaluator.trust.reruns import row_means
+
 
 @dataclass(frozen=True)
 class Score:
@@ -17,6 +19,7 @@ class Score:
             out from the last one up when they do not fit into the judge's window.
         judgements: what the judge was asked and answered, in order, as JSON of `Judgement`.
         lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
+        repeated: the scores whose mean it is, in order; empty where it was made once.
     """
 
     value: float
@@ -24,6 +27,7 @@ class Score:
     contexts: Sequence[int] | None = None
     judgements: Sequence[Mapping[str, Any]] = ()
     lasting: bool = field(default=False, compare=False)
+    repeated: Sequence["Score"] = ()
 
     @property
     def missing(self) -> bool:
@@ -31,10 +35,27 @@ class Score:
 
     def without_judgements(self) -> "Score":
         """The same score, light enough to keep thousands of."""
-        return replace(self, judgements=())
+        return replace(self, judgements=(), repeated=tuple(score.without_judgements() for score in self.repeated))
+
+    @property
+    def repeats(self) -> tuple[float, ...]:
+        """The values whose mean it is, NaN for a missing one; empty where it was made once."""
+        return tuple(score.value for score in self.repeated)
+
+    @classmethod
+    def mean_of(cls, scores: Sequence["Score"]) -> "Score":
+        """The score of a row whose scores were made several times: the mean of those that are not missing.
+
+        It is missing if all are, for the reason of the first. Its contexts are the fewest that any of them was given;
+        judgements are those of its repeats.
+        """
+        [value] = row_means([[score.value for score in scores]])
+        contexts = min((score.contexts for score in scores if score.contexts is not None), key=len, default=None)
+        reason = scores[0].reason if math.isnan(value) else None
+        return cls(value, reason, contexts, lasting=all(score.lasting for score in scores), repeated=tuple(scores))
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object without `lasting`; a missing value is null."""
+        """JSON object without `lasting` and `repeated`; a missing value is null."""
         return {
             "value": None if self.missing else self.value,
             "reason": self.reason,

@@ -2,8 +2,9 @@
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rag_evaluator.files.json_text import json_text
 from rag_evaluator.results.figures import MetricScores, RowFacts, figures, scale_seen
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
+from rag_evaluator.trust.reruns import rerun_noise
 
 
 class Summary:
@@ -30,6 +32,7 @@ class Summary:
         self._values = {name: array("d") for name in metrics}
         self._reasons: dict[str, dict[int, str]] = {name: {} for name in self._values}
         self._dropped: dict[str, set[int]] = {name: set() for name in self._values}
+        self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
         self._clusters: list[str | None] = []
         self._weights = array("d")
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
@@ -41,6 +44,7 @@ class Summary:
         for name, values in self._values.items():
             score = scored.scores[name]
             values.append(score.value)
+            self._repeats[name].extend([score.repeats] if score.repeats else [])
             if score.missing:
                 self._reasons[name][place] = score.reason or "unknown"
         self._weights.append(weight_of(scored.sample, self.reporting))
@@ -60,7 +64,8 @@ class Summary:
         scores = MetricScores(np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]))
         scale = by.scales.get(name) or scale_seen(scores.values)
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
-        whole = {**of(scores, rows), "kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
+        about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
+        whole = {**of(scores, rows), **_noise(self._repeats[name]), **about}
         groups = {
             column: {value: of(scores.of(places), rows.of(places)) for value, places in sorted(groups.items())}
             for column, groups in self._groups.items()
@@ -80,6 +85,11 @@ def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, An
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
     return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **rates}
+
+
+def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """What is said of scores that were made several times: how often, and the fields of `RerunNoise`."""
+    return {"repeats": len(repeats[0]), **asdict(rerun_noise(repeats))} if repeats else {}
 
 
 @contextmanager

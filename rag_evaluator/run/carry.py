@@ -52,16 +52,15 @@ def _kept(stage: Stage[Any], chunk: int, places: sqlite3.Connection, paths: list
     plan = stage.plan
     units = plan.units_of(chunk)
     for unit in stage.units[units.start : units.stop]:
-        for column, signature in plan.columns.items():
-            for repeat in range(plan.repeats):
-                key = Key(stage.digest(unit, column), column, signature, repeat)
-                row = places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
-                if signature is not None and row is not None:
-                    with paths[row[0]].open("rb") as file:
-                        file.seek(row[1])
-                        line = decode(file.readline(), plan.task, plan.stage)
-                    assert line is not None
-                    yield encode(plan.task, plan.stage, unit.index, key, line.record)
+        for column, repeat in plan.slots:
+            key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
+            row = places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
+            if key.signature is not None and row is not None:
+                with paths[row[0]].open("rb") as file:
+                    file.seek(row[1])
+                    line = decode(file.readline(), plan.task, plan.stage)
+                assert line is not None
+                yield encode(plan.task, plan.stage, unit.index, key, line.record)
 
 
 def _text(key: Key) -> str:

@@ -29,8 +29,7 @@ class Chunk:
         self.cells = [
             Cell(unit, column, repeat)
             for unit in stage.units[units.start : units.stop]
-            for column in plan.columns
-            for repeat in range(plan.repeats)
+            for column, repeat in plan.slots
         ]
         self.lines: list[bytes | None] = [None] * len(self.cells)
         self.places = {(cell.unit.index, cell.column, cell.repeat): at for at, cell in enumerate(self.cells)}

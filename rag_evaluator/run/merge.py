@@ -62,13 +62,10 @@ class ChunkTable:
             raise self._wrong(chunk, f"{len(part.lines)} records, expected {plan.cells_of(chunk)}")
         units, lines = plan.units_of(chunk), iter(part.lines)
         for unit in self.stage.units[units.start : units.stop]:
-            yield (
-                unit,
-                {
-                    column: [self._record(chunk, next(lines), unit, column, repeat) for repeat in range(plan.repeats)]
-                    for column in plan.columns
-                },
-            )
+            records: dict[str, list[Record]] = {column: [] for column in plan.columns}
+            for column, repeat in plan.slots:
+                records[column].append(self._record(chunk, next(lines), unit, column, repeat))
+            yield unit, records
 
     def _record(self, chunk: int, line: bytes, unit: Any, column: str, repeat: int) -> Record:
         plan = self.journal.plan

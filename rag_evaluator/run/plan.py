@@ -1,7 +1,7 @@
 """What all workers of a stage must agree on: the units, how they are cut into chunks, the signatures of the columns."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ class Plan:
         columns: column -> signature, what its values depend on beside the unit, in order; None: never used again.
         chunk_size: units of a chunk; the last one may be shorter.
         repeats: times that each cell is made.
+        once: columns whose cells are made once all the same, as no chance is in them.
     """
 
     task: str
@@ -40,6 +41,7 @@ class Plan:
     columns: Mapping[str, str | None]
     chunk_size: int
     repeats: int = 1
+    once: Sequence[str] = ()
 
     @property
     def chunks(self) -> int:
@@ -47,7 +49,15 @@ class Plan:
 
     @property
     def cells(self) -> int:
-        return self.units * len(self.columns) * self.repeats
+        return self.units * len(self.slots)
+
+    @property
+    def slots(self) -> list[tuple[str, int]]:
+        """The cells of a unit, in order: column and number of the repeat."""
+        return [(column, repeat) for column in self.columns for repeat in self.repeats_of(column)]
+
+    def repeats_of(self, column: str) -> range:
+        return range(1 if column in self.once else self.repeats)
 
     @property
     def digest(self) -> str:
@@ -59,15 +69,19 @@ class Plan:
         return range(chunk * self.chunk_size, min((chunk + 1) * self.chunk_size, self.units))
 
     def cells_of(self, chunk: int) -> int:
-        return len(self.units_of(chunk)) * len(self.columns) * self.repeats
+        return len(self.units_of(chunk)) * len(self.slots)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "options": dict(self.options), "columns": dict(self.columns)}
+        data = {**asdict(self), "options": dict(self.options), "columns": dict(self.columns), "once": list(self.once)}
+        if not self.once:
+            del data["once"]  # as in journals of versions that did not know it
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Plan":
         """The inverse of `to_json`; raises `KeyError` where something is missing."""
-        return cls(**{part.name: data[part.name] for part in fields(cls)})
+        known = {"once": [], **data}
+        return cls(**{part.name: known[part.name] for part in fields(cls)})
 
     def changes(self, old: "Plan", unnamed: bool = True) -> list[str]:
         """What differs from an older plan, in words; the chunk size is no difference.

@@ -20,7 +20,7 @@ from rag_evaluator.signals import Stop, StopSignal
 
 TICK = 0.2  # seconds
 Run = Callable[[Any], Any]  # runs a coroutine to its end
-Records = dict[tuple[int, str], Record]  # by place of the unit, and column
+Records = dict[tuple[int, str, int], Record]  # by place of the unit, column and number of the repeat
 
 
 def run_stage(
@@ -104,11 +104,11 @@ def make_all(stage: Stage[Any], run: Run, progress: Progress) -> tuple[Records, 
     records: Records = {}
 
     def done(cell: Cell, record: Record) -> None:
-        records[cell.unit.index, cell.column] = record
+        records[cell.unit.index, cell.column, cell.repeat] = record
         progress(len(records), stage.plan.cells)
 
     async def work() -> Mapping[str, Any]:
-        cells = (Cell(unit, column) for unit in stage.units for column in stage.plan.columns)
+        cells = (Cell(unit, *slot) for unit in stage.units for slot in stage.plan.slots)
         async with stage.open(None) as made:
             await work_all(cells, made, done, Stop())
             return made.about

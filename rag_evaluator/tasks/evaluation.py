@@ -21,6 +21,7 @@ from rag_evaluator.results.summary import read_summary
 from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
+from rag_evaluator.run.stages import Records
 from rag_evaluator.run.task import Context, Record, Table, Work
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class _Scoring:
         self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
 
     async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
-        return to_record(await self.scorer.score(unit, column))
+        return to_record(await self.scorer.score(unit, column, repeat))
 
 
 class ScoredTable:
@@ -119,7 +120,7 @@ class ScoredTable:
     def __iter__(self) -> Iterator[Scored]:
         signatures = self.manifest.get("signatures", {})
         for sample, records in self.table:
-            yield Row(sample, {name: to_score(found[0]) for name, found in records.items()}, signatures)
+            yield Row(sample, {name: to_score(found) for name, found in records.items()}, signatures)
 
 
 def plan_of(
@@ -128,14 +129,17 @@ def plan_of(
     columns: Mapping[str, str],
     signatures: Mapping[str, str],
     chunk_size: int | Literal["auto"],
+    times: Mapping[str, int],
 ) -> Plan:
     """What all workers of an evaluation must agree on.
 
     Args:
         source: a path, or rows as objects.
         columns: the user's names of columns.
-        signatures: by metric.
+        signatures: by metric, of a single repeat.
+        times: by metric, how often its scores are made.
     """
+    repeats = max(times.values())
     return Plan(
         task=MAIN_TASK,
         stage=STAGES[MAIN_TASK],
@@ -147,6 +151,8 @@ def plan_of(
         options={"columns": json.dumps(dict(columns), ensure_ascii=False)} if columns else {},
         columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
         chunk_size=auto_chunk_size(len(samples)) if chunk_size == "auto" else chunk_size,
+        repeats=repeats,
+        once=[name for name, number in times.items() if number < repeats],
     )
 
 
@@ -182,11 +188,15 @@ def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]])
     return {**about, "judge_paths": [json.loads(way) for way in ways]} if ways else dict(about)
 
 
-def results_in_memory(
-    records: Mapping[tuple[int, str], Record], stage: Evaluation, engine: Mapping[str, Any]
-) -> Results:
-    """The results of records that no journal keeps, by row and metric; `engine` is how the judge was run."""
-    scores = {name: [to_score(records[sample.index, name]) for sample in stage.units] for name in stage.plan.columns}
+def results_in_memory(records: Records, stage: Evaluation, engine: Mapping[str, Any]) -> Results:
+    """The results of records that no journal keeps; `engine` is how the judge was run."""
+    scores = {
+        name: [
+            to_score([records[sample.index, name, repeat] for repeat in stage.plan.repeats_of(name)])
+            for sample in stage.units
+        ]
+        for name in stage.plan.columns
+    }
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
@@ -206,7 +216,13 @@ def to_record(score: Score) -> Record:
     return Record(None if score.missing else score.value, score.reason, score.missing and not score.lasting, details)
 
 
-def to_score(record: Record) -> Score:
+def to_score(records: Sequence[Record]) -> Score:
+    """A row's score from the records of its repeats."""
+    scores = list(map(_to_score, records))
+    return scores[0] if len(scores) == 1 else Score.mean_of(scores)
+
+
+def _to_score(record: Record) -> Score:
     """The inverse of `to_record`."""
     value = math.nan if record.missing else float(record.value)
     lasting = record.missing and not record.retry

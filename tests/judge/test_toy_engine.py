@@ -50,6 +50,10 @@ class Toy:
     def find(config: JudgeConfig, offline: bool) -> str:
         return str(DEMO_JUDGE)
 
+    @staticmethod
+    def capabilities_of(config: JudgeConfig) -> Capabilities | None:
+        return None
+
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "Toy":
         return cls()
@@ -101,6 +105,19 @@ def test_a_toy_engine_answers_a_whole_evaluation(toy: dict[str, Any], rows: list
     assert results.scores["context_relevance"][0].value == 0.0
     assert results.manifest["judge_paths"] == [{"path": "toy"}]
     assert all("|engine:toy|" in line for line in results.signatures.values())
+
+
+def test_repeats_are_refused_when_the_engine_tells_only_after_loading_that_it_is_reproducible(
+    toy: dict[str, Any], rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Request] = []
+    monkeypatch.setattr(Toy, "generate", lambda self, request: asked.append(request))
+    judge = {**toy, "temperature": 0.7}  # what the toy makes nothing of
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge, "repeats": 5})
+    evaluator.check(rows)
+    with pytest.raises(ConfigError, match="config: repeats is 5, but this judge is reproducible"):
+        evaluator.evaluate(rows)
+    assert asked == []
 
 
 def test_a_toy_engine_chooses_by_its_probabilities(toy: dict[str, Any]) -> None:

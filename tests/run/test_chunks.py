@@ -77,18 +77,18 @@ def error_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> 
 
 
 def begun(record: Path) -> list[str]:
-    """`row metric` of every score that was begun so far."""
+    """`row metric repeat` of every score that was begun so far."""
     return record.read_text().splitlines() if record.exists() else []
 
 
 def kept(config: Path) -> set[str]:
-    """`row metric` of every score on disk; a line torn by the kill is none."""
+    """`row metric repeat` of every score on disk; a line torn by the kill is none."""
     found = set()
     for path in (results_of(config) / "journal").glob("g*/[ps]*s/*.jsonl"):
         for line in path.read_bytes().split(b"\n")[:-1]:
             record = json.loads(line)
             if record.get("value") is not None:
-                found.add(f"{record['index']} {record['column']}")
+                found.add(f"{record['index']} {record['column']} {record['repeat']}")
     return found
 
 
@@ -112,8 +112,23 @@ def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, 
     assert all(count == 1 for count in Counter(last).values())
 
 
-def test_a_run_killed_at_20_random_moments_gives_the_same_bytes_and_judges_nothing_twice(
-    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
+@pytest.mark.parametrize(
+    ("count", "kills", "metrics", "sampling", "settings"),
+    [
+        (48, 20, "context_relevance, semantic_similarity, bleu_score", "", ""),
+        (12, 2, "context_relevance, bleu_score", ", temperature: 0.7", "repeats: 3"),
+    ],
+    ids=["greedy", "repeats"],
+)
+def test_a_run_killed_at_random_moments_gives_the_same_bytes_and_judges_nothing_twice(
+    count: int,
+    kills: int,
+    metrics: str,
+    sampling: str,
+    settings: str,
+    tmp_path: Path,
+    model_folder: Callable[..., Path],
+    zygote: Zygote,
 ) -> None:
     rows = [
         {
@@ -124,17 +139,15 @@ def test_a_run_killed_at_20_random_moments_gives_the_same_bytes_and_judges_nothi
             "response": f"In Tesk, said number {number}. " * (number % 3 + 1),
             "reference": "In Tesk.",
         }
-        for number in range(48)
+        for number in range(count)
     ]
-    text = (
-        "metrics: [context_relevance, semantic_similarity, bleu_score]\nchunk_size: 6\n"
-        f"judge: {{model: {model_folder('llama-bytelevel')}, dtype: float32, max_new_tokens: 32, batch_size: 2}}"
-    )
+    judge = f"model: {model_folder('llama-bytelevel')}, dtype: float32, max_new_tokens: 32, batch_size: 2{sampling}"
+    text = f"metrics: [{metrics}]\nchunk_size: 6\njudge: {{{judge}}}\n{settings}"
     config = write_config(tmp_path / "killed", rows, text)
     whole = write_config(tmp_path / "whole", rows, text)
     undisturbed_run = {"arguments": [str(whole), "--set", f"output_dir={tmp_path / 'undisturbed'}"]}
     assert zygote.run(tmp_path / "record", undisturbed_run) == [0]
-    kill_and_continue(zygote, config, 20, 0.4, seed=1)
+    kill_and_continue(zygote, config, kills, 0.4, seed=1)
     undisturbed = bytes_of(tmp_path / "undisturbed" / "run")
     killed = bytes_of(results_of(config))
     for name in set(WRITERS) - {"manifest.json", "details.jsonl"}:  # the manifest names the folders

@@ -359,7 +359,7 @@ def begin_and(config: Path, signals: list[int]) -> None:
     """Start a run, send it signals a second and a half apart once it is at work, and wait for its end."""
     code = (
         "import sys, time, rag_evaluator.metrics.scorer as scoring\n"
-        "async def score(self, sample, metric):\n"
+        "async def score(self, sample, metric, repeat):\n"
         "    import asyncio\n"
         "    print('works', flush=True)\n"
         "    await asyncio.sleep(60)\n"
@@ -550,10 +550,10 @@ def test_the_same_command_twice_at_once_shares_the_work(config: Path) -> None:
     code = (
         "import sys, asyncio, rag_evaluator.metrics.scorer as scoring\n"
         "ask = scoring.Scorer.score\n"
-        "async def score(self, sample, metric):\n"
+        "async def score(self, sample, metric, repeat):\n"
         "    print('begins', sample.index, metric, flush=True)\n"
         "    await asyncio.sleep(0.05)\n"
-        "    return await ask(self, sample, metric)\n"
+        "    return await ask(self, sample, metric, repeat)\n"
         "scoring.Scorer.score = score\n"
         "print('loaded', flush=True); sys.stdin.readline()\n"
         "from rag_evaluator.cli.main import main\nmain(sys.argv[1:])"

@@ -109,5 +109,8 @@ class EngineRow(Protocol):
     def find(self, config: JudgeConfig, offline: bool) -> str:
         """Folder or name of the model, after all checks that need not load it. Raises `ModelError`."""
 
+    def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
+        """What the loaded engine will be able to do, as far as known before loading."""
+
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -80,6 +80,17 @@ class TransformersEngine:
     def find(cls, config: JudgeConfig, offline: bool) -> str:
         return find_judge(config, offline)
 
+    @staticmethod
+    def capabilities_of(config: JudgeConfig) -> Capabilities:
+        return Capabilities(
+            in_flight=config.batch_size,
+            greedy=config.temperature == 0,
+            probabilities=True,
+            confidence=True,
+            counts_tokens=True,
+            same_bytes="always" if config.dtype == "float32" else "same batches",
+        )
+
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Batched:
         return cls.of_pipeline(load_pipeline(config, offline), config)
@@ -92,12 +103,8 @@ class TransformersEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            in_flight=self.config.batch_size,
-            greedy=self.config.temperature == 0,
-            probabilities=True,
-            confidence=True,
-            counts_tokens=True,
+        return replace(
+            self.capabilities_of(self.config),
             same_bytes="always" if self.model.dtype == torch.float32 else "same batches",
             window=self.window,
         )

@@ -3,16 +3,19 @@
 import ast
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from rag_evaluator import METRICS
+from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers.table import READERS
+from rag_evaluator.results.reporting import REPORTED_BY
+from rag_evaluator.trust.reruns import RerunNoise
 
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -52,6 +55,19 @@ def test_the_docs_list_every_metric_with_what_it_needs() -> None:
         assert set(columns.split(", ")) == set(METRICS[name].columns)
         assert (embeddings == "embeddings") == METRICS[name].embeddings
         assert (asks != "0") == METRICS[name].judge
+
+
+def test_the_docs_list_every_figure_of_the_summary_and_every_key_that_changes_it() -> None:
+    row = {"user_input": "Q?", "answer": "yes", "reference": "yes", "topic": "sea"}
+    keys = {"metrics": ["exact_match"], "thresholds": {"exact_match": 1}, "group_by": ["topic"]}
+    figures = RAGEvaluator(keys).evaluate([row]).summary()["exact_match"]
+    listed = [name for names, _ in table(ROOT / "docs" / "data.md", "key | meaning") for name in quoted(names)]
+    noise = {"repeats", *(field.name for field in fields(RerunNoise))}  # with repeats above 1
+    assert sorted(listed) == sorted({*figures, *noise})
+    keys_shown = [quoted(cell)[0] for cell, _ in table(ROOT / "docs" / "data.md", "key | effect")]
+    shown = {name: value for key in keys_shown for name, value in yaml.safe_load(key).items()}
+    assert set(shown) == set(REPORTED_BY)
+    assert make_config({"metrics": ["faithfulness"], **shown}).require == ["faithfulness >= 0.8"]
 
 
 def test_the_project_s_configuration_shows_every_key_with_its_default() -> None:

@@ -11,7 +11,7 @@ import pytest
 from rag_evaluator import RAGEvaluator
 
 ROOT = Path(__file__).parents[2]
-SLOW = ("torch", "transformers", "ragas", "langchain_core", "pandas", "datasets", "scipy")
+SLOW = ("torch", "transformers", "ragas", "langchain_core", "pandas", "datasets", "scipy", "statsmodels")
 PROGRAM = """
 import json, sys
 from rag_evaluator.cli.main import main

@@ -58,8 +58,8 @@ def find_finished(config: Config) -> Journal | None:
     except ResultsError:  # the run that follows says so, or writes the summary again
         return None
     note = read_finished(journal)
-    if note is None or note.run_digest is None or note.again or not is_complete(journal):
+    if note is None or note.seal is None or note.again or not is_complete(journal):
         return None
     if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
         return None
-    return journal if note.run_digest == run_digest_of(config) else None
+    return journal if note.seal == run_digest_of(config) else None

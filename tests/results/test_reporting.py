@@ -299,4 +299,5 @@ def test_of_ten_thousand_groups_the_largest_are_shown(capsys: pytest.CaptureFixt
 def test_a_mean_without_an_interval_has_four_digits() -> None:
     assert interval({"mean": 0.81237}) == "0.8124"
     assert interval({"mean": None}) == "-"
+    assert interval({"mean": -1e-9, "ci_low": -0.004, "ci_high": 0.0}) == "0.00 [0.00, 0.00]", "never -0.00"
     assert interval({"mean": 0.812, "ci_low": 0.741, "ci_high": 0.858}) == "0.81 [0.74, 0.86]"

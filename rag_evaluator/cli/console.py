@@ -106,8 +106,8 @@ def interval(row: Mapping[str, Any], none: str = "-") -> str:
     if row["mean"] is None:
         return none
     if row.get("ci_low") is None:
-        return f"{row['mean']:.4f}"
-    return f"{row['mean']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+        return f"{row['mean']:z.4f}"
+    return f"{row['mean']:z.2f} [{row['ci_low']:z.2f}, {row['ci_high']:z.2f}]"
 
 
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:

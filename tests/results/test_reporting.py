@@ -216,11 +216,21 @@ def test_the_summary_is_the_same_bytes_for_one_worker_and_for_three(tmp_path: Pa
     for name in ("one", "three"):
         (tmp_path / f"{name}.yaml").write_text(json.dumps({**keys, "name": name}), encoding="utf-8")
     config = str(tmp_path / "three.yaml")
+
+    def summary(name: str) -> bytes:
+        return (tmp_path / "results" / name / "summary.json").read_bytes()
+
     assert main([str(tmp_path / "one.yaml")]) == 0
     runs = [{"arguments": [config, "--worker", f"{number}/3"]} for number in range(3)]
     assert zygote.run(tmp_path / "record", *runs) == [0, 0, 0]
-    one, three = ((tmp_path / "results" / name / "summary.json").read_bytes() for name in ("one", "three"))
-    assert one == three
+    assert summary("one") == summary("three")
+    scored = (tmp_path / "record").read_bytes()
+    again = [{"arguments": [*run["arguments"], "--set", "ci_level=0.9"]} for run in runs]
+    assert zygote.run(tmp_path / "record", *again) == [0, 0, 0]
+    assert main([str(tmp_path / "one.yaml"), "--set", "ci_level=0.9"]) == 0
+    assert json.loads(summary("three"))["chrf_score"]["ci_level"] == 0.9
+    assert summary("one") == summary("three")
+    assert (tmp_path / "record").read_bytes() == scored
 
 
 def test_the_second_sheet_holds_the_summary_as_it_is_and_the_first_is_still_the_dataset(tmp_path: Path) -> None:
@@ -289,4 +299,5 @@ def test_of_ten_thousand_groups_the_largest_are_shown(capsys: pytest.CaptureFixt
 def test_a_mean_without_an_interval_has_four_digits() -> None:
     assert interval({"mean": 0.81237}) == "0.8124"
     assert interval({"mean": None}) == "-"
+    assert interval({"mean": -1e-9, "ci_low": -0.004, "ci_high": 0.0}) == "0.00 [0.00, 0.00]", "never -0.00"
     assert interval({"mean": 0.812, "ci_low": 0.741, "ci_high": 0.858}) == "0.81 [0.74, 0.86]"

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.matching import Matched, keys_of, require_column
+from rag_evaluator.results.reporting import NO_VALUE
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.comparison import Paired
 from rag_evaluator.trust.permutation import Floats
 from rag_evaluator.trust.scale import Scale
-
-NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 
 
 @dataclass(frozen=True)

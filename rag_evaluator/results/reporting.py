@@ -77,18 +77,18 @@ def cluster_of(sample: Sample, reporting: Reporting) -> str | None:
     return None if reporting.cluster is None else as_key(value_of(sample, reporting.cluster))
 
 
-def weight_of(sample: Sample, reporting: Reporting) -> float:
-    """What a row counts for. Raises `DatasetError` for a value that is no number >= 0."""
-    if reporting.weight is None:
+def weight_of(sample: Sample, column: str | None) -> float:
+    """What a row counts for: 1 without a column. Raises `DatasetError` for a value that is no number >= 0."""
+    if column is None:
         return 1.0
-    value = value_of(sample, reporting.weight)
+    value = value_of(sample, column)
     try:
         weight = math.nan if isinstance(value, bool) or is_blank(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         weight = math.nan
     if not 0 <= weight < math.inf:
         received = "blank" if is_blank(value) else repr(value)
-        raise DatasetError(f"{sample.where}: '{reporting.weight}' is {received:.40}, expected a number from 0 up.")
+        raise DatasetError(f"{sample.where}: '{column}' is {received:.40}, expected a number from 0 up.")
     return weight
 
 
@@ -116,9 +116,9 @@ def check_reporting(samples: Sequence[Sample], config: Config) -> None:
 
 
 def _check_weights(samples: Sequence[Sample], config: Config) -> None:
-    place, reporting = config.place("weight"), Reporting(weight=config.weight)
+    place = config.place("weight")
     try:
-        most = max((weight_of(sample, reporting) for sample in samples), default=1.0)
+        most = max((weight_of(sample, config.weight) for sample in samples), default=1.0)
     except DatasetError as error:
         raise DatasetError(f"{place}: weight: {error}") from None
     if most == 0:

@@ -11,8 +11,9 @@ from typing import Any
 
 from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
 from rag_evaluator.dataset.columns import accepted_names
-from rag_evaluator.errors import ResultsError
+from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.results.manifest import config_of, read_manifest
+from rag_evaluator.results.reporting import weight_of
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.summary import read_summary
@@ -112,14 +113,10 @@ def of_table(source: Any, name: str, canonical: Canonical, others: Collection[st
 
 def run_weights(run: SavedScores, column: str) -> list[float]:
     """The weight of each row. Raises `ResultsError` for one that is no number from 0 up."""
-    weights = [_as_number(sample.row.get(column)) for sample in run.samples]
-    for weight, sample in zip(weights, run.samples, strict=True):
-        if weight is None or not weight >= 0:
-            raise ResultsError(
-                f"{run.name}, {sample.where}: the weight in '{column}' is {sample.row.get(column)!r:.40}, expected a "
-                "number from 0 up."
-            )
-    return [weight or 0.0 for weight in weights]
+    try:
+        return [weight_of(sample, column) for sample in run.samples]
+    except DatasetError as error:
+        raise ResultsError(f"{run.name}, {error}") from None
 
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ class Summary:
             self._repeats[name].append(score.repeats)
             if score.missing:
                 self._reasons[name][place] = score.reason or "unknown"
-        self._weights.append(weight_of(scored.sample, self.reporting))
+        self._weights.append(weight_of(scored.sample, self.reporting.weight))
         if self.reporting.cluster is not None:
             self._clusters.append(cluster_of(scored.sample, self.reporting))
         for column, groups in self._groups.items():

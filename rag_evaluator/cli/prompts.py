@@ -139,25 +139,24 @@ def adapt_prompts(options: argparse.Namespace) -> int:
     from rag_evaluator.judge.source import GivenJudge
     from rag_evaluator.prompts.adapt.adapt import adapt
     from rag_evaluator.prompts.english import all_prompts
+    from rag_evaluator.prompts.loading import PackSet
     from rag_evaluator.prompts.source import choose_owners
 
-    folder = options.folder or config.prompts_dir
     owners = choose_owners(options.metrics, all_prompts())
+    packs = PackSet(owners, options.language, options.folder or config.prompts_dir)
     judge = GivenJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     with _bar() as bar:
         task = bar.add_task("texts", total=None)
         done = adapt(
-            folder,
-            options.language,
-            owners,
+            packs,
             judge,
             instruction,
             options.force,
             lambda texts, total: bar.update(task, completed=texts, total=total),
         )
     print(
-        f"{len(done.written)} packs written to {folder}/, {len(done.kept)} were there and are kept; "
+        f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
         f"{done.asked} questions put to the judge"
     )
     if done.review:

@@ -71,7 +71,7 @@ def check_language(
     for key, source in (packaged_sources() if sources is None else sources).items():
         if not owners or key[0] in owners:
             path = pack_path(folder, key, language)
-            legacy = None if path.is_file() else legacy_path(folder, key, language)
+            legacy = None if path.is_file() else legacy_path(folder, key, find_language(language).name)
             checked.append(Checked(legacy or path, check_file(legacy or path, key, source, language, instruction)))
     return checked
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.languages import find_language
 from rag_evaluator.prompts.pack import Key, Models, Pack, check_examples, read_pack
 
 logger = logging.getLogger(__name__)
@@ -43,9 +42,12 @@ RENAMED: Mapping[tuple[Key, str], Mapping[str, str]] = {
 """(prompt, side of an example) -> what a field was called -> what it is called."""
 
 
-def legacy_path(folder: Path, key: Key, language: str) -> Path | None:
-    """The file in which an older ragas saved this prompt, if the folder has one."""
-    name = find_language(language).name
+def legacy_path(folder: Path, key: Key, name: str) -> Path | None:
+    """The file in which an older ragas saved this prompt, if the folder has one.
+
+    Args:
+        name: of the language, as `Language.name` has it.
+    """
     paths = [folder / f"{legacy}_{name}.json" for legacy in LEGACY_NAMES.get(key, ())]
     return next((path for path in paths if path.is_file()), None)
 

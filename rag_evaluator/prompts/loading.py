@@ -1,7 +1,8 @@
 """Hands the prompts of a language to the metrics: the English ones, or packs of a folder, else of the package."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.languages import file_name, find_language, nearest_language
+from rag_evaluator.languages import Language, file_name, find_language, nearest_language
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.legacy import legacy_path, load_pack
@@ -61,66 +62,91 @@ class TracedPrompt:
         return PromptText(text, data, self.name, self.language, self.source, values if again else None)
 
 
-def find_packs(
-    owners: Sequence[str], language: str, folder: Path, *others: Path
-) -> tuple[dict[Key, Path], dict[Key, Path]]:
-    """The pack files of metrics, `sort` or `generate` in a language: those that exist, and those that are missing.
+@dataclass(frozen=True)
+class PackSet:
+    """The prompts of metrics, `sort` or `generate` in a language.
 
-    Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave it
-    counts where there is none under today's. English needs none.
+    Attributes:
+        owners: names of metrics, `sort`, `generate`.
+        language: as users write it.
+        folder: where packs are; a pack that is not there is taken from those that come with the package.
     """
-    existing, missing = {}, {}
-    english = find_language(language).name == ENGLISH
-    for key in all_prompts():
-        if key[0] in owners and not english:
-            paths = (_pack_file(place, key, language) for place in (folder, *others))
+
+    owners: Sequence[str]
+    language: str
+    folder: Path
+
+    @cached_property
+    def spoken(self) -> Language:
+        """The language that is meant. Raises `ConfigError` for a name that cannot be one."""
+        return find_language(self.language)
+
+    @cached_property
+    def originals(self) -> "dict[Key, BasePrompt[Any, Any]]":
+        """The English prompts."""
+        return {key: prompt for key, prompt in all_prompts().items() if key[0] in self.owners}
+
+    def path_of(self, key: Key) -> Path:
+        return pack_path(self.folder, key, self.spoken.name)
+
+    def find(self, *others: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
+        """The pack files: those that exist, and those that are missing.
+
+        Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave
+        it counts where there is none under today's. English needs none.
+        """
+        name, existing, missing = self.spoken.name, {}, {}
+        for key in self.originals if name != ENGLISH else ():
+            paths = (_pack_file(place, key, name) for place in (self.folder, *others))
             path = next((path for path in paths if path is not None), None)
             if path is None:
-                missing[key] = pack_path(folder, key, language)
+                missing[key] = self.path_of(key)
             else:
                 existing[key] = path
-    return existing, missing
+        return existing, missing
 
+    def load(self) -> dict[Key, TracedPrompt]:
+        """The prompts: the English ones, or those of the packs.
 
-def _pack_file(folder: Path, key: Key, language: str) -> Path | None:
-    path = pack_path(folder, key, language)
-    return path if path.is_file() else legacy_path(folder, key, language)
+        Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
+        """
+        originals = self.originals
+        if self.spoken.name == ENGLISH:
+            return {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
+        self._refuse_two_readings()
+        paths, missing = self.find(PACKAGED)
+        near = nearest_language(self.language)
+        if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
+            logger.warning("language '%s' is not known. Did you mean '%s'?", self.language, near)
+        if missing:
+            hint = f"did you mean '{near}'? If not: " if near else ""
+            raise PromptError(
+                f"language '{self.language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in "
+                f"{self.folder}: {', '.join(path.name for path in missing.values())}. {_what_to_do(self.spoken.name)}"
+            )
+        packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
+        return {key: TracedPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+
+    def _refuse_two_readings(self) -> None:
+        """`pt-BR` is read as Portuguese; packs named with the tag itself must not be ignored silently."""
+        name, written = self.spoken.name, file_name(self.language)
+        paths = [self.folder / f"{metric}_{attribute}_{written}.json" for metric, attribute in self.originals]
+        if written != name and any(path.is_file() for path in paths):
+            raise PromptError(
+                f"language '{self.language}' is read as '{name}', and {self.folder} has packs that end in "
+                f"'_{written}.json'. Give them a name that is no language tag, for instance '{name}_2', and say "
+                f"language: {name}_2."
+            )
 
 
 def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
-    """The prompts of metrics, `sort` or `generate` in a language: the English ones, else the packs in `folder`.
-
-    A pack that is not there is taken from those that come with the package.
-    Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
-    """
-    name = find_language(language).name
-    originals = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
-    if name == ENGLISH:
-        return {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
-    _refuse_two_readings(language, name, folder, originals)
-    paths, missing = find_packs(owners, name, folder, PACKAGED)
-    near = nearest_language(language)
-    if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
-        logger.warning("language '%s' is not known. Did you mean '%s'?", language, near)
-    if missing:
-        hint = f"did you mean '{near}'? If not: " if near else ""
-        raise PromptError(
-            f"language '{language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in {folder}: "
-            f"{', '.join(path.name for path in missing.values())}. {_what_to_do(name)}"
-        )
-    packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
-    return {key: TracedPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+    """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
+    return PackSet(owners, language, folder).load()
 
 
-def _refuse_two_readings(language: str, name: str, folder: Path, keys: Iterable[Key]) -> None:
-    """`pt-BR` is read as Portuguese; packs named with the tag itself must not be ignored silently."""
-    written = file_name(language)
-    paths = [folder / f"{metric}_{attribute}_{written}.json" for metric, attribute in keys]
-    if written != name and any(path.is_file() for path in paths):
-        raise PromptError(
-            f"language '{language}' is read as '{name}', and {folder} has packs that end in '_{written}.json'. Give "
-            f"them a name that is no language tag, for instance '{name}_2', and say language: {name}_2."
-        )
+def _pack_file(folder: Path, key: Key, name: str) -> Path | None:
+    path = pack_path(folder, key, name)
+    return path if path.is_file() else legacy_path(folder, key, name)
 
 
 def _what_to_do(language: str) -> str:

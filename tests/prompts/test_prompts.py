@@ -14,7 +14,7 @@ from rag_evaluator.config import load_config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.prompts.english import all_prompts, english_pack, export, installed_sources
 from rag_evaluator.prompts.fields import label_words
-from rag_evaluator.prompts.loading import PackPrompt, find_packs, load_prompts
+from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_prompts
 from rag_evaluator.prompts.own import OWN_PROMPTS
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
 from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
@@ -211,7 +211,7 @@ def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_pack
     key = ("faithfulness", "nli_statement_prompt")
     older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
     shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
-    assert find_packs(["faithfulness"], "es", tmp_path, ROOT / "prompts")[0][key] == older
+    assert PackSet(["faithfulness"], "es", tmp_path).find(ROOT / "prompts")[0][key] == older
 
 
 def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:

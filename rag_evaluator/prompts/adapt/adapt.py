@@ -15,16 +15,16 @@ from rag_evaluator.config import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.languages import Language, find_language, nearest_language
+from rag_evaluator.languages import Language, nearest_language
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.review import PackReview, write_review
 from rag_evaluator.prompts.adapt.translate import Mark, Translated, Translator
 from rag_evaluator.prompts.check import Fault, check_pack
-from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
+from rag_evaluator.prompts.english import english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
-from rag_evaluator.prompts.loading import PACKAGED, TracedPrompt, find_packs, load_prompts
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, pack_path, write_pack
+from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, write_pack
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
@@ -56,19 +56,19 @@ def ready_prompts(owners: Sequence[str], config: Config, judge: JudgeSource) -> 
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
-    language, folder = config.language, config.prompts_dir
-    if config.prompts.adapt and find_packs(owners, language, folder, PACKAGED)[1]:
-        logger.warning("%s: packs in %s are missing and are made with the judge, which takes a while", folder, language)
-        done = adapt(folder, language, owners, judge, config.prompts.adapt_instruction)
+    packs = PackSet(owners, config.language, config.prompts_dir)
+    if config.prompts.adapt and packs.find(PACKAGED)[1]:
+        logger.warning(
+            "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
+        )
+        done = adapt(packs, judge, config.prompts.adapt_instruction)
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
-    return load_prompts(owners, language, folder)
+    return packs.load()
 
 
 def adapt(
-    folder: Path,
-    language: str,
-    owners: Sequence[str],
+    packs: PackSet,
     judge: JudgeSource,
     instruction: bool = True,
     force: bool = False,
@@ -77,7 +77,7 @@ def adapt(
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
     Args:
-        folder: where the packs go.
+        packs: what is to be there.
         judge: loaded only if there is something to translate; only recorded replies of its signature are used.
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
@@ -86,38 +86,31 @@ def adapt(
     Every reply is recorded at once: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
     """
-    name = find_language(language)
-    if name.name == ENGLISH:
+    name, workshop = packs.spoken.name, packs.folder / WORKSHOP
+    if name == ENGLISH:
         raise PromptError("language 'english': the prompts are English already, there is nothing to adapt.")
-    if near := nearest_language(language):
-        logger.warning("language '%s' is not known, packs are made for it as it is. Did you mean '%s'?", language, near)
-    workshop = folder / WORKSHOP
+    if near := nearest_language(packs.language):
+        logger.warning(
+            "language '%s' is not known, packs are made for it as it is. Did you mean '%s'?", packs.language, near
+        )
     try:
         workshop.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(workshop / f"{name.name}.lock")
-        with lock:
-            return _adapt(folder, name, owners, judge, instruction, force, progress)
+        with FileLock(workshop / f"{name}.lock"):
+            return _adapt(packs, judge, instruction, force, progress)
     except OSError as error:
-        raise PromptError(f"{folder}: cannot be written: {error}. Choose another folder.") from error
+        raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(
-    folder: Path,
-    language: Language,
-    owners: Sequence[str],
-    judge: JudgeSource,
-    instruction: bool,
-    force: bool,
-    progress: Progress,
-) -> Adapted:
-    existing, missing = find_packs(owners, language.name, folder)
+def _adapt(packs: PackSet, judge: JudgeSource, instruction: bool, force: bool, progress: Progress) -> Adapted:
+    existing, missing = packs.find()
     chosen = [*existing, *missing] if force else list(missing)
     kept = [] if force else list(existing.values())
     if not chosen:
         return Adapted([], kept, None, 0, 0)
-    records = Records(folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
+    language = packs.spoken
+    records = Records(packs.folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
     try:
-        originals = {key: prompt for key, prompt in all_prompts().items() if key in chosen}
+        originals = {key: prompt for key, prompt in packs.originals.items() if key in chosen}
 
         async def drafts_of() -> tuple[list[Draft], int]:
             translator = Translator(await judge.load(), language, records, judge.signature or "")
@@ -126,11 +119,14 @@ def _adapt(
         drafts, asked = run(drafts_of())
     finally:
         records.close()
-    for draft in drafts:
-        check_examples(draft.pack, originals[draft.key], pack_path(folder, draft.key, language.name).name)
-    sections = [_section(folder, draft, originals[draft.key], language, instruction) for draft in drafts]
-    review = write_review(folder, language.name, sections)  # before the packs: none is ever there without it
-    written = [pack_path(folder, draft.key, language.name) for draft in drafts]
+    written = [packs.path_of(draft.key) for draft in drafts]
+    for path, draft in zip(written, drafts, strict=True):
+        check_examples(draft.pack, originals[draft.key], path.name)
+    sections = [
+        _review(path.name, draft, originals[draft.key], language, instruction)
+        for path, draft in zip(written, drafts, strict=True)
+    ]
+    review = write_review(packs.folder, language.name, sections)  # before the packs: none is ever there without it
     for path, draft in zip(written, drafts, strict=True):
         write_pack(path, draft.pack)
     records.path.unlink(missing_ok=True)
@@ -183,8 +179,8 @@ async def _drafts(
     )
 
 
-def _section(
-    folder: Path, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
+def _review(
+    name: str, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
 ) -> PackReview:
     """The report on a pack: its doubtful texts with all their places, and what `prompts check` will find."""
     places: defaultdict[Mark, list[str]] = defaultdict(list)
@@ -192,7 +188,7 @@ def _section(
         for mark in marks:
             places[mark].append(place)
     faults: list[Fault] = check_pack(draft.pack, english_source(original), language, instruction)
-    return PackReview(pack_path(folder, draft.key, language.name).name, places, [str(fault) for fault in faults])
+    return PackReview(name, places, [str(fault) for fault in faults])
 
 
 def _check_reply(record: Mapping[str, Any]) -> None:

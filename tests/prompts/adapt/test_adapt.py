@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ from rag_evaluator.prompts.adapt.segments import Segment, divided, halves, joine
 from rag_evaluator.prompts.adapt.translate import Translated, Translator
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.english import all_prompts, english_pack
-from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.prompts.loading import PackSet, load_prompts
 from rag_evaluator.prompts.pack import Pack, pack_path, read_pack, write_pack
 
 ROOT = Path(__file__).parents[3]
@@ -81,7 +82,8 @@ class Translates(ScriptedJudge):
 def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> Adapted:
     if "identity" in options:
         judge.model_id = options.pop("identity")
-    return adapt(folder, options.pop("language", "klingon"), owners, source_of(judge, JudgeConfig()), **options)
+    packs = PackSet(owners, options.pop("language", "klingon"), folder)
+    return adapt(packs, source_of(judge, JudgeConfig()), **options)
 
 
 def packs_in(folder: Path) -> dict[str, bytes]:
@@ -158,7 +160,8 @@ def test_a_pack_that_exists_is_kept_unless_it_is_forced(tmp_path: Path) -> None:
 
 def test_no_judge_is_loaded_where_nothing_is_missing(tmp_path: Path) -> None:
     adapted(tmp_path, Translates(), ["faithfulness"])
-    done = adapt(tmp_path, "klingon", ["faithfulness", "bleu_score"], lambda: pytest.fail("the judge is loaded"))
+    judge: Any = SimpleNamespace(load=lambda: pytest.fail("the judge is loaded"))
+    done = adapt(PackSet(["faithfulness", "bleu_score"], "klingon", tmp_path), judge)
     assert (len(done.written), len(done.kept), done.review) == (0, 2, None)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts.pack import Key
 
 BATCHES = 2  # one is judged while the next is prepared
+EMBEDDED_TOGETHER = 16  # rows, where no judge is asked
 
 
 class Scorer:
@@ -46,7 +47,8 @@ class Scorer:
     ) -> None:
         self.metrics, self.specs = metrics, specs
         self.judge, self.embeddings = judge, embeddings
-        self.in_flight = BATCHES * len(metrics) * (16 if judge is None else judge.capabilities.in_flight)
+        alone = 1 if embeddings is None else EMBEDDED_TOGETHER
+        self.in_flight = BATCHES * len(metrics) * (alone if judge is None else judge.capabilities.in_flight)
 
     async def score(self, sample: Sample, metric: str, repeat: int = 0) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window.

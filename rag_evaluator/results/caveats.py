@@ -22,9 +22,9 @@ def caveats(
 def _of_judging(a: SavedScores, b: SavedScores, metrics: list[str]) -> list[str]:
     silent = [run.name for run in (a, b) if not run.manifest.get("signatures")]
     if silent:
-        verb = "does" if len(silent) == 1 else "do"
+        verb, was = ("does", "it was") if len(silent) == 1 else ("do", "they were")
         return [
-            f"{' and '.join(silent)} {verb} not say how it was judged: if judge, prompts, language or versions differ, "
+            f"{' and '.join(silent)} {verb} not say how {was} judged: if judge, prompts, language or versions differ, "
             "judges are compared, not systems."
         ]
     differing = differing_conditions(a.manifest, b.manifest, metrics)

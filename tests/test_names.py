@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "rag_evaluator"
-TWICE = {"Table", "Worker"}  # of results.writers and run.task; of models.batching and run.workers
+TWICE = {"Table"}  # of results.rows and run.task
 
 
 def test_no_two_classes_have_the_same_name() -> None:

@@ -24,7 +24,7 @@ Handle = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Worker:
+class Batcher:
     """What answers batches: a model.
 
     Attributes:
@@ -38,7 +38,7 @@ class Worker:
 
 @dataclass(eq=False)
 class _Waiting:
-    worker: Worker
+    worker: Batcher
     group: Hashable
     request: Any  # the worker's own kind
     future: "asyncio.Future[Any]"
@@ -56,7 +56,7 @@ class Scheduler:
         """The scheduler of the running event loop."""
         return _SCHEDULERS.setdefault(asyncio.get_running_loop(), cls())
 
-    async def submit(self, worker: Worker, request: Any, group: Hashable = None) -> Any:
+    async def submit(self, worker: Batcher, request: Any, group: Hashable = None) -> Any:
         """The worker's answer to a request. Raises what handling it alone raises.
 
         Args:

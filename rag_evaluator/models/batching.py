@@ -24,7 +24,7 @@ Handle = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Batcher:
+class BatchHandler:
     """What answers batches: a model.
 
     Attributes:
@@ -38,9 +38,9 @@ class Batcher:
 
 @dataclass(eq=False)
 class _Waiting:
-    worker: Batcher
+    handler: BatchHandler
     group: Hashable
-    request: Any  # the worker's own kind
+    request: Any  # the handler's own kind
     future: "asyncio.Future[Any]"
 
 
@@ -56,14 +56,14 @@ class Scheduler:
         """The scheduler of the running event loop."""
         return _SCHEDULERS.setdefault(asyncio.get_running_loop(), cls())
 
-    async def submit(self, worker: Batcher, request: Any, group: Hashable = None) -> Any:
-        """The worker's answer to a request. Raises what handling it alone raises.
+    async def submit(self, handler: BatchHandler, request: Any, group: Hashable = None) -> Any:
+        """The handler's answer to a request. Raises what handling it alone raises.
 
         Args:
-            group: only requests of the same worker and group meet in a batch.
+            group: only requests of the same handler and group meet in a batch.
         """
         loop = asyncio.get_running_loop()
-        entry = _Waiting(worker, (id(worker), group), request, loop.create_future())
+        entry = _Waiting(handler, (id(handler), group), request, loop.create_future())
         self.waiting.append(entry)
         if self.draining is None:
             self.draining = loop.create_task(self._drain(loop))
@@ -76,8 +76,8 @@ class Scheduler:
                 batch = self._next_batch()
                 requests = [entry.request for entry in batch]
                 try:
-                    answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].worker.handle, requests)
-                    assert len(answers) == len(batch), "a worker must answer every request"
+                    answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
+                    assert len(answers) == len(batch), "a handler must answer every request"
                 except Exception as error:  # a fault of ours: whoever waits is told instead of waiting for ever
                     answers = [error] * len(batch)
                 for entry, answer in zip(batch, answers, strict=True):
@@ -98,7 +98,7 @@ class Scheduler:
         sizes = Counter(entry.group for entry in self.waiting)  # in order of waiting: the oldest wins a tie
         group = max(sizes, key=lambda name: sizes[name])
         members = [entry for entry in self.waiting if entry.group == group]
-        batch = members[: members[0].worker.most]
+        batch = members[: members[0].handler.most]
         chosen = {id(entry) for entry in batch}
         self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
         return batch

@@ -11,7 +11,7 @@ from ragas.embeddings.base import BaseRagasEmbedding
 from rag_evaluator.config import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.models.batching import Batcher, Scheduler
+from rag_evaluator.models.batching import BatchHandler, Scheduler
 from rag_evaluator.models.hub import find_model, load_failure
 from rag_evaluator.models.single_flight import REMEMBERED, SingleFlight
 from rag_evaluator.offline import hub
@@ -38,7 +38,7 @@ class LocalEmbeddings(BaseRagasEmbedding):
         super().__init__()
         self.model = model
         self._vectors = SingleFlight[str, Vector](REMEMBERED)
-        self._worker = Batcher(self._embed, batch_size)
+        self._handler = BatchHandler(self._embed, batch_size)
 
     @classmethod
     def from_config(cls, config: EmbeddingsConfig, offline: bool = True) -> "LocalEmbeddings":
@@ -68,7 +68,7 @@ class LocalEmbeddings(BaseRagasEmbedding):
         return _lists(texts, known | dict(zip(missing, made, strict=True)))
 
     async def _submit(self, text: str) -> Vector:
-        vector: Vector = await Scheduler.current().submit(self._worker, text)
+        vector: Vector = await Scheduler.current().submit(self._handler, text)
         return vector
 
     def _embed(self, texts: Sequence[str]) -> list[Vector]:

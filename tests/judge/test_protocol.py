@@ -21,7 +21,7 @@ from rag_evaluator.errors import JudgeLostError
 from rag_evaluator.judge.adapters import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.models.batching import Batcher, Scheduler
+from rag_evaluator.models.batching import BatchHandler, Scheduler
 
 PACKAGE = Path(rag_evaluator.__file__).parent
 CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}
@@ -131,7 +131,7 @@ def test_a_lost_model_is_not_asked_again_for_each_half_of_its_batch() -> None:
         return lost()  # type: ignore[no-any-return]
 
     async def ask() -> Any:
-        worker = Batcher(handle, 8)
+        worker = BatchHandler(handle, 8)
         asked = [Scheduler.current().submit(worker, number) for number in range(8)]
         return await asyncio.gather(*asked, return_exceptions=True)
 

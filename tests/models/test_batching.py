@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_evaluator.models.batching import Batcher, Scheduler
+from rag_evaluator.models.batching import BatchHandler, Scheduler
 
 
 class Echo:
@@ -22,7 +22,7 @@ class Echo:
 
 def submit(echo: Echo, requests: list[int], most: int) -> list[object]:
     async def together() -> list[object]:
-        worker = Batcher(echo, most)
+        worker = BatchHandler(echo, most)
         tasks = (Scheduler.current().submit(worker, request) for request in requests)
         return list(await asyncio.gather(*tasks, return_exceptions=True))
 
@@ -37,7 +37,7 @@ def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> Non
     echo = Echo()
 
     async def together() -> None:
-        worker, scheduler = Batcher(echo, 3), Scheduler.current()
+        worker, scheduler = BatchHandler(echo, 3), Scheduler.current()
         await asyncio.gather(*(scheduler.submit(worker, number, number % 2) for number in (1, 2, 4, 6, 8, 3)))
 
     asyncio.run(together())
@@ -47,7 +47,7 @@ def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> Non
 def test_two_models_never_share_a_batch_nor_run_at_the_same_time() -> None:
     running: list[str] = []
 
-    def model(name: str) -> Batcher:
+    def model(name: str) -> BatchHandler:
         def handle(requests: Sequence[int]) -> list[str]:
             assert not running
             running.append(name)
@@ -55,7 +55,7 @@ def test_two_models_never_share_a_batch_nor_run_at_the_same_time() -> None:
             running.remove(name)
             return answers
 
-        return Batcher(handle, 8)
+        return BatchHandler(handle, 8)
 
     async def together() -> list[object]:
         judge, embeddings, scheduler = model("j"), model("e"), Scheduler.current()
@@ -68,14 +68,14 @@ def test_two_models_never_share_a_batch_nor_run_at_the_same_time() -> None:
 def test_follow_up_questions_of_many_samples_meet_in_one_batch() -> None:
     echo = Echo()
 
-    async def sample(worker: Batcher, number: int) -> None:
+    async def sample(worker: BatchHandler, number: int) -> None:
         await Scheduler.current().submit(worker, number)
         for _ in range(number):
             await asyncio.sleep(0)  # samples do different things in between
         await Scheduler.current().submit(worker, 100 + number)
 
     async def all_samples() -> None:
-        worker = Batcher(echo, 8)
+        worker = BatchHandler(echo, 8)
         await asyncio.gather(*(sample(worker, number) for number in range(1, 9)))
 
     asyncio.run(all_samples())
@@ -88,7 +88,7 @@ def test_only_the_request_at_fault_fails() -> None:
 
 def test_a_cancelled_request_does_not_hold_up_the_others() -> None:
     async def scenario() -> str:
-        worker, scheduler = Batcher(Echo(), 1), Scheduler.current()
+        worker, scheduler = BatchHandler(Echo(), 1), Scheduler.current()
         given_up = asyncio.create_task(scheduler.submit(worker, 1))
         waiting = asyncio.create_task(scheduler.submit(worker, 2))
         await asyncio.sleep(0)
@@ -102,7 +102,7 @@ def test_a_cancelled_request_does_not_hold_up_the_others() -> None:
 
 def test_a_worker_that_forgets_a_request_does_not_leave_anybody_waiting() -> None:
     async def scenario() -> list[object]:
-        worker = Batcher(lambda requests: list(requests)[1:], 4)
+        worker = BatchHandler(lambda requests: list(requests)[1:], 4)
         tasks = (Scheduler.current().submit(worker, request) for request in (1, 2))
         return list(await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), timeout=5))
 

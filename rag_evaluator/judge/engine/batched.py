@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rag_evaluator.judge.engine.protocol import BatchEngine, Encoder, Form, NextToken
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
-from rag_evaluator.models.batching import Batcher, Scheduler
+from rag_evaluator.models.batching import BatchHandler, Scheduler
 
 REFILLS = 4  # a batch is refilled from so many times its own number of requests
 
@@ -16,8 +16,8 @@ class Batched:
     def __init__(self, inner: BatchEngine) -> None:
         self.inner = inner
         most = REFILLS * inner.capabilities.in_flight
-        self._written = Batcher(lambda requests: self.inner.handle(requests), most)
-        self._chosen = Batcher(lambda questions: self.inner.logprobs(questions), most)
+        self._written = BatchHandler(lambda requests: self.inner.handle(requests), most)
+        self._chosen = BatchHandler(lambda questions: self.inner.logprobs(questions), most)
 
     @property
     def accepts(self) -> frozenset[Form]:

@@ -43,6 +43,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration in a manifest; empty where there is none."""
+    config = manifest.get("config")
+    return config if isinstance(config, Mapping) else {}
+
+
 def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
     there = [name for name in files if (folder / name).exists()]

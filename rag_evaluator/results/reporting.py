@@ -12,6 +12,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.dataset import Sample, is_blank, row_names
 from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
+from rag_evaluator.results.manifest import config_of
 from rag_evaluator.trust.scale import Scale
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require")
@@ -62,9 +63,8 @@ def _scale(row: Mapping[str, Any]) -> Scale:
 
 def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest with what another one says of how results are reported."""
-    config = manifest.get("config", {})
-    said = {key: other["config"][key] for key in REPORTED_BY if key in other.get("config", {})}
-    return {**manifest, "config": {**config, **said}, "metrics": other.get("metrics", {})}
+    said = {key: value for key, value in config_of(other).items() if key in REPORTED_BY}
+    return {**manifest, "config": {**config_of(manifest), **said}, "metrics": other.get("metrics", {})}
 
 
 def is_reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.results.manifest import read_manifest
+from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.summary import read_summary
@@ -47,11 +47,6 @@ class SavedScores:
     def config(self) -> Mapping[str, Any]:
         """The configuration of the run; empty where nobody knows."""
         return config_of(self.manifest)
-
-
-def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    config = manifest.get("config")
-    return config if isinstance(config, Mapping) else {}
 
 
 def of_results(results: Results, name: str, canonical: Canonical) -> SavedScores:

@@ -45,7 +45,7 @@ class Summary:
         for name, values in self._values.items():
             score = scored.scores[name]
             values.append(score.value)
-            self._repeats[name].extend([score.repeats] if score.repeats else [])
+            self._repeats[name].append(score.repeats)
             if score.missing:
                 self._reasons[name][place] = score.reason or "unknown"
         self._weights.append(weight_of(scored.sample, self.reporting))
@@ -69,9 +69,13 @@ class Summary:
         scores = MetricScores(np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]))
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
-        whole = {**of(scores, rows), **_noise(self._repeats[name]), **about}
+        repeats = self._repeats[name]
+        whole = {**of(scores, rows), **_noise(repeats), **about}
         groups = {
-            column: {value: of(scores.of(places), rows.of(places)) for value, places in sorted(groups.items())}
+            column: {
+                value: {**of(scores.of(places), rows.of(places)), **_noise([repeats[place] for place in places])}
+                for value, places in sorted(groups.items())
+            }
             for column, groups in self._groups.items()
         }
         return {**whole, "groups": groups} if groups else whole
@@ -92,8 +96,9 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """What is said of scores that were made several times: how often, and the fields of `RerunNoise`."""
-    return {"repeats": len(repeats[0]), **asdict(rerun_noise(repeats))} if repeats else {}
+    """How often scores were made, and the fields of `RerunNoise`; nothing of scores that were made once."""
+    count = max(map(len, repeats), default=0)
+    return {"repeats": count, **asdict(rerun_noise(repeats))} if count else {}
 
 
 @contextmanager

@@ -7,13 +7,15 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rag_evaluator.config import make_config
 from rag_evaluator.dataset import Sample, open_dataset, row_names
-from rag_evaluator.errors import ResultsError, way
+from rag_evaluator.errors import ConfigError, ResultsError, way
+from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.table import METRICS, Metric, about_metrics
 from rag_evaluator.models.identity import is_unnamed
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
-from rag_evaluator.results.manifest import read_manifest
-from rag_evaluator.results.reporting import is_reported_as, reported_as
+from rag_evaluator.results.manifest import config_of, read_manifest
+from rag_evaluator.results.reporting import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Scored
 from rag_evaluator.results.score import Score
@@ -175,9 +177,11 @@ def of_journal(journal: Journal) -> Evaluation:
 def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
     """What a journal says of its run, reported as the results were last, if they are those of this run."""
     about = journal.about
-    with suppress(ResultsError):  # there are no results yet
+    with suppress(ResultsError, ConfigError):  # there are no results yet, or somebody has edited the manifest
         last = read_manifest(journal.results)
         if last.get("signatures") == about.get("signatures"):
+            keys = {key: value for key, value in config_of(last).items() if key in REPORTED_BY}
+            check_reported(make_config({"metrics": list(metrics), **keys}), metrics)
             about = reported_as(about, last)
     return {**about, "metrics": about_metrics(metrics, about.get("config", {}).get("thresholds"))}
 

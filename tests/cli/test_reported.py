@@ -250,6 +250,35 @@ def test_a_merge_does_not_take_the_report_of_other_metrics(tmp_path: Path, monke
     assert list(row["groups"]) == ["topic"]
 
 
+DAMAGES: list[dict[str, Any]] = [
+    {"config": None},
+    {"config": ["ci_level"]},
+    {"config": "weight"},
+    {"config": {"ci_level": "high", "group_by": 5}},
+    {"config": {"thresholds": {"exact_match": 7}}},
+    {"config": {"require": ["exact_match"]}},
+    {"metrics": None},
+    {"metrics": {"exact_match": 1}},
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=str)
+def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, Any], tmp_path: Path) -> None:
+    path, results = write(tmp_path, "group_by: topic\n", STRINGS), tmp_path / "results" / "run"
+    assert main([path]) == 0
+    whole = (results / "manifest.json").read_bytes()
+
+    def edit() -> None:
+        (results / "manifest.json").write_text(json.dumps({**json.loads(whole), **damage}), encoding="utf-8")
+
+    edit()
+    assert main(["merge", str(results)]) == 0
+    assert (results / "manifest.json").read_bytes() == whole
+    edit()
+    assert main([path, "--set", "ci_level=0.9"]) == 0
+    assert json.loads((results / "manifest.json").read_bytes())["config"]["ci_level"] == 0.9
+
+
 def test_a_failed_requirement_is_printed_and_only_the_gate_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 import math
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,12 @@ def test_judgements_of_repeats_say_which_repeat(tmp_path: Path) -> None:
         (0, 0),
         (1, 2),
     ]
+
+
+def test_judgements_are_under_the_names_that_metrics_have_in_the_scores(tmp_path: Path) -> None:
+    judged = results_of([0.5], ["faithfulness"], [judgement({"rating": 2})])
+    results = replace(judged, scores={"Faithfulness": [Score(0.5)]}, judged=judged)
+    assert [row["metric"] for row in values_of(book_of(results, tmp_path)["judgements"])] == ["Faithfulness"]
 
 
 def test_a_metric_without_judge_leaves_the_sheet_of_judgements_empty(tmp_path: Path) -> None:

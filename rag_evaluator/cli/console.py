@@ -23,6 +23,7 @@ from rich.text import Text
 
 from rag_evaluator.config import DEMO, Config
 from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.status import Status
 
 REASONS_SHOWN = 3
@@ -78,20 +79,23 @@ def print_summary(
 def print_means(
     title: str, kind: str, rows: Mapping[str, Mapping[str, Any]], none: str, reasons: int | None = None
 ) -> None:
-    """A table of means with coverage, and the most frequent reasons for what is missing.
+    """A table of means with coverage, by stage, and the most frequent reasons for what is missing.
 
     Args:
         kind: what the rows are, the heading of their names.
-        rows: name -> mean, scored, count, reasons, and `dropped` where contexts may be left out.
+        rows: name -> mean, scored, count, reasons; `stage` where it has one, `dropped` where contexts may be left out.
         none: shown where there is nothing to average.
         reasons: shown per row at most; None shows all.
     """
     table = Table(title=title)
-    levels = {f" [{100 * row['ci_level']:g} % interval]" for row in rows.values() if "ci_level" in row}
-    for heading, side in ((kind, "left"), (f"mean{''.join(levels)}", "right"), ("coverage", "right")):
+    for heading, side in ((kind, "left"), (mean_heading(rows.values()), "right"), ("coverage", "right")):
         table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
-    for name, row in rows.items():
-        table.add_row(name, interval(row, none), f"{row['scored']}/{row['count']}")
+    for stage, part in by_stage(rows):
+        if stage:
+            table.add_section()
+            table.add_row(stage)
+        for name, row in part.items():
+            table.add_row(f"  {name}" if stage else name, interval(row, none), f"{row['scored']}/{row['count']}")
     _console().print(table)
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
@@ -99,15 +103,6 @@ def print_means(
     for name, row in rows.items():
         if row.get("dropped"):
             say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
-
-
-def interval(row: Mapping[str, Any], none: str = "-") -> str:
-    """A mean with its interval: `0.81 [0.74, 0.86]`; with four digits where it has none."""
-    if row["mean"] is None:
-        return none
-    if row.get("ci_low") is None:
-        return f"{row['mean']:z.4f}"
-    return f"{row['mean']:z.2f} [{row['ci_low']:z.2f}, {row['ci_high']:z.2f}]"
 
 
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:

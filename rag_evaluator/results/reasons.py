@@ -19,7 +19,7 @@ def said(record: Mapping[str, Json]) -> list[str]:
     for judgement in record.get("judgements", ()):
         if judgement.get("error"):
             lines.append(_cut(str(judgement["error"])))
-        lines += map(_cut, _opinions(judgement.get("response"), ""))
+        lines += map(_cut, _opinions(judgement.get("response")))
     return list(dict.fromkeys(lines))
 
 
@@ -28,19 +28,24 @@ def telling(own: list[str], other: list[str]) -> tuple[str, ...]:
     return tuple(sorted(own, key=lambda line: line in other)[:LINES])
 
 
-def _opinions(answer: Json, role: str) -> Iterator[str]:
-    """The verdicts in an answer, as 'verdict 0 · statement · reason'; `role` is the name of the list they stand in."""
+def parts_of(answer: Json, role: str = "") -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """The objects in an answer, itself included, each with the name of the list that it stands in."""
     if isinstance(answer, list):
         for item in answer:
-            yield from _opinions(item, role)
-    if not isinstance(answer, Mapping):
-        return
-    numbers = [f"{name} {value}" for name, value in answer.items() if isinstance(value, int | float)]
-    texts = [" ".join(value.split()) for value in answer.values() if isinstance(value, str) and value.strip()]
-    if numbers or texts:
-        yield " · ".join([*(numbers or [role] if role else numbers), *texts])
-    for name, value in answer.items():
-        yield from _opinions(value, name)
+            yield from parts_of(item, role)
+    if isinstance(answer, Mapping):
+        yield role, answer
+        for name, value in answer.items():
+            yield from parts_of(value, name)
+
+
+def _opinions(answer: Json) -> Iterator[str]:
+    """The verdicts in an answer, as 'verdict 0 · statement · reason'."""
+    for role, part in parts_of(answer):
+        numbers = [f"{name} {value}" for name, value in part.items() if isinstance(value, int | float)]
+        texts = [" ".join(value.split()) for value in part.values() if isinstance(value, str) and value.strip()]
+        if numbers or texts:
+            yield " · ".join([*(numbers or [role] if role else numbers), *texts])
 
 
 def _cut(text: str) -> str:

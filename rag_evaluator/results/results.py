@@ -34,6 +34,11 @@ class Row:
         for name, score in self.scores.items():
             yield from details_lines(self.sample, name, score, self.signatures.get(name))
 
+    def judged_scores(self) -> Mapping[str, Score]:
+        if self.judged is None:
+            return self.scores
+        return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
+
 
 @dataclass(frozen=True)
 class Results:

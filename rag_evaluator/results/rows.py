@@ -26,6 +26,9 @@ class Scored(Protocol):
     def details(self) -> Iterable[bytes]:
         """The lines of `details.jsonl`."""
 
+    def judged_scores(self) -> Mapping[str, Score]:
+        """The scores with their judgements."""
+
 
 class Table(Protocol):
     """What can be written: rows in the order of the input."""

@@ -17,6 +17,7 @@ from rag_evaluator.results.figures import MetricScores, RowFacts, figures, scale
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.trust.reruns import rerun_noise
+from rag_evaluator.trust.scale import Scale
 
 
 class Summary:
@@ -59,10 +60,13 @@ class Summary:
         rows = RowFacts(None if self.reporting.cluster is None else self._clusters, weights)
         return {name: self._of(name, rows) for name in self._values}
 
+    def scale(self, name: str) -> Scale:
+        """The scale of a metric; if nobody has described it, that of the scores seen."""
+        return self.reporting.scales.get(name) or scale_seen(np.array(self._values[name]))
+
     def _of(self, name: str, rows: RowFacts) -> dict[str, Any]:
-        by = self.reporting
+        by, scale = self.reporting, self.scale(name)
         scores = MetricScores(np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]))
-        scale = by.scales.get(name) or scale_seen(scores.values)
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]

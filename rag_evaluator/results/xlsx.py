@@ -1,55 +1,29 @@
-"""The scored rows as a spreadsheet, written row by row."""
+"""The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
+from rag_evaluator.results.judgements import COLUMNS, judgement_rows
 from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.rows import Add, Heading, Scored, Table, cells_of, heading_of
-from rag_evaluator.results.summary import Summary, flat_rows
+from rag_evaluator.results.sheet import LINES, SCORE, Sheet, formats_of
+from rag_evaluator.results.summary import Summary
+from rag_evaluator.results.summary_sheet import add_summary
 
-XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
-XLSX_INTEGER = 10**15  # numbers have 15 digits there
-XLSX_ROWS = 1_048_575  # without the heading
 XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
-FIRST = ("metric", "group_by", "group")  # columns of the summary
-CUT = " … [cut: see scores.jsonl]"
+JUDGEMENTS = 10_000  # rows of their sheet: all of a large run would take longer to write than everything else
+OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
 def write_xlsx(table: Table, path: Path) -> None:
-    """The scored rows as a spreadsheet."""
+    """The workbook of some results."""
     with scores_xlsx(path, heading_of(table)) as add:
         for scored in table:
             add(scored)
-
-
-class _Sheet:
-    """A worksheet that is written row by row."""
-
-    def __init__(self, worksheet: Any, columns: Sequence[str], bold: Any) -> None:
-        self.worksheet, self.row = worksheet, 0
-        worksheet.freeze_panes(1, 0)
-        for position, column in enumerate(columns):
-            worksheet.write_string(0, position, _fitting(column), bold)
-
-    def add(self, cells: Sequence[Any]) -> None:
-        """A row; rows beyond what a sheet can hold are in `scores.csv` only."""
-        self.row += 1
-        if self.row <= XLSX_ROWS:
-            for position, cell in enumerate(cells):
-                if cell is not None:
-                    self.worksheet.write(self.row, position, _fitting(cell))
-
-
-def _add_summary(worksheet: Any, summary: Summary, bold: Any) -> None:
-    """What `summary.json` says, a row for each metric and for each of its groups."""
-    rows = list(flat_rows(summary.to_json()))
-    columns = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name not in FIRST)
-    sheet = _Sheet(worksheet, columns, bold)
-    for row in rows:
-        sheet.add([row.get(column) for column in columns])
 
 
 @contextmanager
@@ -57,30 +31,66 @@ def scores_xlsx(path: Path, heading: Heading) -> Iterator[Add]:
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
     with path.open("wb", buffering=0) as opened:
         target = _Target(opened)
-        book = xlsxwriter.Workbook(target, {**options, "constant_memory": True, "tmpdir": str(path.parent)})
+        book = xlsxwriter.Workbook(target, {**OPTIONS, "tmpdir": str(path.parent)})
         book.set_properties({"created": XLSX_DATE})
-        worksheet = book.add_worksheet("scores")
         try:
-            bold, summary = book.add_format({"bold": True}), Summary(heading.metrics, reporting_of(heading.manifest))
-            sheet = _Sheet(worksheet, heading.columns, bold)
-
-            def add(scored: Scored) -> None:
-                sheet.add(cells_of(scored, heading.columns))
-                summary.add(scored)
-
-            yield add
-            _add_summary(book.add_worksheet("summary"), summary, bold)
+            sheets = _Sheets(book, heading)
+            yield sheets.add
+            sheets.finish()
             book.close()
         except BaseException as error:
             target.broken, book.fileclosed = True, True  # it would try to write the rest when it is collected
-            with suppress(OSError):
-                worksheet.fh.close()
+            for worksheet in book.worksheets():
+                with suppress(OSError):
+                    worksheet.fh.close()
             if isinstance(error, XlsxWriterException):
                 raise OSError(f"{path.name}: {error}") from error
             raise
+
+
+class _Sheets:
+    """The sheets of a workbook: the first one shows what is known at the end only."""
+
+    def __init__(self, book: Any, heading: Heading) -> None:
+        self.heading, self.formats = heading, formats_of(book)
+        self.front, scores, judgements = (_worksheet(book, name) for name in (SUMMARY, SCORES, "judgements"))
+        self.summary = Summary(heading.metrics, reporting_of(heading.manifest))
+        numbers = dict.fromkeys(heading.metrics, SCORE)
+        self.scores = Sheet(scores, self.formats, heading.columns, numbers, lines=LINES)
+        repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
+        columns = [column for column in COLUMNS if repeated or column != "repeat"]
+        self.judgements = Sheet(judgements, self.formats, columns, {"confidence": SCORE}, lines=LINES)
+
+    def add(self, scored: Scored) -> None:
+        self.scores.add(cells_of(scored, self.heading.columns))
+        self.summary.add(scored)
+        if self.judgements.row <= JUDGEMENTS:
+            self._add_judgements(scored)
+
+    def _add_judgements(self, scored: Scored) -> None:
+        for row in judgement_rows(scored):
+            if self.judgements.row == JUDGEMENTS:
+                row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in details.jsonl."}
+            self.judgements.add([row.get(column) for column in self.judgements.columns])
+            if self.judgements.row > JUDGEMENTS:
+                return
+
+    def finish(self) -> None:
+        add_summary(self.front, self.formats, self.summary)
+        for metric in self.heading.metrics:
+            place = list(self.heading.columns).index(metric)
+            self.scores.colour(place, 1, self.scores.row, self.summary.scale(metric))
+        self.scores.finish()
+        self.judgements.finish()
+
+
+def _worksheet(book: Any, name: str) -> Any:
+    """A new sheet. Text between `<r>` and `</r>` would be taken for the file's own mark-up, and break the file."""
+    worksheet = book.add_worksheet(name)
+    worksheet._xml_rich_inline_string = lambda text, attributes: worksheet._xml_inline_string(text, True, attributes)
+    return worksheet
 
 
 class _Target:
@@ -112,10 +122,3 @@ class _Target:
 
     def flush(self) -> None:
         """Nothing is kept back."""
-
-
-def _fitting(value: Any) -> Any:
-    """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
-    if isinstance(value, str) and len(text := value.encode("utf-16-le")) > 2 * XLSX_CELL:
-        return text[: 2 * (XLSX_CELL - len(CUT))].decode("utf-16-le", "ignore") + CUT
-    return str(value) if isinstance(value, int) and abs(value) > XLSX_INTEGER else value

@@ -87,7 +87,7 @@ def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_m
         assert (saved["question"], saved["ground_truth"]) == (question, answer)
         assert bool(answer) == (saved["reason"] is None)
     assert list(scores) == ["answer_relevancy", "faithfulness", "context_recall", "context_precision"]
-    sheet = openpyxl.load_workbook("result/result.xlsx").active
+    sheet = openpyxl.load_workbook("result/result.xlsx")["scores"]
     assert sheet is not None
     head = [cell.value for cell in sheet[1]]
     assert head == ["question", "contexts", "ground_truth", "answer", *scores]
@@ -479,7 +479,7 @@ def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> N
     assert found["pass_rate"]["threshold"] == 0.5
     (record, _) = scores.results.details()
     assert record["signature"].startswith("metric:chrf_score")
-    heading, row = openpyxl.load_workbook("result/result.xlsx")["summary"].iter_rows(values_only=True)
+    heading, _, row = openpyxl.load_workbook("result/result.xlsx")["summary"].iter_rows(values_only=True)
     assert dict(zip(heading, row, strict=True))["kind"] == "continuous"
     (verdict,) = gate(scores.results)
     assert str(verdict.rule) == "chrf_score >= 0.01"

@@ -309,7 +309,7 @@ def test_the_sheet_of_the_summary_holds_what_the_json_says(tmp_path: Path) -> No
     assert main([write(tmp_path, "group_by: [topic]\nthresholds: {exact_match: 1}\n", STRINGS)]) == 0
     results = tmp_path / "results" / "run"
     whole = json.loads((results / "summary.json").read_bytes())["exact_match"]
-    heading, *rows = openpyxl.load_workbook(results / "scores.xlsx")["summary"].iter_rows(values_only=True)
+    heading, _, *rows = openpyxl.load_workbook(results / "scores.xlsx")["summary"].iter_rows(values_only=True)
     for row, figures in zip(rows, [whole, *whole["groups"]["topic"].values()], strict=True):
         cells = dict(zip(heading, row, strict=True))
         assert cells["ci_low"] == pytest.approx(figures["ci_low"])

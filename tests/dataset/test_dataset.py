@@ -273,13 +273,28 @@ def test_xlsx_rows_have_the_numbers_excel_shows_and_blank_rows_are_skipped(tmp_p
     ]
 
 
-def test_xlsx_takes_the_first_sheet(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sheets", "taken"),
+    [
+        (["Sheet", "other"], "Sheet"),
+        (["summary", "other"], "summary"),
+        (["scores", "summary"], "scores"),  # as older results have them
+        (["summary", "scores", "judgements"], "scores"),
+        (["notes", "summary", "scores"], "notes"),
+    ],
+)
+def test_xlsx_takes_the_first_sheet_but_the_scores_behind_a_summary(
+    sheets: list[str], taken: str, tmp_path: Path
+) -> None:
     book = openpyxl.Workbook()
-    book.active.append(["question"])
-    book.active.append(["first"])
-    book.create_sheet("second").append(["other"])
+    book.remove(book.active)
+    for name in sheets:
+        sheet = book.create_sheet(name)
+        sheet.append(["question"])
+        sheet.append([name])
+    book.active = len(sheets) - 1  # the sheet that was open last is no choice
     book.save(tmp_path / "data.xlsx")
-    assert columns_of(load_dataset(tmp_path / "data.xlsx")) == [{"user_input": "first"}]
+    assert columns_of(load_dataset(tmp_path / "data.xlsx")) == [{"user_input": taken}]
 
 
 def test_an_xlsx_error_value_is_a_missing_cell(tmp_path: Path) -> None:

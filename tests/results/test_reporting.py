@@ -12,11 +12,12 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, load_dataset
-from rag_evaluator.cli.console import GROUPS_SHOWN, interval, print_groups, print_means
+from rag_evaluator.cli.console import GROUPS_SHOWN, print_groups, print_means
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics.table import about_metrics, select_metrics
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
+from rag_evaluator.results.shown import interval
 from rag_evaluator.results.summary import flat_rows
 
 NAN = math.nan
@@ -233,23 +234,23 @@ def test_the_summary_is_the_same_bytes_for_one_worker_and_for_three(tmp_path: Pa
     assert (tmp_path / "record").read_bytes() == scored
 
 
-def test_the_second_sheet_holds_the_summary_as_it_is_and_the_first_is_still_the_dataset(tmp_path: Path) -> None:
+def test_the_first_sheet_holds_the_summary_as_it_is_and_the_second_is_still_read_as_the_dataset(tmp_path: Path) -> None:
     values = ["=1+1", "http://x.y", "[red]x[/red]", "@SUM(1)", "+1", "-1", "{=1}", "x" * 40_000]
     rows = [{"user_input": f"Question {place}?", "topic": value} for place, value in enumerate(values)]
     results = run_of(EIGHT, rows=rows, group_by=["topic"], thresholds={"faithfulness": 0.5})
     one, two = (results.write(tmp_path / name) / "scores.xlsx" for name in "ab")
     assert one.read_bytes() == two.read_bytes()
     book = openpyxl.load_workbook(one)
-    assert book.sheetnames == ["scores", "summary"]
+    assert book.sheetnames[:2] == ["summary", "scores"]
     heading, *cells = book["summary"].iter_rows()
     assert all(cell.data_type != "f" for row in cells for cell in row)
     assert all(cell.hyperlink is None for row in cells for cell in row)
     columns = [cell.value for cell in heading]
-    assert columns[:3] == ["metric", "group_by", "group"]
+    assert columns[:4] == ["metric", "group_by", "group", "mean [95 % interval]"]
     wanted = list(flat_rows(results.summary()))
-    for row, figures in zip(cells, wanted, strict=True):
+    for row, figures in zip(cells[1:], wanted, strict=True):  # the first is the heading of the stage
         found = dict(zip(columns, (cell.value for cell in row), strict=True))
-        for name in columns:
+        for name in [*columns[:3], *columns[4:]]:
             text = str(figures.get(name))
             assert found[name] == figures.get(name) or found[name] == pytest.approx(figures[name]) or len(text) > 32767
     samples = load_dataset(one)

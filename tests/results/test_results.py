@@ -15,8 +15,8 @@ from rag_evaluator import load_dataset
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
+from rag_evaluator.results.sheet import CUT, XLSX_CELL
 from rag_evaluator.results.writers import WRITERS
-from rag_evaluator.results.xlsx import CUT, XLSX_CELL
 
 NAN = math.nan
 AWKWARD = {
@@ -45,7 +45,7 @@ def csv_of(path: Path) -> list[dict[str, str]]:
 
 def xlsx_of(path: Path) -> list[dict[str, Any]]:
     """Rows of cells, by column name."""
-    heading, *rows = openpyxl.load_workbook(path).active.iter_rows()
+    heading, *rows = openpyxl.load_workbook(path)["scores"].iter_rows()
     return [dict(zip((cell.value for cell in heading), row, strict=True)) for row in rows]
 
 
@@ -166,7 +166,7 @@ def test_text_in_spreadsheets_is_never_a_formula(start: str, tmp_path: Path) -> 
     assert line["user_input"] == f"'{text}"
     assert f"'{start}column" in line
     assert not [value for pair in line.items() for value in pair if value[0] == start]
-    sheet = openpyxl.load_workbook(tmp_path / "scores.xlsx").active
+    sheet = openpyxl.load_workbook(tmp_path / "scores.xlsx")["scores"]
     cells = [cell for row in sheet.iter_rows() for cell in row]
     assert {cell.data_type for cell in cells if cell.value != 1.0} == {"s"}
     assert cells[4].value.replace("_x000D_", "\r") == text
@@ -292,7 +292,9 @@ def test_whoever_reads_an_old_file_reads_it_to_its_end(three: Results, tmp_path:
 def test_a_value_that_cannot_be_written_leaves_the_old_file(three: Results, tmp_path: Path) -> None:
     three.write(tmp_path)
     before = (tmp_path / "details.jsonl").read_bytes()
-    broken = results_of([{"user_input": "a"}, {"user_input": "b"}], m=[Score(1.0), Score(1.0, None, None, [object()])])  # type: ignore[list-item]
+    broken = results_of(
+        [{"user_input": "a"}, {"user_input": "b"}], m=[Score(1.0), Score(1.0, None, None, [{"input": object()}])]
+    )
     with pytest.raises(TypeError):
         broken.write(tmp_path)
     assert (tmp_path / "details.jsonl").read_bytes() == before

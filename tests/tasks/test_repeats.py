@@ -81,7 +81,7 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in set(WRITERS) - {"scores.xlsx"}}
+    return {name: (folder / name).read_bytes() for name in WRITERS}
 
 
 def test_a_row_s_score_is_the_mean_of_its_valid_repeats_and_missing_only_without_any(rows: Rows) -> None:

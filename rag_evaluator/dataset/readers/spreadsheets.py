@@ -18,6 +18,7 @@ from rag_evaluator.errors import DatasetError
 _Row = tuple[int, Sequence[Any]]
 
 _EMPTY = ("", None)
+SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that this program writes
 
 
 def read_csv(path: Path) -> Iterator[InputRecord]:
@@ -36,7 +37,10 @@ def read_tsv(path: Path) -> Iterator[InputRecord]:
 
 
 def read_xlsx(path: Path) -> Iterator[InputRecord]:
-    """The first sheet. A formula counts as its calculated value, an error value such as #N/A as an empty cell."""
+    """The first sheet; in a workbook of our own, where that is the summary, the sheet `scores`.
+
+    A formula counts as its calculated value, an error value such as #N/A as an empty cell.
+    """
     with library_errors(path.name, "an Excel workbook", "Save it again as .xlsx without a password, or as .csv."):
         check_workbook(path)
         rows = [
@@ -92,7 +96,7 @@ def _sheets(path: Path) -> tuple[list[Any], list[Any]]:
 
     def rows(data_only: bool) -> list[list[tuple[Any, str]]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
-        sheet = book.worksheets[0]
+        sheet = book.worksheets[1 if book.sheetnames[:2] == [SUMMARY, SCORES] else 0]
         sheet.reset_dimensions()  # the size that some writers store is wrong, and rows would be lost
         cells = [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
         book.close()

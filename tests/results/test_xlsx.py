@@ -1,0 +1,312 @@
+"""The workbook of a run: its sheets in order, formats, widths, colours, judgements."""
+
+import math
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from rag_evaluator import load_dataset
+from rag_evaluator.cli.console import print_means
+from rag_evaluator.metrics.table import about_metrics, select_metrics
+from rag_evaluator.results import xlsx
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.rows import Heading
+from rag_evaluator.results.score import Score
+from rag_evaluator.results.sheet import BETTER, LINES, WIDEST, WORSE
+from rag_evaluator.results.shown import interval
+
+METRICS = ["faithfulness", "context_recall", "noise_sensitivity", "answer_relevancy"]
+SHEETS = ["summary", "scores", "judgements"]
+
+
+def judgement(response: Any, confidence: Sequence[float] = (), prompt: str = "prompt", error: str | None = None) -> Any:
+    return {"prompt": prompt, "response": response, "confidence": confidence, "error": error}
+
+
+def results_of(
+    values: Sequence[float], metrics: Sequence[str] = METRICS, judgements: Sequence[Any] = (), **config: Any
+) -> Results:
+    """A run with these values for each metric; each score comes from the judgements."""
+    rows = [{"question": f"Question {n}?", "topic": "ab"[n % 2], "pages": n + 1} for n in range(len(values))]
+    about = about_metrics(select_metrics(metrics)) if metrics[0] in METRICS else {}
+    scores = {
+        name: [Score(value, "too long" if math.isnan(value) else None, None, judgements) for value in values]
+        for name in metrics
+    }
+    return Results(load_dataset(rows), scores, {}, {"name": "run", "config": config, "metrics": about})
+
+
+def book_of(results: Results, folder: Path) -> Any:
+    return openpyxl.load_workbook(results.write(folder) / "scores.xlsx")
+
+
+def table_of(sheet: Any) -> list[dict[str, Any]]:
+    """Rows of cells, by the names in the first row."""
+    heading, *rows = sheet.iter_rows()
+    return [dict(zip((cell.value for cell in heading), row, strict=True)) for row in rows]
+
+
+def values_of(sheet: Any) -> list[dict[str, Any]]:
+    return [{name: cell.value for name, cell in row.items()} for row in table_of(sheet)]
+
+
+def test_the_summary_is_in_front_then_scores_then_judgements(tmp_path: Path) -> None:
+    results = results_of([0.5, 1.0])
+    book = book_of(results, tmp_path)
+    assert book.sheetnames == SHEETS
+    assert book.active.title == "summary"
+    assert [sample.row["question"] for sample in load_dataset(tmp_path / "scores.xlsx")] == [
+        "Question 0?",
+        "Question 1?",
+    ]
+
+
+def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_as_numbers(tmp_path: Path) -> None:
+    results = results_of([0.5, 1.0, 0.75], group_by=["topic"])
+    rows = table_of(book_of(results, tmp_path)["summary"])
+    assert [row["metric"].value for row in rows if row["coverage"].value is None] == ["retrieval", "generation"]
+    assert all(row["metric"].font.bold == (row["coverage"].value is None) for row in rows)
+    order = list(dict.fromkeys(row["metric"].value for row in rows))
+    assert order == [
+        "retrieval",
+        "context_recall",
+        "generation",
+        "faithfulness",
+        "noise_sensitivity",
+        "answer_relevancy",
+    ]
+    summary = results.summary()
+    whole = {row["metric"].value: row for row in rows if row["coverage"].value is not None and not row["group"].value}
+    for metric, row in whole.items():
+        assert row["mean [95 % interval]"].value == interval(summary[metric])
+        assert row["ci_low"].value == pytest.approx(summary[metric]["ci_low"])
+        assert row["better"].value == summary[metric]["better"]
+
+
+@pytest.mark.parametrize(
+    ("sheet", "column", "number_format"),
+    [
+        ("summary", "mean", "0.00"),
+        ("summary", "ci_low", "0.00"),
+        ("summary", "ci_level", "General"),
+        ("summary", "coverage", "0 %"),
+        ("summary", "pass_mean", "0 %"),
+        ("summary", "pass_threshold", "0.00"),
+        ("summary", "scored", "General"),
+        ("scores", "faithfulness", "0.00"),
+        ("scores", "pages", "General"),
+        ("judgements", "confidence", "0.00"),
+        ("judgements", "value", "General"),
+        ("judgements", "row", "General"),
+    ],
+)
+def test_scores_have_two_digits_shares_a_percent_sign_and_whole_numbers_neither(
+    sheet: str, column: str, number_format: str, tmp_path: Path
+) -> None:
+    results = results_of([0.5, 1.0], judgements=[judgement({"rating": 2}, (0.987654,))])
+    metrics = about_metrics(select_metrics(METRICS), {"faithfulness": 0.7})
+    results = Results(results.samples, results.scores, {}, {**results.manifest, "metrics": metrics})
+    cells = [row[column] for row in table_of(book_of(results, tmp_path)[sheet]) if row[column].value is not None]
+    assert cells
+    assert {cell.number_format for cell in cells} == {number_format}
+
+
+def test_columns_are_as_wide_as_their_content_up_to_a_bound_and_long_texts_wrap_on_few_lines(tmp_path: Path) -> None:
+    rows = [{"id": 1, "short": "x" * 20, "wide": "中" * 20, "long": "word " * 400, "lines": "one\ntwo"}]
+    sheet = book_of(Results(load_dataset(rows), {"m": [Score(0.5)]}), tmp_path)["scores"]
+    widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
+    assert 4 <= widths["id"] <= widths["lines"] < widths["short"] < 30 < widths["wide"] < widths["long"]
+    assert widths["long"] == pytest.approx(WIDEST, abs=3)
+    assert all(
+        cell.alignment.wrap_text and cell.alignment.vertical == "top" for cell in sheet[2] if cell.data_type == "s"
+    )
+    assert sheet.sheet_format.customHeight
+    assert sheet.sheet_format.defaultRowHeight == pytest.approx(15 * LINES)
+
+
+def test_headings_stay_in_sight_and_rows_can_be_filtered(tmp_path: Path) -> None:
+    book = book_of(results_of([0.5, 1.0, 0.0], judgements=[judgement({"rating": 2})]), tmp_path)
+    assert [book[name].freeze_panes for name in SHEETS] == ["B2", "A2", "A2"]
+    assert [book[name].auto_filter.ref for name in SHEETS] == [None, "A1:G4", "A1:I13"]
+
+
+def colours_of(sheet: Any) -> dict[str, tuple[list[float], list[str]]]:
+    """Range of cells -> numbers and colours of its scale."""
+    rules = {str(area.sqref): area.rules for area in sheet.conditional_formatting}
+    scales = {area: rule.colorScale for area, [rule] in rules.items()}
+    return {
+        area: ([float(point.val) for point in scale.cfvo], [colour.rgb[2:] for colour in scale.color])
+        for area, scale in scales.items()
+    }
+
+
+def test_the_colours_of_scores_span_the_range_of_the_metric_and_point_to_its_better_end(tmp_path: Path) -> None:
+    book = book_of(results_of([0.5, 1.0, 0.0]), tmp_path)
+    white, worse, better = "FFFFFF", WORSE[1:], BETTER[1:]
+    assert colours_of(book["scores"]) == {
+        "D2:D4": ([0, 0.5, 1], [worse, white, better]),
+        "E2:E4": ([0, 0.5, 1], [worse, white, better]),
+        "F2:F4": ([0, 0.5, 1], [better, white, worse]),  # noise_sensitivity: lower is better
+        "G2:G4": ([-1, 0, 1], [worse, white, better]),  # answer_relevancy is a cosine
+    }
+    means = {area: colours for area, (_, colours) in colours_of(book["summary"]).items()}
+    assert list(means.values()) == [[worse, white, better]] * 2 + [[better, white, worse], [worse, white, better]]
+    heading = [cell.value for cell in book["summary"][1]]
+    assert {book["summary"][area].column for area in means} == {heading.index("mean") + 1}
+
+
+def test_scores_of_a_metric_that_nobody_has_described_span_what_was_seen(tmp_path: Path) -> None:
+    book = book_of(results_of([1.0, 5.0], ["stars"]), tmp_path)
+    assert colours_of(book["scores"]) == {"D2:D3": ([1, 3, 5], [WORSE[1:], "FFFFFF", BETTER[1:]])}
+    assert "retrieval" not in [row["metric"] for row in values_of(book["summary"])]
+
+
+NLI = [{"statement": "A.", "reason": "r", "verdict": 0}, {"statement": "B.", "reason": "s", "verdict": 1}]
+ANSWERS: list[tuple[Any, list[float], list[dict[str, Any]]]] = [
+    ({"rating": 2}, [0.75], [{"key": "rating", "value": 2, "confidence": 0.75}]),
+    ({"reason": "r", "verdict": 1}, [0.9], [{"key": "verdict", "value": 1, "reason": "r", "confidence": 0.9}]),
+    (
+        {"statements": NLI},
+        [0.6, 0.7],
+        [
+            {"statement": "A.", "key": "verdict", "value": 0, "reason": "r", "confidence": 0.6},
+            {"statement": "B.", "key": "verdict", "value": 1, "reason": "s", "confidence": 0.7},
+        ],
+    ),
+    (
+        {"question": "Who?", "noncommittal": 0},
+        [0.8],
+        [{"statement": "Who?", "key": "noncommittal", "value": 0, "confidence": 0.8}],
+    ),
+    (
+        {"TP": [{"statement": "A.", "reason": "r"}], "FP": []},
+        [],
+        [{"statement": "A.", "key": "TP", "reason": "r"}],
+    ),
+    ({"statements": ["A.", "B."]}, [], [{"statement": "A.\nB.", "key": "statements"}]),
+    ({"statements": []}, [], [{"key": "statements"}]),
+    ({"rating": 2}, [0.5, 0.5], [{"key": "rating", "value": 2}]),  # nobody knows whose these are
+    (None, [], [{"reason": "no answer: too long"}]),
+]
+
+
+@pytest.mark.parametrize(("response", "confidence", "wanted"), ANSWERS, ids=lambda case: str(case)[:40])
+def test_a_judgement_is_a_row_for_each_verdict_in_it(
+    response: Any, confidence: list[float], wanted: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    error = "too long" if response is None else None
+    results = results_of([0.5], ["faithfulness"], [judgement(response, confidence, "nli", error)])
+    about = {"row": 0, "question": "Question 0?", "metric": "faithfulness", "prompt": "nli"}
+    empty = dict.fromkeys(("statement", "key", "value", "reason", "confidence"))
+    assert values_of(book_of(results, tmp_path)["judgements"]) == [{**about, **empty, **row} for row in wanted]
+
+
+def test_judgements_of_repeats_say_which_repeat(tmp_path: Path) -> None:
+    made = [Score(value, None, None, [judgement({"rating": value})]) for value in (0, 2)]
+    results = Results(
+        load_dataset([{"user_input": "Q?"}]), {"m": [Score.mean_of(made)]}, {}, {"config": {"repeats": 2}}
+    )
+    assert [(row["repeat"], row["value"]) for row in values_of(book_of(results, tmp_path)["judgements"])] == [
+        (0, 0),
+        (1, 2),
+    ]
+
+
+def test_judgements_are_under_the_names_that_metrics_have_in_the_scores(tmp_path: Path) -> None:
+    judged = results_of([0.5], ["faithfulness"], [judgement({"rating": 2})])
+    results = replace(judged, scores={"Faithfulness": [Score(0.5)]}, judged=judged)
+    assert [row["metric"] for row in values_of(book_of(results, tmp_path)["judgements"])] == ["Faithfulness"]
+
+
+def test_a_metric_without_judge_leaves_the_sheet_of_judgements_empty(tmp_path: Path) -> None:
+    assert values_of(book_of(results_of([0.5]), tmp_path)["judgements"]) == []
+
+
+def test_beyond_a_bound_the_sheet_of_judgements_ends_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xlsx, "JUDGEMENTS", 5)
+    book = book_of(results_of([0.5] * 9, ["faithfulness"], [judgement({"rating": 2})]), tmp_path)
+    *rows, last = values_of(book["judgements"])
+    assert [row["row"] for row in rows] == [0, 1, 2, 3, 4]
+    assert last["question"] == "Only the first 5 are here; all are in details.jsonl."
+    whole = book_of(results_of([0.5] * 5, ["faithfulness"], [judgement({"rating": 2})]), tmp_path / "whole")
+    assert len(values_of(whole["judgements"])) == 5
+
+
+def test_a_long_question_is_shortened_in_the_sheet_of_judgements(tmp_path: Path) -> None:
+    samples = load_dataset([{"user_input": "Why?\n" + "x" * 500}])
+    results = Results(samples, {"m": [Score(0.5, None, None, [judgement({"rating": 1})])]})
+    [row] = values_of(book_of(results, tmp_path)["judgements"])
+    assert row["question"].startswith("Why? xxx")
+    assert row["question"].endswith("…")
+    assert len(row["question"]) <= 80
+
+
+HOSTILE = ["=1+1", "{=1}", "http://x.y", "mailto:a@b.c", "<r>a & b</r>", "<r><t>a</t></r>", "-1", "1e5", "internal:A1"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_is_never_a_formula_a_link_or_mark_up_in_any_sheet(text: str, tmp_path: Path) -> None:
+    answer = {"statements": [{"statement": text, "reason": text, "verdict": 1}]}
+    scores = {"m": [Score(0.5, None, None, [judgement(answer, (), text)])]}
+    results = Results(
+        load_dataset([{"user_input": text, "topic": text}]), scores, {}, {"config": {"group_by": ["topic"]}}
+    )
+    book = book_of(results, tmp_path)
+    cells = [cell for name in SHEETS for row in book[name].iter_rows() for cell in row]
+    assert all(cell.data_type != "f" and cell.hyperlink is None for cell in cells)
+    assert sum(cell.value == text for cell in cells) == 2 + 1 + 4  # scores, group, judgement
+    assert load_dataset(tmp_path / "scores.xlsx")[0].row["user_input"] == text
+
+
+def test_two_workbooks_of_the_same_scores_are_equal_in_every_byte(tmp_path: Path) -> None:
+    results = results_of([0.5, 1.0], judgements=[judgement({"rating": 2}, [0.5])], group_by=["topic"])
+    first, second = (results.write(tmp_path / name) / "scores.xlsx" for name in "ab")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def peak_of(rows: int, path: Path) -> int:
+    """Bytes held at most while a workbook of so many rows is written."""
+    judgements = [judgement({"statements": [{"statement": "A.", "reason": "r", "verdict": 1}]}, [0.5])]
+    [sample] = load_dataset([{"user_input": "Q?", "contexts": ["x" * 2000]}])
+
+    def made() -> Iterator[Any]:
+        results = Results([sample], {"m": [Score(0.5, None, None, judgements)]})
+        for _ in range(rows):
+            yield from results
+
+    with xlsx.scores_xlsx(path, Heading(["user_input", "contexts", "m"], ["m"], {})) as add:
+        tracemalloc.start()
+        for scored in made():
+            add(scored)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
+
+
+def test_memory_does_not_grow_with_the_rows_of_a_workbook(tmp_path: Path) -> None:
+    few, many = peak_of(300, tmp_path / "few.xlsx"), peak_of(3_000, tmp_path / "many.xlsx")
+    assert many < few + 300_000  # 2,700 rows of 2 kB are 5 MB
+
+
+def test_the_table_on_the_screen_shows_metrics_under_retrieval_and_generation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_means("run", "metric", results_of([0.5, 1.0, 0.75]).summary(), "no score")
+    lines = [line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    order = ["retrieval", "context_recall", "generation", "faithfulness", "noise_sensitivity", "answer_relevancy"]
+    assert [cells[0].strip() for cells in lines] == order
+    assert lines[1][1].strip() == interval(results_of([0.5, 1.0, 0.75]).summary()["context_recall"])
+    assert lines[1][2].strip() == "3/3"
+
+
+def test_the_table_on_the_screen_has_no_headings_where_no_stage_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {"precision": {"mean": 0.5, "scored": 1, "count": 1, "reasons": {}}}
+    print_means("order", "measure", rows, "none")
+    assert capsys.readouterr().out.count("│ precision │ 0.5000 │") == 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
+    from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
@@ -53,6 +54,7 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "collect",
     "compare",
     "evaluate",
     "gate",
@@ -82,6 +84,7 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "collect": "api.collect",
     "compare": "api.compare",
     "evaluate": "api.functions",
     "gate": "api.gate",

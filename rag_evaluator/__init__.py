@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
+    from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -40,6 +41,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DatasetError",
+    "EvaluatorChain",
     "Judge",
     "JudgeLostError",
     "JudgementError",
@@ -70,6 +72,7 @@ _HOMES = {
     "Config": "config",
     "ConfigError": "errors",
     "DatasetError": "errors",
+    "EvaluatorChain": "api.langchain",
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
     "JudgementError": "errors",

@@ -10,14 +10,14 @@ from typing import Any
 from rag_evaluator.api.chains import Ask, asking
 from rag_evaluator.api.lists import check_questions, optional_texts
 from rag_evaluator.dataset import check_readable, open_dataset
-from rag_evaluator.dataset.outputs import output_row
+from rag_evaluator.dataset.outputs import is_named, output_row
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files.atomic import write_lines
 from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.published import writing
 from rag_evaluator.progress import Progress, silent
 
-RETURNED = ("retrieved_contexts", "response")  # canonical columns that a system fills
+RETURNED: Mapping[str, Any] = {"retrieved_contexts": [], "response": ""}  # what a system fills, and with what if empty
 SUFFIXES = (".jsonl", ".ndjson")
 BEGINNING = b'{"user_input"'  # of each line
 logger = logging.getLogger(__name__)
@@ -141,7 +141,9 @@ def _row(question: str, output: Any, columns: Mapping[str, str] | None) -> Row:
             raise output
         samples = open_dataset([{**output_row(output), "user_input": question}], columns)
         check_readable(samples, RETURNED)
-        returned = {name: samples[0].columns[name] for name in RETURNED if name in samples[0].columns}
+        [sample] = samples
+        named = {name: empty for name, empty in RETURNED.items() if is_named(name, sample.row, columns or {})}
+        returned = {name: sample.columns.get(name, empty) for name, empty in named.items()}
         if not returned:
             raise DatasetError(f"neither a response nor contexts in what was returned: {output!r:.80}.")
     except Exception as error:  # of any library; nothing is lost: it is what the row says

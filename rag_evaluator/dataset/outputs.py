@@ -43,6 +43,12 @@ def output_row(output: Any) -> dict[str, Any]:
     )
 
 
+def is_named(canonical: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> bool:
+    """Whether a row has a canonical column, empty or not, under a name of its own or of `columns`."""
+    names = [name for name, target in columns.items() if target == canonical]
+    return any(name in row for name in (*accepted_names(canonical), *names))
+
+
 def _known(output: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping under names that are known, also where components of a pipeline or messages of a chat hold them."""
     parts = [part for part in output.values() if isinstance(part, Mapping)]
@@ -64,17 +70,17 @@ def _has(output: Mapping[str, Any], canonical: str) -> bool:
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
     """The row with texts in the place of messages, nodes and documents, under names that datasets have."""
     for canonical, others in OTHER_NAMES.items():
-        if all(row.get(name) is None for name in accepted_names(canonical)):
-            row[canonical] = next((row[name] for name in others if name in row), None)
-    answer = row["response"] = _only(row.get("response"))
-    if not _has(row, "retrieved_contexts"):
-        row["retrieved_contexts"] = getattr(answer, "documents", None)  # Haystack's answers hold what they are from
-    for name in accepted_names("response"):
-        row[name] = _text(row.get(name))
-    for name in accepted_names("retrieved_contexts"):
-        if isinstance(row.get(name), list | tuple):
-            row[name] = [_text(document) for document in row[name]]
-    return {name: value for name, value in row.items() if value is not None}
+        named = [row[name] for name in others if name in row]
+        if named and all(row.get(name) is None for name in accepted_names(canonical)):
+            row[canonical] = named[0]
+    answer = _only(row.get("response"))
+    if hasattr(answer, "documents") and not _has(row, "retrieved_contexts"):
+        row["retrieved_contexts"] = answer.documents  # Haystack's answers hold what they were made from
+    if "response" in row:
+        row["response"] = answer
+    for name in {*accepted_names("response"), *accepted_names("retrieved_contexts")}.intersection(row):
+        row[name] = [_text(item) for item in row[name]] if isinstance(row[name], list | tuple) else _text(row[name])
+    return row
 
 
 def _only(values: Any) -> Any:
@@ -103,7 +109,7 @@ def _of_messages(messages: Sequence[Any]) -> dict[str, Any]:
     if turn and turn[-1][0] == "ai":
         row["response"] = turn[-1][1]
     found = [document for kind, message in turn if kind == "tool" for document in _found(message)]
-    return {**row, "retrieved_contexts": found} if found else row
+    return {**row, "retrieved_contexts": found} if turn else row
 
 
 def _found(message: Any) -> list[Any]:

@@ -91,6 +91,20 @@ def test_a_result_that_cannot_be_read_is_an_error_of_its_row(output: Any, error:
     assert "response" not in row
 
 
+@pytest.mark.parametrize(
+    ("output", "returned"),
+    [
+        ("", {"response": ""}),
+        ([], {"retrieved_contexts": []}),
+        ({"answer": "", "context": []}, {"response": "", "retrieved_contexts": []}),
+        ({"answer": None, "context": ["c"]}, {"response": "", "retrieved_contexts": ["c"]}),
+    ],
+)
+def test_an_empty_result_is_a_result_and_no_error(output: Any, returned: Any, tmp_path: Path) -> None:
+    (row,) = collect(lambda question: output, ["q"], tmp_path / "rows.jsonl")
+    assert row == {"user_input": "q", **returned}
+
+
 def test_a_column_chosen_by_the_caller_is_read(tmp_path: Path) -> None:
     output = {"answer": "a", "output": "b", "question": "another wording"}
     (row,) = collect(lambda question: output, ["q"], tmp_path / "rows.jsonl", columns={"output": "response"})
@@ -261,7 +275,7 @@ CHAINS: dict[str, tuple[Any, dict[str, Any]]] = {
     "RetrievalQA": (classic, ROW),
     "create_retrieval_chain": (classic_lcel, ROW),
     "LangGraph": (graph, ROW),
-    "create_agent": (agent, {"response": "In Tesk."}),
+    "create_agent": (agent, {"response": "In Tesk.", "retrieved_contexts": []}),
     "retriever": (retriever, {"retrieved_contexts": TEXTS[:1]}),
     "model": (lambda: FakeListLLM(responses=["In Tesk."]), {"response": "In Tesk."}),
     "async function": (lambda: coroutine, ROW),

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
+    from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
+    from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -39,6 +41,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DatasetError",
+    "EvaluatorChain",
     "Judge",
     "JudgeLostError",
     "JudgementError",
@@ -53,6 +56,7 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "collect",
     "compare",
     "evaluate",
     "gate",
@@ -68,6 +72,7 @@ _HOMES = {
     "Config": "config",
     "ConfigError": "errors",
     "DatasetError": "errors",
+    "EvaluatorChain": "api.langchain",
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
     "JudgementError": "errors",
@@ -82,6 +87,7 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "collect": "api.collect",
     "compare": "api.compare",
     "evaluate": "api.functions",
     "gate": "api.gate",

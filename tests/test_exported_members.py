@@ -29,7 +29,14 @@ OTHERS = {  # public names that live neither in `api` nor in `errors`
     "load_dataset",
     "read_questions",
 }
-NOT_FOR_USERS = {"check_lists", "optional_texts", "read_scores", "scales_for"}  # steps of the functions
+NOT_FOR_USERS = {
+    "asking",
+    "check_lists",
+    "check_questions",
+    "optional_texts",
+    "read_scores",
+    "scales_for",
+}  # steps of the functions
 SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")
 
 

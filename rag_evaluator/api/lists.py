@@ -17,29 +17,34 @@ def check_lists(
     """
     questions = _list("question_list", question_list)
     contexts = _list("contexts_list", contexts_list, len(questions))
-    if not questions:
-        raise DatasetError("question_list is empty: expected at least one question.")
-    return (
-        [_text(f"question_list[{position}]", question) for position, question in enumerate(questions)],
-        [_contexts(position, texts) for position, texts in enumerate(contexts)],
-    )
+    return check_questions("question_list", questions), [
+        _contexts(place, texts) for place, texts in enumerate(contexts)
+    ]
 
 
-def _list(name: str, values: Any, count: int | None = None) -> list[Any]:
-    """The values of a list of any library. Any: its items are checked later."""
+def check_questions(name: str, questions: Sequence[str]) -> list[str]:
+    """The questions as plain texts, at least one. Raises `DatasetError` as `check_lists` does."""
+    items = _list(name, questions)
+    if not items:
+        raise DatasetError(f"{name} is empty: expected at least one question.")
+    return [_text(f"{name}[{position}]", question) for position, question in enumerate(items)]
+
+
+def _list(name: str, values: Any, count: int | None = None, counted: str = "question_list") -> list[Any]:
+    """The values of a list of any library, as many as `counted` has. Any: its items are checked later."""
     is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
     if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
         raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
     if count is not None and len(values) != count:
-        raise DatasetError(f"{name} has {len(values)} items, question_list has {count}: expected one each.")
+        raise DatasetError(f"{name} has {len(values)} items, {counted} has {count}: expected one each.")
     return list(values)
 
 
-def optional_texts(name: str, values: Any, count: int) -> list[str | None]:
-    """Texts of which some, or all, may be missing."""
+def optional_texts(name: str, values: Any, count: int, counted: str = "question_list") -> list[str | None]:
+    """Texts of which some, or all, may be missing; as many as `counted` has."""
     if values is None:
         return [None] * count
-    values = _list(name, values, count)
+    values = _list(name, values, count, counted)
     return [
         None if _plain(place, value) is None else _text(place, value)
         for place, value in ((f"{name}[{position}]", value) for position, value in enumerate(values))

@@ -1,0 +1,132 @@
+"""`EvaluatorChain`: scores the results of LangChain's chains, as a Runnable."""
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, cast
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import run_in_executor
+
+from rag_evaluator.api.evaluator import RAGEvaluator
+from rag_evaluator.api.functions import Settings
+from rag_evaluator.config import Config, as_config, make_config
+from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset.outputs import is_named, output_row
+from rag_evaluator.errors import DatasetError
+from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.table import select_metrics
+from rag_evaluator.results.reporting import REPORTED_BY
+
+# Any in this module: results of chains of any kind.
+
+
+class _OfResults(RAGEvaluator):
+    """An evaluator of single results, of which any may be empty: a retriever that found nothing is no wrong input."""
+
+    def _samples(self, source: Any) -> Sequence[Sample]:
+        samples, columns = open_dataset(source, self.config.columns), self.config.columns
+        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        check_readable(samples, {column for names in needed.values() for column in names})
+        empty = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
+        check_columns(
+            samples, {name: [c for c in names if c not in empty] for name, names in needed.items()}, "results"
+        )
+        return samples
+
+
+class EvaluatorChain(Runnable[Any, dict[str, Any]]):
+    """A Runnable that takes the result of a RAG chain and gives it back with scores.
+
+    A result is what `RetrievalQA`, an LCEL chain or a LangGraph graph returns: question, answer and documents under any
+    name that datasets may have (docs/data.md), references as well. It comes back with `<metric>_score` for each metric;
+    a score that could not be made is None, and `<metric>_reason` says why.
+
+    Args:
+        metric: one or several, as `metrics` of `RAGEvaluator`; scores have the names given here.
+        judge, embeddings: as in `RAGEvaluator`.
+        config: a `Config`, a mapping with its keys or a YAML file. Its metrics do not count, nor what it says of
+            datasets and reports.
+
+    `batch` and `evaluate` judge all results together, which is much faster than one by one. Models are loaded with the
+    first result and stay loaded. Raises `RagEvaluatorError` for wrong input before a model is loaded.
+    """
+
+    def __init__(
+        self, metric: Any = "faithfulness", *, judge: Any = None, embeddings: Any = None, config: Settings = None
+    ) -> None:
+        listed = as_list(metric)
+        names = metric_names(listed)
+        settings = _settings(config, names)
+        self._names = {next(iter(select_metrics([name]))): name for name in settings.metrics}
+        self._evaluator = _OfResults(
+            settings, model_of(listed, "llm", judge), model_of(listed, "embeddings", embeddings)
+        )
+        self._lock = Lock()  # chains run in threads, and the models are to be loaded once
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        return self._call_with_config(lambda result: self._scored([result])[0], input, config, **kwargs)
+
+    def batch(
+        self,
+        inputs: list[Any],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[dict[str, Any]]:
+        call = cast(Callable[[list[Any]], list[Exception | dict[str, Any]]], self._scored)
+        return self._batch_with_config(call, inputs, config, return_exceptions=return_exceptions, **kwargs)
+
+    async def abatch(
+        self,
+        inputs: list[Any],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[dict[str, Any]]:
+        call = lambda: self.batch(inputs, config, return_exceptions=return_exceptions, **kwargs)  # noqa: E731
+        return await run_in_executor(None, call)
+
+    def evaluate(self, examples: Sequence[Any], predictions: Sequence[Any]) -> list[dict[str, Any]]:
+        """The scores of what a chain returned, in one pass, without the results.
+
+        Args:
+            examples: what was asked: questions, or dicts such as `{"query": ..., "ground_truths": ...}`.
+            predictions: what the chain returned for each.
+        """
+        if len(examples) != len(predictions):
+            raise DatasetError(f"{len(examples)} examples and {len(predictions)} predictions: expected one each.")
+        return self._scores(
+            [
+                {**({"user_input": example} if isinstance(example, str) else example), **output_row(prediction)}
+                for example, prediction in zip(examples, predictions, strict=True)
+            ]
+        )
+
+    def _scored(self, results: list[Any]) -> list[dict[str, Any]]:
+        rows = [output_row(result) for result in results]
+        kept = (result if isinstance(result, Mapping) else row for result, row in zip(results, rows, strict=True))
+        return [{**result, **scores} for result, scores in zip(kept, self._scores(rows), strict=True)]
+
+    def _scores(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """`<metric>_score` of each row, and `<metric>_reason` where it is missing."""
+        if not rows:
+            return []
+        with self._lock:
+            made = self._evaluator.evaluate(list(rows)).scores
+        scores: list[dict[str, Any]] = [{} for _ in rows]
+        for canonical, name in self._names.items():
+            for row, score in zip(scores, made[canonical], strict=True):
+                row[f"{name}_score"] = None if score.missing else score.value
+                if score.missing:
+                    row[f"{name}_reason"] = score.reason
+        return scores
+
+
+def _settings(config: Settings, names: list[Any]) -> Config:
+    """The configuration with these metrics, and without what it says of a whole dataset."""
+    checked = make_config({"metrics": names})
+    given = {**config, "metrics": names} if isinstance(config, Mapping) else config
+    reset = {key: getattr(checked, key) for key in ("metrics", "dataset", *REPORTED_BY)}
+    return checked if given is None else as_config(given).model_copy(update=reset)

@@ -1,0 +1,297 @@
+"""`EvaluatorChain`: scores the results of LangChain's chains, as one of them."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import BaseModel
+
+from rag_evaluator import EvaluatorChain, RAGEvaluator, ScriptedJudge, collect
+from rag_evaluator.config import EmbeddingsConfig
+from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError
+from rag_evaluator.models.embeddings import load_embeddings
+
+PARAGRAPHS = [
+    "Nolu Brak was a painter. He was born in Tesk in 1871 and moved to Corvania as a child.",
+    "The Harn bridge crosses the river Om. Lira Vosk built it in 1921.",
+    "Mount Selo is 812 metres high. It is the highest mountain of Corvania.",
+    "The port of Tesk exports salt and timber.",
+]
+QUESTIONS = ["Where was the painter Nolu Brak born?", "Who built the Harn bridge?", "How high is Mount Selo?"]
+ANSWERS = ["He was born in Tesk. He was a king.", "Lira Vosk built it.", "It is 900 metres high. It is in Tesk."]
+TRUTHS = ["He was born in Tesk.", "Lira Vosk built the Harn bridge.", "Mount Selo is 812 metres high."]
+SUPPORTED = ("born in Tesk", "Lira Vosk")  # parts of true statements
+FAITHFULNESS = [0.5, 1.0, 0.0]  # of ANSWERS, by hand
+
+
+def judge(**arguments: Any) -> ScriptedJudge:
+    """Each sentence of an answer is a statement; it is supported if it has a true part."""
+
+    def script(prompt: Any, response_model: type[BaseModel]) -> dict[str, Any]:
+        shown = prompt.data
+        if response_model.__name__ == "StatementGeneratorOutput":
+            return {"statements": [sentence.strip(".") for sentence in shown.answer.split(". ")]}
+        if response_model.__name__ == "NLIStatementOutput":
+            verdicts = [int(any(part in statement for part in SUPPORTED)) for statement in shown.statements]
+            rows = zip(shown.statements, verdicts, strict=True)
+            return {"statements": [{"statement": s, "reason": "r", "verdict": v} for s, v in rows]}
+        return {"classifications": [{"statement": "s", "reason": "r", "attributed": 1}]}
+
+    return ScriptedJudge(script, **arguments)
+
+
+@pytest.fixture(scope="module")
+def retriever() -> Any:
+    """The nearest paragraph by the bundled embeddings."""
+    store = InMemoryVectorStore(load_embeddings(EmbeddingsConfig()))
+    store.add_documents([Document(text) for text in PARAGRAPHS])
+    return store.as_retriever(search_kwargs={"k": 1})
+
+
+def model() -> FakeListChatModel:
+    return FakeListChatModel(responses=ANSWERS)
+
+
+def lcel(retriever: Any) -> Runnable[Any, Any]:
+    prompt = ChatPromptTemplate.from_template("{context} {question}")
+    parts = {"context": retriever, "question": RunnablePassthrough()}
+    return RunnableParallel(parts).assign(answer=prompt | model() | StrOutputParser())
+
+
+def retrieval_qa(retriever: Any) -> Any:
+    from langchain_classic.chains import RetrievalQA
+
+    return RetrievalQA.from_chain_type(model(), retriever=retriever, return_source_documents=True)
+
+
+def passes_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Rows of each call of an evaluator."""
+    passes: list[int] = []
+    evaluate = RAGEvaluator.evaluate
+
+    def counted(self: RAGEvaluator, data: Any = None, **arguments: Any) -> Any:
+        passes.append(len(data))
+        return evaluate(self, data, **arguments)
+
+    monkeypatch.setattr(RAGEvaluator, "evaluate", counted)
+    return passes
+
+
+def test_the_result_of_retrieval_qa_comes_back_with_its_score(retriever: Any) -> None:
+    result = retrieval_qa(retriever).invoke({"query": QUESTIONS[0]})
+    assert [document.page_content for document in result["source_documents"]] == PARAGRAPHS[:1]
+    scored = EvaluatorChain(metric="faithfulness", judge=judge()).invoke(result)
+    assert scored == {**result, "faithfulness_score": 0.5}
+    truth = {**scored, "ground_truths": TRUTHS[0]}
+    again = EvaluatorChain(metric="context_recall", judge=judge()).invoke(truth)
+    assert again == {**truth, "context_recall_score": 1.0}
+
+
+def test_the_flow_of_a_batch_of_examples_makes_one_pass(retriever: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = passes_of(monkeypatch)
+    examples = [
+        {"query": question, "ground_truths": [truth]} for question, truth in zip(QUESTIONS, TRUTHS, strict=True)
+    ]
+    predictions = [retrieval_qa(retriever).invoke({"query": QUESTIONS[0]})]
+    predictions += lcel(retriever).batch(QUESTIONS[1:], {"max_concurrency": 1})  # a list is answered in its order
+    predictions[1]["answer"], predictions[2]["answer"] = ANSWERS[1:]
+    scores = EvaluatorChain(metric="faithfulness", judge=judge()).evaluate(examples, predictions)
+    assert scores == [{"faithfulness_score": score} for score in FAITHFULNESS]
+    assert passes == [3]
+    both = EvaluatorChain(metric=["faithfulness", "context_recall"], judge=judge()).evaluate(examples, predictions)
+    assert both == [{"faithfulness_score": score, "context_recall_score": 1.0} for score in FAITHFULNESS]
+    assert passes == [3, 3]
+
+
+def results(count: int = 3) -> list[dict[str, Any]]:
+    """What LCEL chains give back."""
+    rows = zip(QUESTIONS, PARAGRAPHS, ANSWERS, strict=False)
+    return [{"question": q, "context": [Document(p)], "answer": a} for q, p, a in rows][:count]
+
+
+CALLS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    "batch": lambda chain, inputs: chain.batch(inputs),
+    "abatch": lambda chain, inputs: asyncio.run(chain.abatch(inputs)),
+    "in a sequence": lambda chain, inputs: (RunnableLambda(lambda result: result) | chain).batch(inputs),
+    "in a sequence, async": lambda chain, inputs: asyncio.run((RunnablePassthrough() | chain).abatch(inputs)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_batch_makes_one_pass(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = passes_of(monkeypatch)
+    scored = call(EvaluatorChain(judge=judge()), results())
+    assert scored == [
+        {**result, "faithfulness_score": score} for result, score in zip(results(), FAITHFULNESS, strict=True)
+    ]
+    assert passes == [3]
+
+
+@pytest.mark.parametrize("output", ["answer", "output", "response", "result", "generation"])
+@pytest.mark.parametrize("context", ["context", "documents", "source_documents", "contexts"])
+@pytest.mark.parametrize("question", ["question", "input", "query"])
+def test_results_under_any_accepted_name_are_scored(question: str, context: str, output: str) -> None:
+    result = {question: QUESTIONS[0], context: [Document(PARAGRAPHS[0])], output: ANSWERS[0]}
+    assert EvaluatorChain(judge=judge()).invoke(result) == {**result, "faithfulness_score": 0.5}
+
+
+def test_single_results_are_scored_async_and_inside_a_running_loop() -> None:
+    chain = EvaluatorChain(judge=judge())
+
+    async def score() -> list[Any]:
+        return [chain.invoke(results(1)[0]), *(await asyncio.gather(*map(chain.ainvoke, results())))]
+
+    assert [row["faithfulness_score"] for row in asyncio.run(score())] == [0.5, *FAITHFULNESS]
+
+
+def test_an_empty_batch_asks_nothing() -> None:
+    chain = EvaluatorChain(judge=judge())
+    assert chain.batch([]) == []
+    assert asyncio.run(chain.abatch([])) == []
+    assert chain.evaluate([], []) == []
+
+
+def test_callers_in_threads_load_one_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rag_evaluator.judge.judge import Judge
+
+    loaded: list[int] = []
+
+    def load(config: Any, offline: bool) -> ScriptedJudge:
+        loaded.append(threading.get_ident())
+        threading.Event().wait(0.05)
+        return judge()
+
+    monkeypatch.setattr(Judge, "from_config", load)
+    chain = EvaluatorChain()
+    parallel = RunnableParallel({"one": chain, "two": chain})
+    scored = parallel.invoke(results(1)[0])
+    assert [row["faithfulness_score"] for row in scored.values()] == [0.5, 0.5]
+    assert len(loaded) == 1
+
+
+EMPTY: dict[str, tuple[dict[str, Any], str]] = {
+    "a blank answer": ({"answer": " "}, "response is blank in this row"),
+    "no answer": ({"answer": None}, "no response in this row"),
+    "no document found": ({"context": []}, "no retrieved_contexts in this row"),
+    "neither": ({"answer": "", "context": []}, "no retrieved_contexts and no response in this row"),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), EMPTY.values(), ids=EMPTY)
+def test_a_result_that_is_empty_has_no_score_and_says_why(change: dict[str, Any], reason: str) -> None:
+    """A retriever may find nothing: that is no error of the caller, alone or in a batch."""
+    chain, result = EvaluatorChain(judge=judge()), {**results(1)[0], **change}
+    expected = {**result, "faithfulness_score": None, "faithfulness_reason": reason}
+    assert chain.invoke(result) == expected
+    assert chain.batch([*results(1), result]) == [{**results(1)[0], "faithfulness_score": 0.5}, expected]
+
+
+def test_an_agent_that_looked_nothing_up_has_no_score_and_says_why() -> None:
+    result = {"messages": [HumanMessage("q"), AIMessage("a")]}
+    scored = EvaluatorChain(judge=judge()).invoke(result)
+    assert scored == {**result, "faithfulness_score": None, "faithfulness_reason": "no retrieved_contexts in this row"}
+
+
+def test_a_score_has_the_name_that_was_asked_for() -> None:
+    chain = EvaluatorChain(["Faithfulness", "exact-match"], judge=judge())
+    (score,) = chain.evaluate([{"question": QUESTIONS[0], "ground_truth": ANSWERS[0]}], results(1))
+    assert score == {"Faithfulness_score": 0.5, "exact-match_score": 1.0}
+
+
+def test_settings_of_a_configuration_count_but_for_what_concerns_a_whole_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "metrics: [bleu, rouge]\nthresholds: {bleu: 0.5}\nrequire: ['mean bleu >= 0.1']\ngroup_by: [topic]\nweight: w\n"
+        "dataset: rows.jsonl\ncolumns: {reply: response}\n",
+        encoding="utf-8",
+    )
+    result = {**results(1)[0], "reply": ANSWERS[1]}
+    assert EvaluatorChain("faithfulness", judge=judge(), config=path).invoke(result)["faithfulness_score"] == 1.0
+
+
+def test_predictions_need_no_question_where_examples_have_it() -> None:
+    (score,) = EvaluatorChain(judge=judge()).evaluate(
+        QUESTIONS[:1], [{"context": PARAGRAPHS[:1], "answer": ANSWERS[0]}]
+    )
+    assert score == {"faithfulness_score": 0.5}
+
+
+WRONG: dict[str, tuple[Callable[[], Any], type[RagEvaluatorError], str]] = {
+    "metric": (lambda: EvaluatorChain("faithfullness"), ConfigError, "Did you mean 'faithfulness'"),
+    "no metric": (lambda: EvaluatorChain([]), ConfigError, "metrics"),
+    "a number": (lambda: EvaluatorChain(3), ConfigError, "metrics"),
+    "config": (lambda: EvaluatorChain(config={"lanugage": "spanish"}), ConfigError, "language"),
+    "judge": (lambda: EvaluatorChain(judge=3), ModelError, "received int"),
+    "no contexts": (
+        lambda: EvaluatorChain().invoke({"query": "q", "result": "r"}),
+        DatasetError,
+        "expected the column 'retrieved_contexts', which faithfulness needs",
+    ),
+    "no result": (lambda: EvaluatorChain().invoke(3), DatasetError, "received int"),
+    "a type": (
+        lambda: EvaluatorChain().invoke({"query": "q", "result": "r", "context": [3.5, {"a": 1}]}),
+        DatasetError,
+        r"row 0: column 'context' \(read as retrieved_contexts\), item 2",
+    ),
+    "a row of a batch": (
+        lambda: EvaluatorChain().batch([*results(1), {"query": ["q"], "result": "r", "context": ["c"]}]),
+        DatasetError,
+        "row 1: column 'query'",
+    ),
+    "numbers": (lambda: EvaluatorChain().evaluate(QUESTIONS, results(2)), DatasetError, "3 examples and 2 predictions"),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_input_is_refused_before_a_model_is_loaded(
+    call: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rag_evaluator.judge.judge import Judge
+
+    monkeypatch.setattr(Judge, "from_config", lambda *arguments: pytest.fail("a model was loaded"))
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_errors_of_a_batch_are_returned_where_the_caller_wants_them() -> None:
+    (error,) = EvaluatorChain(judge=judge()).batch([{"query": "q"}], return_exceptions=True)
+    assert isinstance(error, DatasetError)
+
+
+def test_callbacks_of_langchain_see_each_score() -> None:
+    class Seen(BaseCallbackHandler):
+        names: ClassVar[list[Any]] = []
+        outputs: ClassVar[list[Any]] = []
+
+        def on_chain_start(self, serialized: Any, inputs: Any, **arguments: Any) -> None:
+            self.names.append(arguments["name"])
+
+        def on_chain_end(self, outputs: Any, **arguments: Any) -> None:
+            self.outputs.append(outputs["faithfulness_score"])
+
+    EvaluatorChain(judge=judge()).batch(results(2), {"callbacks": [Seen()]})
+    EvaluatorChain(judge=judge()).invoke(results(1)[0], {"callbacks": [Seen()]})
+    assert Seen.names == ["EvaluatorChain"] * 3
+    assert Seen.outputs == [0.5, 1.0, 0.5]
+
+
+def test_a_chain_that_scores_itself_is_collected_and_evaluated(retriever: Any, tmp_path: Path) -> None:
+    """Its answers are the dataset that is judged later; both ways give the same scores."""
+    path = tmp_path / "rows.jsonl"
+    rows = collect(lcel(retriever), QUESTIONS, path, TRUTHS, max_concurrency=1)
+    assert [row["retrieved_contexts"] for row in rows] == [[text] for text in PARAGRAPHS[:3]]
+    later = RAGEvaluator({"metrics": ["faithfulness"]}, judge=judge()).evaluate(path)
+    assert [score.value for score in later.scores["faithfulness"]] == FAITHFULNESS
+    now = EvaluatorChain(judge=judge()).batch(rows)
+    assert [row["faithfulness_score"] for row in now] == FAITHFULNESS

@@ -1,7 +1,7 @@
 """The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,26 @@ from rag_evaluator.results.summary import Summary
 from rag_evaluator.results.summary_sheet import add_summary
 
 XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
+JUDGED = "judgements"  # name of a sheet
 JUDGEMENTS = 10_000  # rows of their sheet: all of a large run would take longer to write than everything else
 OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
 def write_xlsx(table: Table, path: Path) -> None:
-    """The workbook of some results."""
-    with scores_xlsx(path, heading_of(table)) as add:
+    """The workbook of some results with their rows in front, where a plain `pandas.read_excel` finds them."""
+    with _workbook(path, heading_of(table), (SCORES, SUMMARY, JUDGED)) as add:
         for scored in table:
             add(scored)
 
 
+def scores_xlsx(path: Path, heading: Heading) -> AbstractContextManager[Add]:
+    """The workbook of a run with its summary in front."""
+    return _workbook(path, heading, (SUMMARY, SCORES, JUDGED))
+
+
 @contextmanager
-def scores_xlsx(path: Path, heading: Heading) -> Iterator[Add]:
+def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Add]:
+    """The three sheets, in the order of their names."""
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
@@ -36,7 +43,7 @@ def scores_xlsx(path: Path, heading: Heading) -> Iterator[Add]:
         book = xlsxwriter.Workbook(target, {**OPTIONS, "tmpdir": str(path.parent)})
         book.set_properties({"created": XLSX_DATE})
         try:
-            sheets = _Sheets(book, heading)
+            sheets = _Sheets({name: _worksheet(book, name) for name in names}, formats_of(book), heading)
             yield sheets.add
             sheets.finish()
             book.close()
@@ -51,17 +58,16 @@ def scores_xlsx(path: Path, heading: Heading) -> Iterator[Add]:
 
 
 class _Sheets:
-    """The sheets of a workbook: the first one shows what is known at the end only."""
+    """The sheets of a workbook: the summary shows what is known at the end only."""
 
-    def __init__(self, book: Any, heading: Heading) -> None:
-        self.heading, self.formats = heading, formats_of(book)
-        self.front, scores, judgements = (_worksheet(book, name) for name in (SUMMARY, SCORES, "judgements"))
+    def __init__(self, worksheets: Mapping[str, Any], formats: Any, heading: Heading) -> None:
+        self.heading, self.formats, self.front = heading, formats, worksheets[SUMMARY]
         self.summary = Summary(heading.metrics, reporting_of(heading.manifest))
         numbers = dict.fromkeys(heading.metrics, SCORE)
-        self.scores = Sheet(scores, self.formats, heading.columns, numbers, lines=LINES)
+        self.scores = Sheet(worksheets[SCORES], self.formats, heading.columns, numbers, lines=LINES)
         repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
         columns = [column for column in COLUMNS if repeated or column != "repeat"]
-        self.judgements = Sheet(judgements, self.formats, columns, {"confidence": SCORE}, lines=LINES)
+        self.judgements = Sheet(worksheets[JUDGED], self.formats, columns, {"confidence": SCORE}, lines=LINES)
 
     def add(self, scored: Scored) -> None:
         self.scores.add(cells_of(scored, self.heading.columns))

@@ -87,7 +87,7 @@ def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_m
         assert (saved["question"], saved["ground_truth"]) == (question, answer)
         assert bool(answer) == (saved["reason"] is None)
     assert list(scores) == ["answer_relevancy", "faithfulness", "context_recall", "context_precision"]
-    sheet = openpyxl.load_workbook("result/result.xlsx")["scores"]
+    sheet = openpyxl.load_workbook("result/result.xlsx").worksheets[0]  # what pandas reads
     assert sheet is not None
     head = [cell.value for cell in sheet[1]]
     assert head == ["question", "contexts", "ground_truth", "answer", *scores]

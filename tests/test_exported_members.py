@@ -33,6 +33,7 @@ NOT_FOR_USERS = {
     "asking",
     "check_lists",
     "check_questions",
+    "judge_source",
     "optional_texts",
     "read_scores",
     "scales_for",

@@ -69,7 +69,7 @@ def sort(
     questions, contexts = check_lists(question_list, contexts_list)
     settings, folder = _settings(config, language), Path(output_dir) / "result"
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
-    asking = Asking("sort", settings.model_copy(update={"dataset": None}), _source(judge, settings))
+    asking = Asking("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
     stage = sort_stage(questions, contexts, options, asking)
     table = _run(stage, folder, fresh, progress)
     return [dict(ranking.fields) for ranking in stage.rankings(table)]
@@ -103,7 +103,7 @@ def generate(
     questions, contexts = check_lists(question_list, contexts_list)
     settings = _settings(config, language)
     options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
-    source = _source(chat_model if judge is None else judge, settings)
+    source = judge_source(chat_model if judge is None else judge, settings)
     asking, output_dir = Asking("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
     stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
     table = _run(stage, output_dir / "result", fresh, progress)
@@ -173,7 +173,7 @@ def evaluate(
     names = metric_names(listed)
     chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate"), answers)
     settings = settings.model_copy(update={"metrics": list(chosen)})
-    source = _source(model_of(listed, "llm", judge), settings)
+    source = judge_source(model_of(listed, "llm", judge), settings)
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
@@ -200,7 +200,7 @@ def _settings(config: Settings, language: str | None) -> Config:
     return config if language is None else config.model_copy(update={"language": language})
 
 
-def _source(judge: Any, settings: Config) -> GivenJudge:
+def judge_source(judge: Any, settings: Config) -> GivenJudge:
     """The judge as given or configured; a warning where it is the demo judge because nobody named another."""
     source = source_of(judge, settings.judge, settings.offline)
     if judge in (None, DEMO) and source.config.model == DEMO:

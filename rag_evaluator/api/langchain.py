@@ -8,7 +8,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from rag_evaluator.api.evaluator import RAGEvaluator
-from rag_evaluator.api.functions import Settings
+from rag_evaluator.api.functions import Settings, judge_source
 from rag_evaluator.config import Config, as_config, make_config
 from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset
 from rag_evaluator.dataset.outputs import is_named, output_row
@@ -58,9 +58,10 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         names = metric_names(listed)
         settings = _settings(config, names)
         self._names = {next(iter(select_metrics([name]))): name for name in settings.metrics}
-        self._evaluator = _OfResults(
-            settings, model_of(listed, "llm", judge), model_of(listed, "embeddings", embeddings)
-        )
+        model = model_of(listed, "llm", judge)
+        asks = any(metric.judge for metric in select_metrics(settings.metrics).values())
+        source = judge_source(model, settings) if asks else model
+        self._evaluator = _OfResults(settings, source, model_of(listed, "embeddings", embeddings))
         self._lock = Lock()  # chains run in threads, and the models are to be loaded once
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """`EvaluatorChain`: scores the results of LangChain's chains, as one of them."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -17,11 +19,12 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel,
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel
 
-from rag_evaluator import EvaluatorChain, RAGEvaluator, ScriptedJudge, collect
+from rag_evaluator import EvaluatorChain, RAGEvaluator, ScriptedJudge, collect, load_dataset
 from rag_evaluator.config import EmbeddingsConfig
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError
 from rag_evaluator.models.embeddings import load_embeddings
 
+ROOT = Path(__file__).parents[2]
 PARAGRAPHS = [
     "Nolu Brak was a painter. He was born in Tesk in 1871 and moved to Corvania as a child.",
     "The Harn bridge crosses the river Om. Lira Vosk built it in 1921.",
@@ -46,6 +49,8 @@ def judge(**arguments: Any) -> ScriptedJudge:
             verdicts = [int(any(part in statement for part in SUPPORTED)) for statement in shown.statements]
             rows = zip(shown.statements, verdicts, strict=True)
             return {"statements": [{"statement": s, "reason": "r", "verdict": v} for s, v in rows]}
+        if response_model.__name__ == "ContextRelevanceOutput":
+            return {"rating": 2}
         return {"classifications": [{"statement": "s", "reason": "r", "attributed": 1}]}
 
     return ScriptedJudge(script, **arguments)
@@ -295,3 +300,34 @@ def test_a_chain_that_scores_itself_is_collected_and_evaluated(retriever: Any, t
     assert [score.value for score in later.scores["faithfulness"]] == FAITHFULNESS
     now = EvaluatorChain(judge=judge()).batch(rows)
     assert [row["faithfulness_score"] for row in now] == FAITHFULNESS
+
+
+def test_the_demo_judge_that_nobody_chose_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    EvaluatorChain("exact_match")
+    assert "The demo judge" not in caplog.text
+    EvaluatorChain("faithfulness")
+    assert "The demo judge is a toy" in caplog.text
+
+
+def test_the_examples_of_the_docs_work(retriever: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pipeline:
+        """Haystack's, as far as it is used."""
+
+        def run(self, data: Any, include_outputs_from: Any) -> dict[str, Any]:
+            found = [SimpleNamespace(content=PARAGRAPHS[0])]
+            return {"retriever": {"documents": found}, "llm": {"replies": [data["prompt"]["question"]], "meta": [{}]}}
+
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "langchain.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"model": model(), "retriever": retriever, "judge": judge(), "pipeline": Pipeline()}
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) == 5
+    assert names["result"]["result"] == ANSWERS[0]
+    assert [row["question"] for row in names["scored"]] == QUESTIONS[:2]
+    assert all({"faithfulness_score", "context_relevance_score"} <= set(row) for row in names["scored"])
+    assert not any(score.missing for score in names["results"].scores["faithfulness"])
+    rows = load_dataset("haystack.jsonl")
+    assert [row.columns["response"] for row in rows] == QUESTIONS[:2]
+    assert [row.columns["retrieved_contexts"] for row in rows] == [PARAGRAPHS[:1]] * 2

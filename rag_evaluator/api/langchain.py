@@ -1,8 +1,8 @@
 """`EvaluatorChain`: scores the results of LangChain's chains, as a Runnable."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
@@ -12,7 +12,7 @@ from rag_evaluator.api.functions import Settings, judge_source
 from rag_evaluator.config import Config, as_config, make_config
 from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset
 from rag_evaluator.dataset.outputs import is_named, output_row
-from rag_evaluator.errors import DatasetError
+from rag_evaluator.errors import DatasetError, RagEvaluatorError
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.reporting import REPORTED_BY
@@ -75,8 +75,10 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         return_exceptions: bool = False,
         **kwargs: Any,
     ) -> list[dict[str, Any]]:
-        call = cast(Callable[[list[Any]], list[Exception | dict[str, Any]]], self._scored)
-        return self._batch_with_config(call, inputs, config, return_exceptions=return_exceptions, **kwargs)
+        def score(results: list[Any]) -> list[Exception | dict[str, Any]]:
+            return self._scored_apart(results) if return_exceptions else [*self._scored(results)]
+
+        return self._batch_with_config(score, inputs, config, return_exceptions=return_exceptions, **kwargs)
 
     async def abatch(
         self,
@@ -104,6 +106,19 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
                 for example, prediction in zip(examples, predictions, strict=True)
             ]
         )
+
+    def _scored_apart(self, results: list[Any]) -> list[Exception | dict[str, Any]]:
+        """The results with scores; those that cannot be read are errors, and do not stop the others."""
+        errors = [self._error(result) for result in results]
+        scored = iter(self._scored([result for result, error in zip(results, errors, strict=True) if error is None]))
+        return [next(scored) if error is None else error for error in errors]
+
+    def _error(self, result: Any) -> RagEvaluatorError | None:
+        try:
+            self._evaluator.check([output_row(result)])
+        except RagEvaluatorError as error:
+            return error
+        return None
 
     def _scored(self, results: list[Any]) -> list[dict[str, Any]]:
         rows = [output_row(result) for result in results]

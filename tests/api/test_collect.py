@@ -3,11 +3,13 @@
 import json
 import threading
 import time
+import typing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typing_extensions
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
@@ -243,17 +245,23 @@ def classic_lcel(answer: str = "In Tesk.") -> Any:
     )
 
 
-def graph(answer: str = "In Tesk.") -> Any:
-    from langgraph.graph import START, StateGraph
-    from typing_extensions import TypedDict
+class State(typing_extensions.TypedDict):
+    question: str
+    documents: list[Any]
+    generation: str
 
-    class State(TypedDict):
-        question: str
-        documents: list[Any]
-        generation: str
+
+class PlainState(typing.TypedDict):  # pydantic makes no schema of it before Python 3.12
+    question: str
+    documents: list[Any]
+    generation: str
+
+
+def graph(state: Any = State, answer: str = "In Tesk.") -> Any:
+    from langgraph.graph import START, StateGraph
 
     found = retriever()
-    made = StateGraph(State)
+    made = StateGraph(state)
     made.add_node("retrieve", lambda state: {"documents": found.invoke(state["question"]), "generation": answer})
     made.add_edge(START, "retrieve")
     return made.compile()
@@ -275,6 +283,7 @@ CHAINS: dict[str, tuple[Any, dict[str, Any]]] = {
     "RetrievalQA": (classic, ROW),
     "create_retrieval_chain": (classic_lcel, ROW),
     "LangGraph": (graph, ROW),
+    "LangGraph with typing's TypedDict": (lambda: graph(PlainState), ROW),
     "create_agent": (agent, {"response": "In Tesk.", "retrieved_contexts": []}),
     "retriever": (retriever, {"retrieved_contexts": TEXTS[:1]}),
     "model": (lambda: FakeListLLM(responses=["In Tesk."]), {"response": "In Tesk."}),

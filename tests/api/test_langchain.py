@@ -269,9 +269,18 @@ def test_wrong_input_is_refused_before_a_model_is_loaded(
         call()
 
 
-def test_errors_of_a_batch_are_returned_where_the_caller_wants_them() -> None:
-    (error,) = EvaluatorChain(judge=judge()).batch([{"query": "q"}], return_exceptions=True)
-    assert isinstance(error, DatasetError)
+def test_a_wrong_result_of_a_batch_does_not_stop_the_others_where_errors_are_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes = passes_of(monkeypatch)
+    inputs = [{"query": "q"}, *results(1), 3, *results(2)[1:]]
+    wrong, first, number, second = EvaluatorChain(judge=judge()).batch(inputs, return_exceptions=True)
+    assert "expected the column 'retrieved_contexts'" in str(wrong)
+    assert "received int" in str(number)
+    assert isinstance(wrong, DatasetError)
+    assert isinstance(number, DatasetError)
+    assert [first["faithfulness_score"], second["faithfulness_score"]] == FAITHFULNESS[:2]
+    assert passes == [2]
 
 
 def test_callbacks_of_langchain_see_each_score() -> None:

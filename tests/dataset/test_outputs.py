@@ -131,7 +131,7 @@ def test_other_names_are_names_of_canonical_columns_and_no_second_aliases() -> N
     }
 
 
-@pytest.mark.parametrize("output", [None, 3, object()], ids=repr)
+@pytest.mark.parametrize("output", [None, 3, object()], ids=["nothing", "a number", "an object"])
 def test_what_is_no_result_is_refused_with_what_is_expected(output: Any) -> None:
     with pytest.raises(DatasetError, match="expected an answer, a list of documents or a result with both"):
         output_row(output)

@@ -24,7 +24,7 @@ from benchmarks.models import SHAPES, model_folder
 from benchmarks.report import render
 from benchmarks.rows import make_rows
 from benchmarks.ways import new_way, old_way
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 
 RESULTS = Path("benchmarks/results.json")
 

@@ -24,7 +24,7 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 import torch
 
 from benchmarks.rows import make_rows
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.dataset import load_dataset
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import Judge

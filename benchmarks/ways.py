@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.watch import Measurement, count_passes, watch
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 
 METRICS = (
     "context_precision_without_reference",

@@ -4,27 +4,33 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     StringConstraints,
     ValidationError,
-    model_validator,
 )
 
 from rag_evaluator.config_errors import explain, fault
+from rag_evaluator.config_sections import (
+    DEMO,
+    AnySection,
+    EmbeddingsConfig,
+    GenerateConfig,
+    JudgeConfig,
+    PromptsConfig,
+    Section,
+    SortConfig,
+    section_of,
+)
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
 from rag_evaluator.origin import Key, Origin, apply_overrides, read_yaml
 from rag_evaluator.paths import expand
-
-DEMO = "demo"
 
 
 def _ends_visibly(name: str) -> str:
@@ -48,103 +54,6 @@ def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
 
 
 Number = Annotated[float, BeforeValidator(_no_truth_value)]
-
-
-AnySection = TypeVar("AnySection", bound="Section")
-
-
-class Section(BaseModel):
-    """A part of the configuration: unknown keys are errors, values are not changed after reading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_empty_sections(cls, section: Any) -> Any:  # Any: whatever the user wrote
-        """A section or list of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
-        if not isinstance(section, Mapping):
-            return section
-        empty = {
-            name for name in cls.model_fields if name in section and section[name] is None and cls._holds_keys(name)
-        }
-        return {name: value for name, value in section.items() if name not in empty}
-
-    @classmethod
-    def _holds_keys(cls, name: str) -> bool:
-        annotation = cls.model_fields[name].annotation
-        is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
-        return is_list or get_origin(annotation) is dict or _section(annotation) is not None
-
-
-def _section(annotation: Any) -> type[Section] | None:
-    return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
-
-
-class JudgeConfig(Section):
-    """The generative model that judges; `engine` is a row of `rag_evaluator.judge.engine.table.ENGINES`."""
-
-    engine: str = "transformers"
-    model: str = DEMO
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    device_map: str | dict[str, int | str] | None = "auto"
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value
-    chat_template: str = "auto"
-    max_new_tokens: int = Field(default=1024, ge=16)
-    temperature: float = Field(default=0.0, ge=0.0, le=10.0)
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    batch_size: int = Field(default=16, ge=1)
-
-
-class EmbeddingsConfig(Section):
-    """The embedding model behind answer_relevancy, answer_correctness and semantic_similarity."""
-
-    model: str = DEMO
-    batch_size: int = Field(default=64, ge=1)
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer
-    encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
-
-
-class SortConfig(Section):
-    """How `sort` orders and compares contexts: the settings of the function and of the command.
-
-    Attributes:
-        k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
-        top: compare the first k of both orders, else the last.
-        fast: leave out contexts that do not hold the answer before sorting; else sort all.
-        strategy: a name of `rag_evaluator.tasks.ranking.STRATEGIES`.
-        both_orders: show each pair in both orders, so that a preference for one place cancels out.
-    """
-
-    k: int = Field(default=10, ge=1)
-    top: bool = True
-    fast: bool = True
-    strategy: Literal["insertion", "merge", "allpairs"] = "insertion"
-    both_orders: bool = True
-
-
-class GenerateConfig(Section):
-    """How `generate` writes reference answers: the settings of the function and of the command.
-
-    Attributes:
-        fast: groups of contexts are answered from together; else every context is asked alone.
-        group_size: contexts in a group at most.
-        seed: of the shuffle before groups are made.
-        support: ask which contexts support the answer.
-        replace: of the command: write references also for rows that have one.
-    """
-
-    fast: bool = True
-    group_size: int = Field(default=20, ge=2)
-    seed: int = Field(default=0, ge=0)
-    support: bool = True
-    replace: bool = False
-
-
-class PromptsConfig(Section):
-    """What to do where `prompts_dir` has no pack of the language."""
-
-    adapt: bool = False
-    adapt_instruction: bool = True
 
 
 class Config(Section):
@@ -300,7 +209,7 @@ def _known_keys() -> dict[Key, bool]:
     known: dict[Key, bool] = {}
     for name, field in Config.model_fields.items():
         known[(name,)] = get_origin(field.annotation) in (dict, list)
-        section = _section(field.annotation)
+        section = section_of(field.annotation)
         for sub, below in (section.model_fields if section else {}).items():
             known[name, sub] = get_origin(below.annotation) in (dict, list)
     return known

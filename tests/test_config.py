@@ -5,7 +5,8 @@ import pytest
 import yaml
 
 from rag_evaluator.api.evaluator import RAGEvaluator
-from rag_evaluator.config import Config, EmbeddingsConfig, JudgeConfig, load_config, make_config
+from rag_evaluator.config import Config, load_config, make_config
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import LANGUAGES, find_language
 from rag_evaluator.prompts.loading import load_prompts

@@ -17,7 +17,7 @@ from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator import METRICS, Config, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig, PromptsConfig
 from rag_evaluator.errors import ConfigError, PromptError
 from rag_evaluator.languages import find_language
 from rag_evaluator.prompts.loading import load_prompts

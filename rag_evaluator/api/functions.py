@@ -8,7 +8,8 @@ from typing import Any
 
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.api.lists import check_lists, optional_texts
-from rag_evaluator.config import DEMO, Config, load_config, make_config, with_arguments
+from rag_evaluator.config import Config, load_config, make_config, with_arguments
+from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole

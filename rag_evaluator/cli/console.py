@@ -21,7 +21,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from rag_evaluator.config import DEMO, Config
+from rag_evaluator.config import Config
+from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.status import Status

@@ -5,12 +5,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from rag_evaluator import __version__
-from rag_evaluator.cli.compare import add_compare_command, compare
-from rag_evaluator.cli.gate import add_gate_command, gate
-from rag_evaluator.cli.prompts import add_prompt_commands, prompts
+from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.cli.compare import compare
+from rag_evaluator.cli.gate import gate
+from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (
@@ -26,27 +25,9 @@ from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.notes import now
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, process_name, run_id
-from rag_evaluator.signals import GRACE, Stop, StopSignal
+from rag_evaluator.signals import Stop, StopSignal
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
-EXAMPLES = """examples:
-  rag-evaluator config.yaml
-  rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
-  rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
-  rag-evaluator sort config.yaml --set sort.strategy=merge
-  rag-evaluator generate config.yaml
-  rag-evaluator config.yaml --worker 3/16
-  rag-evaluator status results/demo
-  rag-evaluator merge results/demo
-  rag-evaluator submit config.yaml --workers 16 --dry-run
-  rag-evaluator submit config.yaml --workers 4 --task sort
-  rag-evaluator compare results/base results/demo
-  rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
-  rag-evaluator prompts check
-
-exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
-there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed
-'python main.py' does the same as 'rag-evaluator'."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return BAD_INPUT
         arguments.insert(0, "evaluate")
     cut = arguments.index("--") if "--" in arguments else len(arguments)
-    options = _parser().parse_args(arguments[:cut])
+    options = parser_of_commands().parse_args(arguments[:cut])
     options.sbatch = arguments[cut + 1 :]
     prepare_command()
     reset = SHELL.set(True)
@@ -184,10 +165,6 @@ COMMANDS = {
     "gate": gate,
     "prompts": prompts,
 }
-FUNCTIONS = {
-    "sort": "order each row's contexts by the judge, and compare with the retriever's order",
-    "generate": "write a reference answer for each row that has none, from its contexts",
-}
 
 
 def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
@@ -224,89 +201,3 @@ def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     evaluator = RAGEvaluator(config)
     with progress_of("scores") as progress:
         return evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Tells about a shell's quotes where words are left over: `--set columns={a: b}` is two words."""
-
-    def error(self, message: str) -> NoReturn:
-        hint = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
-        super().error(f"{message}. {hint}" if message.startswith("unrecognized arguments") else message)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = _Parser(
-        prog="rag-evaluator",
-        description="Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser(
-        "evaluate",
-        help="score a dataset; the default: 'rag-evaluator config.yaml'",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _add_config(run)
-    _add_beginning(run)
-    for name, help_text in (
-        ("merge", "check that all chunks are there and write the result files; exit code 75 if some are missing"),
-        ("status", "done, missing, rate, time left, and each worker"),
-    ):
-        command = commands.add_parser(name, help=help_text)
-        command.add_argument("folder", type=Path, help="results folder of the run: <output_dir>/<name>")
-    slurm = commands.add_parser(
-        "submit",
-        help="submit a run to Slurm: an array of workers, and the merge after it",
-        epilog="what follows '--' goes to sbatch: rag-evaluator submit config.yaml --workers 16 -- --partition=gpu",
-    )
-    _add_config(slurm)
-    slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
-    slurm.add_argument(
-        "--task", choices=("evaluate", *FUNCTIONS), default="evaluate", help="what to run; default: %(default)s"
-    )
-    slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
-    slurm.add_argument(
-        "--launcher",
-        type=Path,
-        help="launcher of your site; default: launcher.sh here, beside the configuration, or of the package",
-    )
-    for name, help_text in FUNCTIONS.items():
-        command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
-        _add_config(command)
-        _add_beginning(command)
-    add_compare_command(commands)
-    add_gate_command(commands)
-    add_prompt_commands(commands)
-    return parser
-
-
-def _add_beginning(parser: argparse.ArgumentParser) -> None:
-    start = parser.add_mutually_exclusive_group()
-    start.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
-    start.add_argument(
-        "--update", action="store_true", help="the configuration or the rows have changed: keep what still holds"
-    )
-    parser.add_argument(
-        "--worker", metavar="N/COUNT", help="this process is worker N of COUNT, from 0; default: from the environment"
-    )
-    parser.add_argument(
-        "--grace",
-        type=float,
-        default=GRACE,
-        metavar="SECONDS",
-        help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
-    )
-
-
-def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
-    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.judge.engine.protocol import Encoder, Engine
 from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.engine_judge import EngineJudge

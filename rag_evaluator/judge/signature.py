@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.models.identity import arguments_part
 

@@ -8,7 +8,8 @@ from typing import Any
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import __version__
-from rag_evaluator.config import JudgeConfig, model_path
+from rag_evaluator.config import model_path
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge, is_langchain

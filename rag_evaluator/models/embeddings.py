@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ragas.embeddings.base import BaseRagasEmbedding
 
-from rag_evaluator.config import DEMO, EmbeddingsConfig
+from rag_evaluator.config_sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.batching import BatchHandler, Scheduler

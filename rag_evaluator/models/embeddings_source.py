@@ -6,7 +6,8 @@ from typing import Any
 
 from ragas.embeddings.base import BaseRagasEmbedding
 
-from rag_evaluator.config import EmbeddingsConfig, model_path
+from rag_evaluator.config import model_path
+from rag_evaluator.config_sections import EmbeddingsConfig
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.models.embeddings import LocalEmbeddings, as_embeddings, find_embeddings
 from rag_evaluator.models.fingerprint import fingerprint

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_evaluator.config import DEMO
+from rag_evaluator.config_sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 

@@ -25,11 +25,10 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.run.stages import Records
 from rag_evaluator.run.task import Context, Record, Table, Work
+from rag_evaluator.trust.scale import TIE
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
-
-TOLERANCE = 1e-6  # 1.0000000000000002 is a cosine, too
 
 
 class Evaluation:
@@ -66,7 +65,7 @@ class Evaluation:
 
     def check(self, column: str, value: Any) -> None:
         low, high = self.metrics[column].range
-        if not isinstance(value, int | float) or not low - TOLERANCE <= value <= high + TOLERANCE:
+        if not isinstance(value, int | float) or not low - TIE <= value <= high + TIE:
             raise ValueError(f"{value!r:.40} is no {column}, which lies between {low} and {high}")
 
     @asynccontextmanager

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import GenerateConfig, make_config
+from rag_evaluator.config import make_config
+from rag_evaluator.config_sections import GenerateConfig
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files.atomic import write_lines, write_wide_json
 from rag_evaluator.files.names import safe_names

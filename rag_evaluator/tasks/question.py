@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import Config, Section
+from rag_evaluator.config import Config
+from rag_evaluator.config_sections import Section
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol

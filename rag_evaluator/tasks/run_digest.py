@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import DEMO, Config
+from rag_evaluator.config import Config
+from rag_evaluator.config_sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import file_digest, short_digest

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import SortConfig, make_config
+from rag_evaluator.config import make_config
+from rag_evaluator.config_sections import SortConfig
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list

@@ -17,7 +17,7 @@ import pytest
 import rag_evaluator
 from rag_evaluator import ScriptedJudge, evaluate, gate, generate, sort
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, ModelError, PromptError, ResultsError
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.choices import log_odds, probability

@@ -20,7 +20,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel
 
 from rag_evaluator import EvaluatorChain, RAGEvaluator, ScriptedJudge, collect, load_dataset
-from rag_evaluator.config import EmbeddingsConfig
+from rag_evaluator.config_sections import EmbeddingsConfig
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError
 from rag_evaluator.models.embeddings import load_embeddings
 

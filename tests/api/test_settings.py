@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import ScriptedJudge, evaluate, generate, sort
-from rag_evaluator.config import GenerateConfig, SortConfig
+from rag_evaluator.config_sections import GenerateConfig, SortConfig
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.tasks.ranking import STRATEGIES, SortOptions
 from rag_evaluator.tasks.references import GenerateOptions

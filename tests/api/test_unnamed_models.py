@@ -9,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.judge.source import GivenJudge
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.models.identity import is_unnamed

@@ -17,7 +17,7 @@ from test_models import ROW
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.judge.engine.transformers.engine import logits_size
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder

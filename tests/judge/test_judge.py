@@ -10,7 +10,7 @@ import torch
 from pydantic import BaseModel
 from tiny_models import plain_of
 
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.memory import BatchSize

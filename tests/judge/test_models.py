@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.transformers.loading import find_judge, load_pipeline
 from rag_evaluator.judge.judge import Judge

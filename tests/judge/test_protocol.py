@@ -16,7 +16,7 @@ from pydantic import BaseModel
 import rag_evaluator
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError
 from rag_evaluator.judge.adapters import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import Judge, RAGEvaluator
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.engine.protocol import Engine

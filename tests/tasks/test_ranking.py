@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluator import ScriptedJudge
-from rag_evaluator.config import JudgeConfig, with_arguments
+from rag_evaluator.config import with_arguments
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ConfigError, PromptTooLongError
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.context_window import Window

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluator import ScriptedJudge
-from rag_evaluator.config import JudgeConfig, with_arguments
+from rag_evaluator.config import with_arguments
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ConfigError, JudgementError
 from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.files.json_text import wide_json_text

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import JudgementError, PromptError
 from rag_evaluator.judge.judge import Judge

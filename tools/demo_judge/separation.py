@@ -19,7 +19,7 @@ from ragas.metrics.collections.context_precision.util import ContextPrecisionInp
 from scipy.stats import mannwhitneyu
 
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.models.event_loop import run

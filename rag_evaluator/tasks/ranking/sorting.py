@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluator.config import SortConfig
+from rag_evaluator.config_sections import SortConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge import choices

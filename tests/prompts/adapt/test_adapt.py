@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.api.functions import sort
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgementError, PromptError, ResultsError
 from rag_evaluator.files.records import Records
 from rag_evaluator.judge.adapters import as_judge

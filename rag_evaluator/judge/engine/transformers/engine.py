@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.judge.engine.batched import Batched
 from rag_evaluator.judge.engine.protocol import Form, NextToken
 from rag_evaluator.judge.engine.transformers.chat import PromptEncoder

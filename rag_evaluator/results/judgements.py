@@ -1,4 +1,8 @@
-"""The judgements of a row as rows of a table: one for each verdict."""
+"""The judgements of a row as rows of a table: one for each verdict.
+
+Confidences are in `details.jsonl` only: they may differ by millionths between batches, and a workbook has the same
+bytes whatever the batches were.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,7 +10,7 @@ from typing import Any
 from rag_evaluator.results.reasons import parts_of
 from rag_evaluator.results.rows import Scored
 
-COLUMNS = ("row", "question", "metric", "repeat", "prompt", "statement", "key", "value", "reason", "confidence")
+COLUMNS = ("row", "question", "metric", "repeat", "prompt", "statement", "key", "value", "reason")
 QUESTION = 80  # characters of it that are shown
 Cells = dict[str, Any]  # column -> what it shows; Any: JSON
 
@@ -23,14 +27,11 @@ def judgement_rows(scored: Scored) -> Iterator[Cells]:
 
 
 def _verdicts(judgement: Mapping[str, Any]) -> Iterator[Cells]:
-    answer, shares = judgement.get("response"), judgement.get("confidence") or ()
+    answer = judgement.get("response")
     if answer is None:
         yield {"reason": f"no answer: {judgement.get('error') or 'unknown'}"}
         return
     found = [verdict for role, part in parts_of(answer) for verdict in _of_part(role, part)]
-    numbers = [verdict for verdict in found if "value" in verdict]
-    for verdict, share in zip(numbers, shares, strict=False) if len(numbers) == len(shares) else ():
-        verdict["confidence"] = share
     yield from found or [{"key": ", ".join(answer)}]
 
 

@@ -67,7 +67,7 @@ class _Sheets:
         self.scores = Sheet(worksheets[SCORES], self.formats, heading.columns, numbers, lines=LINES)
         repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
         columns = [column for column in COLUMNS if repeated or column != "repeat"]
-        self.judgements = Sheet(worksheets[JUDGED], self.formats, columns, {"confidence": SCORE}, lines=LINES)
+        self.judgements = Sheet(worksheets[JUDGED], self.formats, columns, {}, lines=LINES)
 
     def add(self, scored: Scored) -> None:
         self.scores.add(cells_of(scored, self.heading.columns))

@@ -100,7 +100,6 @@ def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_
         ("summary", "scored", "General"),
         ("scores", "faithfulness", "0.00"),
         ("scores", "pages", "General"),
-        ("judgements", "confidence", "0.00"),
         ("judgements", "value", "General"),
         ("judgements", "row", "General"),
     ],
@@ -132,7 +131,7 @@ def test_columns_are_as_wide_as_their_content_up_to_a_bound_and_long_texts_wrap_
 def test_headings_stay_in_sight_and_rows_can_be_filtered(tmp_path: Path) -> None:
     book = book_of(results_of([0.5, 1.0, 0.0], judgements=[judgement({"rating": 2})]), tmp_path)
     assert [book[name].freeze_panes for name in SHEETS] == ["B2", "A2", "A2"]
-    assert [book[name].auto_filter.ref for name in SHEETS] == [None, "A1:G4", "A1:I13"]
+    assert [book[name].auto_filter.ref for name in SHEETS] == [None, "A1:G4", "A1:H13"]
 
 
 def colours_of(sheet: Any) -> dict[str, tuple[list[float], list[str]]]:
@@ -168,20 +167,20 @@ def test_scores_of_a_metric_that_nobody_has_described_span_what_was_seen(tmp_pat
 
 NLI = [{"statement": "A.", "reason": "r", "verdict": 0}, {"statement": "B.", "reason": "s", "verdict": 1}]
 ANSWERS: list[tuple[Any, list[float], list[dict[str, Any]]]] = [
-    ({"rating": 2}, [0.75], [{"key": "rating", "value": 2, "confidence": 0.75}]),
-    ({"reason": "r", "verdict": 1}, [0.9], [{"key": "verdict", "value": 1, "reason": "r", "confidence": 0.9}]),
+    ({"rating": 2}, [0.75], [{"key": "rating", "value": 2}]),
+    ({"reason": "r", "verdict": 1}, [0.9], [{"key": "verdict", "value": 1, "reason": "r"}]),
     (
         {"statements": NLI},
         [0.6, 0.7],
         [
-            {"statement": "A.", "key": "verdict", "value": 0, "reason": "r", "confidence": 0.6},
-            {"statement": "B.", "key": "verdict", "value": 1, "reason": "s", "confidence": 0.7},
+            {"statement": "A.", "key": "verdict", "value": 0, "reason": "r"},
+            {"statement": "B.", "key": "verdict", "value": 1, "reason": "s"},
         ],
     ),
     (
         {"question": "Who?", "noncommittal": 0},
         [0.8],
-        [{"statement": "Who?", "key": "noncommittal", "value": 0, "confidence": 0.8}],
+        [{"statement": "Who?", "key": "noncommittal", "value": 0}],
     ),
     (
         {"TP": [{"statement": "A.", "reason": "r"}], "FP": []},
@@ -190,7 +189,6 @@ ANSWERS: list[tuple[Any, list[float], list[dict[str, Any]]]] = [
     ),
     ({"statements": ["A.", "B."]}, [], [{"statement": "A.\nB.", "key": "statements"}]),
     ({"statements": []}, [], [{"key": "statements"}]),
-    ({"rating": 2}, [0.5, 0.5], [{"key": "rating", "value": 2}]),  # nobody knows whose these are
     (None, [], [{"reason": "no answer: too long"}]),
 ]
 
@@ -202,7 +200,7 @@ def test_a_judgement_is_a_row_for_each_verdict_in_it(
     error = "too long" if response is None else None
     results = results_of([0.5], ["faithfulness"], [judgement(response, confidence, "nli", error)])
     about = {"row": 0, "question": "Question 0?", "metric": "faithfulness", "prompt": "nli"}
-    empty = dict.fromkeys(("statement", "key", "value", "reason", "confidence"))
+    empty = dict.fromkeys(("statement", "key", "value", "reason"))
     assert values_of(book_of(results, tmp_path)["judgements"]) == [{**about, **empty, **row} for row in wanted]
 
 

@@ -115,7 +115,7 @@ def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, 
 @pytest.mark.parametrize(
     ("count", "kills", "metrics", "sampling", "settings"),
     [
-        (48, 20, "context_relevance, semantic_similarity, bleu_score", "", ""),
+        (48, 12, "context_relevance, semantic_similarity, bleu_score", "", ""),
         (12, 2, "context_relevance, bleu_score", ", temperature: 0.7", "repeats: 3"),
     ],
     ids=["greedy", "repeats"],

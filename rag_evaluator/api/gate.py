@@ -58,7 +58,7 @@ def gate(
     cluster = cluster or scores.config.get("cluster")
     measured = _measured(scores, cluster)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
-    parsed = [_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed]
+    parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))
     differences: dict[str, Measured] = {}
     if not_worse_than is not None:
         differences = _differences(read_scores(not_worse_than, 0, given), scores, on, cluster)

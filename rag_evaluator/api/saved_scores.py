@@ -11,7 +11,7 @@ from rag_evaluator.results.results import Results
 from rag_evaluator.results.saved import SavedScores, of_folder, of_results, of_table
 from rag_evaluator.run.finished import read_finished
 from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
-from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.trust.scale import Scale
 
 
 def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) -> SavedScores:
@@ -77,7 +77,7 @@ def _what_is_left(journal: Journal) -> str:
 def _check_range(scores: SavedScores, metric: str, values: Sequence[float]) -> None:
     scale = scale_of(metric)
     for place, value in enumerate(values) if scale else ():
-        if scale and not (value != value or scale.low - TIE <= value <= scale.high + TIE):
+        if scale and not (value != value or scale.holds(value)):
             raise ResultsError(
                 f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected a number from "
                 f"{scale.low:g} to {scale.high:g}."

@@ -25,7 +25,6 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.run.stages import Records
 from rag_evaluator.run.task import Context, Record, Table, Work
-from rag_evaluator.trust.scale import TIE
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
@@ -64,9 +63,9 @@ class Evaluation:
         return [DROPPED] if contexts is not None and len(contexts) < given else []
 
     def check(self, column: str, value: Any) -> None:
-        low, high = self.metrics[column].range
-        if not isinstance(value, int | float) or not low - TIE <= value <= high + TIE:
-            raise ValueError(f"{value!r:.40} is no {column}, which lies between {low} and {high}")
+        scale = self.metrics[column].scale
+        if not isinstance(value, int | float) or not scale.holds(value):
+            raise ValueError(f"{value!r:.40} is no {column}, which lies between {scale.low} and {scale.high}")
 
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[Sample]]:

@@ -25,3 +25,7 @@ class Scale(NamedTuple):
     @property
     def width(self) -> float:
         return self.high - self.low
+
+    def holds(self, value: float) -> bool:
+        """Whether a score lies in the range, `TIE` allowed for; NaN does not."""
+        return self.low - TIE <= value <= self.high + TIE

@@ -86,6 +86,13 @@ def test_cluster_and_weight_of_the_run_s_configuration_count() -> None:
     assert "the mean is 1.000 (27 rows)" in verdict.reason
 
 
+def test_requirements_of_the_run_are_checked_with_the_rules_given_and_each_rule_once() -> None:
+    run = exact(25)
+    required = replace(run, manifest={**run.manifest, "config": {"require": ["ExactMatch >= 0.8"]}})
+    assert passed(required) == [False]
+    assert passed(required, ["exact_match >= 0.8", "mean:exact_match >= 0.8"]) == [False, True]
+
+
 def test_a_baseline_of_another_judge_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     base = exact(ROWS)
     signatures = {"exact_match": base.signatures["exact_match"] + "|judge:another"}

@@ -69,12 +69,12 @@ def compare(
     clusters = column_of(first, cluster) if cluster else None
     weights = weights_of(first, config["weight"]) if config.get("weight") else None
     table = _Table(pairs, first.keys, clusters, weights, effect, config.get("ci_level") or LEVEL)
-    told = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
+    warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
         on=on,
         effect=effect,
-        caveats=(*dict.fromkeys(chain.from_iterable(told)), *remarks),
+        caveats=(*dict.fromkeys(chain.from_iterable(warnings)), *remarks),
         matches=tuple(row_match(first, side) for side in rest),
         metrics=tuple(table.lines()),
         groups=tuple(

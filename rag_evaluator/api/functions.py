@@ -205,7 +205,7 @@ def judge_source(judge: Any, settings: Config) -> GivenJudge:
     """The judge as given or configured; a warning where it is the demo judge because nobody named another."""
     source = source_of(judge, settings.judge, settings.offline)
     if judge in (None, DEMO) and source.config.model == DEMO:
-        logger.warning("The demo judge is a toy that shows the way; give a model of your own as judge.")
+        logger.warning("The demo judge is a toy; give a model of your own as judge.")
     return source
 
 

@@ -81,7 +81,7 @@ class Scorer:
             if self.embeddings is not None and self.specs[name].embedded:
                 await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
             value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
-        except Exception as error:  # whatever ragas or a model raises costs this score only, and is told as its reason
+        except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value, reason = math.nan, str(error) or type(error).__name__
             undefined = isinstance(error, UndefinedScoreError)
         if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none

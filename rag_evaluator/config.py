@@ -23,6 +23,7 @@ from rag_evaluator.config_sections import (
     GenerateConfig,
     JudgeConfig,
     PromptsConfig,
+    RetrievalConfig,
     Section,
     SortConfig,
     section_of,
@@ -65,6 +66,8 @@ class Config(Section):
     output_dir: Path = Path("results")
     language: str = Field(default="english", min_length=1)
     metrics: Names = Field(min_length=1)
+    metric_options: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: each metric checks its own
+    retrieval: RetrievalConfig = RetrievalConfig()
     prompts_dir: Path = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
@@ -87,6 +90,11 @@ class Config(Section):
     def source(self) -> str:
         """What errors call the configuration: the name of its file."""
         return self._origin.name
+
+    @property
+    def origin(self) -> Origin:
+        """Where each key was written."""
+        return self._origin
 
     def place(self, *key: str | int) -> str:
         """Where a key was written, for errors: `config.yaml, line 3`."""

@@ -60,6 +60,19 @@ class EmbeddingsConfig(Section):
     encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
 
 
+class RetrievalConfig(Section):
+    """What the metrics `retrieval_*` compare.
+
+    Attributes:
+        k: the first contexts that count; None: all that were retrieved. Fewer retrieved contexts are no fault.
+        match: what decides whether a retrieved context is relevant: the judge, equal text after normalisation, or
+            enough common character n-grams.
+    """
+
+    k: int | None = Field(default=None, ge=1)
+    match: Literal["judge", "exact", "overlap"] = "judge"
+
+
 class SortConfig(Section):
     """How `sort` orders and compares contexts: the settings of the function and of the command.
 

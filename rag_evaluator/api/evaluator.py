@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, as_config, load_config
-from rag_evaluator.dataset import Sample, check_columns, open_dataset
+from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
 from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_repeats
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.metrics.signatures import signatures as signatures_of
-from rag_evaluator.metrics.table import about_metrics, select_metrics
+from rag_evaluator.metrics.table import about_metrics, owners_of
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
@@ -69,7 +70,7 @@ class RAGEvaluator:
         self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
         sections = {"judge": self._judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
-        self.metrics = select_metrics(self.config.metrics, self.config.place)
+        self.metrics = chosen_metrics(self.config)
         check_reported(self.config, self.metrics)
         self.prompts: dict[Key, TracedPrompt] = {}
 
@@ -83,7 +84,7 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        self.prompts = ready_prompts(list(self.metrics), self.config, self._judge)
+        self.prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge)
 
     def evaluate(
         self,
@@ -186,6 +187,7 @@ class RAGEvaluator:
         samples = open_dataset(source, self.config.columns)
         needed = {name: metric.columns for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
+        check_readable(samples, {column for metric in self.metrics.values() for column in metric.optional})
         check_reporting(samples, self.config)
         return samples
 

@@ -15,7 +15,8 @@ from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
-from rag_evaluator.metrics.table import METRICS, Metric, select_metrics
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import METRICS, select_metrics
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.results import Results

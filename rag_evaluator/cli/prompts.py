@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OK, BAD_PACKS = 0, 2
 PROMPTS_DIR = Path("prompts")
-FUNCTIONS = ("sort", "generate")  # these have prompts, too
+OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and families of metrics that have prompts
 
 
 def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -63,7 +63,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
 
 def prompts(options: argparse.Namespace) -> int:
     """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
-    select_metrics([name for name in getattr(options, "metrics", ()) if name not in FUNCTIONS], "--metrics")
+    select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics")
     return ACTIONS[options.action](options)
 
 

@@ -7,7 +7,8 @@ from ragas.metrics.collections.base import BaseMetric
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.table import METRICS, Metric, canonical_name
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import METRICS, canonical_name
 
 MODELS = ("llm", "embeddings")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.metrics.table import Metric
+from rag_evaluator.metrics.metric import Metric
 
 
 def times_of(metrics: Mapping[str, Metric], repeats: int) -> dict[str, int]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics.table import Metric, canonical_name
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import canonical_name
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.table import Metric
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.results.score import Score
 
@@ -55,11 +55,13 @@ class Scorer:
 
         Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
         """
-        needed = self.specs[metric].columns
-        missing = sample.missing(needed)
+        spec = self.specs[metric]
+        missing = sample.missing(spec.columns)
         if missing:
             return Score(math.nan, missing, lasting=True)
-        columns = {column: sample.columns[column] for column in needed}
+        columns = {
+            column: sample.columns[column] for column in spec.reads if column in spec.columns or sample.has(column)
+        }
         while True:
             recorder = Recorder(self.judge, columns, repeat)
             score = await self._ask_ragas(metric, columns, recorder)
@@ -76,20 +78,23 @@ class Scorer:
         if hasattr(metric, "llm"):
             metric.llm = recorder
         contexts = columns.get("retrieved_contexts")
-        reason, undefined = None, False
+        reason, outcome, undefined = None, None, False
         try:
             if self.embeddings is not None and self.specs[name].embedded:
                 await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
-            value = float((await metric.ascore(**columns)).value) + 0.0  # turns -0.0 into 0.0
+            result = await metric.ascore(**columns)
+            value = float(result.value) + 0.0  # turns -0.0 into 0.0
+            outcome = result.reason if self.specs[name].outcomes else None
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value, reason = math.nan, str(error) or type(error).__name__
             undefined = isinstance(error, UndefinedScoreError)
         if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
             value, reason = math.nan, next(iter(recorder.failed.values()))
         if math.isnan(value):
-            reason = reason or "ragas gave no value"
+            reason, outcome = reason or "ragas gave no value", None
         judged = None if contexts is None else tuple(range(len(contexts)))
-        return Score(value, reason, judged, recorder.judgements, lasting=recorder.too_long or undefined)
+        lasting = recorder.too_long or undefined
+        return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome)
 
 
 async def load_scorer(
@@ -105,6 +110,7 @@ async def load_scorer(
     greedy = loaded is not None and bool(loaded.capabilities.greedy)
     llm, spoken = Recorder(loaded, {}), find_language(language)
     metrics = {name: spec.create(llm, vectors, spoken, greedy) for name, spec in specs.items()}
-    for (name, attribute), prompt in prompts.items():
-        setattr(metrics[name], attribute, prompt)
+    for name, spec in specs.items():
+        for attribute in spec.prompts:
+            setattr(metrics[name], attribute, prompts[spec.owner or name, attribute])
     return Scorer(metrics, specs, loaded, vectors)

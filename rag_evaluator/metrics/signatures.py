@@ -1,5 +1,6 @@
 """The signature of each score: what the number depends on."""
 
+import json
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator import __version__
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.table import Metric
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.identity import as_line
 
 if TYPE_CHECKING:
@@ -34,8 +35,14 @@ def signatures(
         parts: dict[str, Any] = {"metric": name, "rag-evaluator": __version__, "ragas": version("ragas")}
         if metric.prompts or metric.words:
             parts["language"] = find_language(language).name
+        if metric.options:
+            parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
         if metric.prompts:
-            sources = "".join(prompt.source for (owner, _), prompt in prompts.items() if owner == name)
+            sources = "".join(
+                prompt.source
+                for (owner, attribute), prompt in prompts.items()
+                if owner == (metric.owner or name) and attribute in metric.prompts
+            )
             parts["prompts"] = short_digest(sources)
         if metric.judge:
             parts |= judge()

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping
+from typing import Any
 
 from ragas.metrics.collections import BleuScore, RougeScore
 from ragas.metrics.collections.base import BaseMetric
@@ -72,11 +73,11 @@ def words(text: str) -> list[str]:
     return found
 
 
-def localized(ragas_class: str, language: Language) -> BaseMetric | None:
+def localized(made_by: str, language: Language, options: Mapping[str, Any]) -> BaseMetric | None:
     """BLEU, and ROUGE for a language in which ragas' own does not see the words; None where ragas' own is right."""
-    if ragas_class == "BleuScore":
+    if made_by == "BleuScore":
         tokenizer = BLEU_TOKENIZERS.get(language.name)
         return DefinedBleu(kwargs={"tokenize": tokenizer} if tokenizer else {})
-    if ragas_class == "RougeScore" and language.scripts and "LATIN" not in language.scripts:
-        return WordRouge()
+    if made_by == "RougeScore" and language.scripts and "LATIN" not in language.scripts:
+        return WordRouge(**options)
     return None

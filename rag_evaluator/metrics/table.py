@@ -1,97 +1,17 @@
-"""The metrics: one row each, naming the ragas class that computes it and what it needs."""
+"""The metrics: one row each, naming the class that computes it and what it needs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.languages import LANGUAGES, Language
-from rag_evaluator.trust.scale import Better, Kind, Scale
-
-if TYPE_CHECKING:
-    from ragas.embeddings.base import BaseRagasEmbedding
-    from ragas.llms.base import InstructorBaseRagasLLM
-    from ragas.metrics.collections import BaseMetric
+from rag_evaluator.metrics import options
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.trust.scale import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
 COSINE = (-1.0, 1.0)
-Stage = Literal["retrieval", "generation"]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A row of `METRICS`.
-
-    Attributes:
-        ragas_class: name in `ragas.metrics.collections`.
-        columns: what `ascore` takes.
-        judge: whether it asks the language model.
-        embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.
-        options: arguments of the ragas class that differ from its defaults.
-        prompts: prompt attributes of the ragas object.
-        words: whether it compares words, which it finds in another way in some languages.
-        aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
-        range: lowest and highest value that it can have.
-        kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
-        better: which end of the range is the better one.
-        stage: the part of the system that it measures.
-    """
-
-    ragas_class: str
-    columns: Sequence[str]
-    judge: bool = True
-    embedded: Sequence[str] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    prompts: Sequence[str] = ()
-    words: bool = False
-    aliases: Sequence[str] = ()
-    range: tuple[float, float] = (0.0, 1.0)
-    kind: Kind = "judged"
-    better: Better = "higher"
-    stage: Stage = "generation"
-
-    @property
-    def scale(self) -> Scale:
-        """What kind of number its scores are."""
-        return Scale(*self.range, kind=self.kind, better=self.better)
-
-    @property
-    def embeddings(self) -> bool:
-        """Whether it needs an embedding model."""
-        return bool(self.embedded)
-
-    def create(
-        self,
-        llm: "InstructorBaseRagasLLM | None",
-        embeddings: "BaseRagasEmbedding | None",
-        language: Language = LANGUAGES["english"],
-        greedy: bool = False,
-    ) -> "BaseMetric":
-        """The ragas metric.
-
-        Args:
-            llm: a judge as ragas sees one.
-            greedy: whether it decodes greedily: then AnswerRelevancy asks once, as its three answers would be one.
-        """
-        import ragas.metrics.collections as collections
-
-        from rag_evaluator.metrics.strings import localized
-
-        own = localized(self.ragas_class, language)
-        if own is not None:
-            return own
-        options = dict(self.options)
-        if self.judge:
-            options["llm"] = llm
-        if self.embeddings:
-            options["embeddings"] = embeddings
-        if self.ragas_class == "AnswerRelevancy" and greedy:
-            options["strictness"] = 1
-        metric: BaseMetric = getattr(collections, self.ragas_class)(**options)
-        return metric
-
-
+RATING = (1.0, 5.0)
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
 METRICS: Mapping[str, Metric] = {
@@ -146,7 +66,11 @@ METRICS: Mapping[str, Metric] = {
         kind="continuous",
     ),
     "factual_correctness": Metric(
-        "FactualCorrectness", PAIR, prompts=("prompt", "nli_prompt"), aliases=("factual_correctness(mode=f1)",)
+        "FactualCorrectness",
+        PAIR,
+        prompts=("prompt", "nli_prompt"),
+        aliases=("factual_correctness(mode=f1)",),
+        settings=options.FactualCorrectnessOptions,
     ),
     "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),
     "response_groundedness": Metric(
@@ -161,6 +85,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("statement_prompt", "faithfulness_prompt"),
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
+        settings=options.NoiseSensitivityOptions,
     ),
     "context_entity_recall": Metric(
         "ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",), stage="retrieval"
@@ -173,8 +98,34 @@ METRICS: Mapping[str, Metric] = {
         words=True,
         aliases=("rouge", "rouge_score(mode=fmeasure)"),
         kind="continuous",
+        settings=options.RougeOptions,
     ),
     "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",), kind="continuous"),
+    "rubrics_score_without_reference": Metric(
+        "RubricsScoreWithoutReference",
+        ("user_input", "response"),
+        prompts=("scoring_prompt",),
+        aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
+        range=RATING,
+    ),
+    "rubrics_score_with_reference": Metric(
+        "RubricsScoreWithReference", ("user_input", *PAIR), prompts=("scoring_prompt",), range=RATING
+    ),
+    "instance_specific_rubrics": Metric(
+        "InstanceSpecificRubrics",
+        ("user_input", "response", "rubrics"),
+        optional=("reference",),
+        prompts=("scoring_prompt",),
+        aliases=("instance_rubrics",),
+        range=RATING,
+    ),
+    "summary_score": Metric(
+        "SummaryScore",
+        ("reference_contexts", "response"),
+        prompts=("extract_keyphrases_prompt", "generate_questions_prompt", "generate_answers_prompt"),
+        aliases=("summarization_score",),
+        settings=options.SummaryOptions,
+    ),
     "exact_match": Metric("ExactMatch", PAIR, judge=False),  # 0 or 1 as a verdict is: judged, though by no model
     "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),  # likewise
     "non_llm_string_similarity": Metric(
@@ -187,9 +138,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
-_NAMES = {
-    _plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.ragas_class, *metric.aliases)
-}
+_NAMES = {_plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.made_by, *metric.aliases)}
 
 
 def canonical_name(name: str) -> str | None:
@@ -221,6 +170,11 @@ def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "conf
             )
         chosen[canonical] = METRICS[canonical]
     return chosen
+
+
+def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
+    """Whose prompt packs metrics use, each once."""
+    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items()))
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
@@ -22,6 +23,7 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
         (name, attribute): getattr(metric.create(judge, embeddings), attribute)
         for name, metric in METRICS.items()
         for attribute in metric.prompts
+        if (metric.owner or name, attribute) not in OWN_PROMPTS
     }
     return {**of_ragas, **{key: prompt() for key, prompt in OWN_PROMPTS.items()}}
 
@@ -34,7 +36,7 @@ def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
         instruction = prompt.instruction
         by_level = getattr(prompt, "_all_examples", None)
         pairs = [pair for pairs in by_level.values() for pair in pairs] if by_level else prompt.examples
-        examples = [{"input": inputs.model_dump(), "output": outputs.model_dump()} for inputs, outputs in pairs]
+        examples = [{"input": _shown(inputs), "output": _shown(outputs)} for inputs, outputs in pairs]
     pack = Pack(ENGLISH, instruction, examples)
     return Pack(ENGLISH, instruction, examples, original_hash=pack.digest)
 
@@ -62,6 +64,11 @@ def export(folder: Path) -> list[Path]:
         write_pack(path, pack)
     write_schemas(folder, prompts)
     return list(packs)
+
+
+def _shown(model: BaseModel) -> dict[str, Any]:
+    """What a prompt shows of an example: nothing of fields that may be left out and are."""
+    return model.model_dump(exclude_none=True)
 
 
 class _NoEmbeddings(BaseRagasEmbedding):

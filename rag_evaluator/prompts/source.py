@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Optional
 
 from pydantic import BaseModel, Field, create_model
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_json
-from rag_evaluator.metrics.table import select_metrics
+from rag_evaluator.metrics.table import owners_of, select_metrics
 from rag_evaluator.prompts.pack import ENGLISH, Key, Models, Pack, pack_path, read_pack
 from rag_evaluator.resources import packaged
 
@@ -80,6 +80,11 @@ def _annotation(schema: Schema, definitions: Mapping[str, Schema]) -> Any:
         return _model(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
     if "enum" in schema:
         return Literal[tuple(schema["enum"])]
+    if "anyOf" in schema:  # a value that may be left out
+        kinds = [_annotation(part, definitions) for part in schema["anyOf"] if part.get("type") != "null"]
+        return Optional[kinds[0]]  # noqa: UP045  # the kind is known only here
+    if schema["type"] == "object":
+        return dict[str, _annotation(schema["additionalProperties"], definitions)]  # type: ignore[misc]
     if schema["type"] == "array":
         return list[_annotation(schema["items"], definitions)]  # type: ignore[misc]
     return SCALARS[schema["type"]]
@@ -92,5 +97,5 @@ def choose_owners(names: Sequence[str], keys: Iterable[Key]) -> list[str]:
     """
     owners = list(dict.fromkeys(owner for owner, _ in keys))
     metrics = select_metrics([name for name in names if name not in owners], "--metrics")
-    chosen = {*metrics, *(name for name in names if name in owners)}
+    chosen = {*owners_of(metrics), *(name for name in names if name in owners)}
     return [name for name in owners if name in chosen or not names]

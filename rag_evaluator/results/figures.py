@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,11 +45,13 @@ class MetricScores:
         values: by row, NaN where a score is missing.
         reasons: row -> why its score is missing.
         dropped: rows of which contexts were left out, as they did not fit the judge's window.
+        outcomes: row -> what its score stands for, of metrics that name that.
     """
 
     values: NDArray[np.float64]
     reasons: Mapping[int, str]
     dropped: frozenset[int]
+    outcomes: Mapping[int, str] = field(default_factory=dict)
 
     def of(self, places: Sequence[int]) -> "MetricScores":
         """Those of some rows."""
@@ -58,6 +60,7 @@ class MetricScores:
             self.values[places],
             {position: self.reasons[place] for position, place in new if place in self.reasons},
             frozenset(position for position, place in new if place in self.dropped),
+            {position: self.outcomes[place] for position, place in new if place in self.outcomes},
         )
 
 
@@ -79,6 +82,8 @@ def figures(
         "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         "dropped": len(scores.dropped),
     }
+    if scores.outcomes:
+        found["outcomes"] = dict(sorted(Counter(scores.outcomes.values()).items()))
     if threshold is not None:
         passes = pass_rate(scores.values, threshold, scale, level, rows.clusters, rows.weights)
         found["pass_rate"] = {"threshold": threshold, **_json(passes)}

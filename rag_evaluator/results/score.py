@@ -20,6 +20,7 @@ class Score:
         judgements: what the judge was asked and answered, in order, as JSON of `Judgement`.
         lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
         repeated: the scores whose mean it is, in order; empty where it was made once.
+        outcome: what the value stands for, of a metric that names that; None: nothing, or not the same in all repeats.
     """
 
     value: float
@@ -28,6 +29,7 @@ class Score:
     judgements: Sequence[Mapping[str, Any]] = ()
     lasting: bool = field(default=False, compare=False)
     repeated: Sequence["Score"] = ()
+    outcome: str | None = None
 
     @property
     def missing(self) -> bool:
@@ -52,13 +54,17 @@ class Score:
         [value] = row_means([[score.value for score in scores]])
         contexts = min((score.contexts for score in scores if score.contexts is not None), key=len, default=None)
         reason = scores[0].reason if math.isnan(value) else None
-        return cls(value, reason, contexts, lasting=all(score.lasting for score in scores), repeated=tuple(scores))
+        outcomes = {score.outcome for score in scores if not score.missing}
+        outcome = outcomes.pop() if len(outcomes) == 1 else None
+        lasting = all(score.lasting for score in scores)
+        return cls(value, reason, contexts, lasting=lasting, repeated=tuple(scores), outcome=outcome)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object without `lasting` and `repeated`; a missing value is null."""
+        """JSON object without `lasting` and `repeated`; a missing value is null, `outcome` only there if it is one."""
         return {
             "value": None if self.missing else self.value,
             "reason": self.reason,
+            **({} if self.outcome is None else {"outcome": self.outcome}),
             "contexts": self.contexts,
             "judgements": self.judgements,
         }
@@ -67,4 +73,4 @@ class Score:
     def from_json(cls, data: Mapping[str, Any]) -> "Score":
         """The inverse of `to_json`; keys of other things are left alone."""
         value = math.nan if data["value"] is None else float(data["value"])
-        return cls(value, data["reason"], data["contexts"], data["judgements"])
+        return cls(value, data["reason"], data["contexts"], data["judgements"], outcome=data.get("outcome"))

@@ -33,6 +33,7 @@ class Summary:
         self._values = {name: array("d") for name in metrics}
         self._reasons: dict[str, dict[int, str]] = {name: {} for name in self._values}
         self._dropped: dict[str, set[int]] = {name: set() for name in self._values}
+        self._outcomes: dict[str, dict[int, str]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
         self._clusters: list[str | None] = []
         self._weights = array("d")
@@ -46,6 +47,8 @@ class Summary:
             score = scored.scores[name]
             values.append(score.value)
             self._repeats[name].append(score.repeats)
+            if score.outcome is not None:
+                self._outcomes[name][place] = score.outcome
             if score.missing:
                 self._reasons[name][place] = score.reason or "unknown"
         self._weights.append(weight_of(scored.sample, self.reporting.weight))
@@ -66,7 +69,9 @@ class Summary:
 
     def _of(self, name: str, rows: RowFacts) -> dict[str, Any]:
         by, scale = self.reporting, self.scale(name)
-        scores = MetricScores(np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]))
+        scores = MetricScores(
+            np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]), self._outcomes[name]
+        )
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.errors import ConfigError, ResultsError, way
+from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.reported import check_reported
-from rag_evaluator.metrics.table import METRICS, Metric, about_metrics
+from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.identity import is_unnamed
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.manifest import config_of, read_manifest
@@ -54,7 +56,7 @@ class Evaluation:
         self.units, self.metrics, self.plan, self.about, self._load = samples, metrics, plan, about, load
 
     def digest(self, unit: Sample, column: str) -> str:
-        return unit.digest_of(self.metrics[column].columns)
+        return unit.digest_of(self.metrics[column].reads)
 
     def marks(self, unit: Sample, record: Record) -> Iterable[str]:
         """A row whose contexts did not all fit the judge's window adds a column to the result files."""
@@ -168,7 +170,7 @@ def of_journal(journal: Journal) -> Evaluation:
             f"{source}: not the rows that were scored: the file has changed since. To go on with what still holds, "
             f"{way('update')}."
         )
-    metrics = {name: METRICS[name] for name in journal.plan.columns}
+    metrics = chosen_metrics(make_config(config))
     return Evaluation(samples, metrics, journal.plan, _about(journal, metrics))
 
 
@@ -214,7 +216,9 @@ def results_of(table: Table[Sample], stage: Evaluation) -> Results:
 
 def to_record(score: Score) -> Record:
     """A score as a journal keeps it."""
-    details = {"contexts": score.contexts, "judgements": score.judgements}
+    details: dict[str, Any] = {"contexts": score.contexts, "judgements": score.judgements}
+    if score.outcome is not None:
+        details["outcome"] = score.outcome
     return Record(None if score.missing else score.value, score.reason, score.missing and not score.lasting, details)
 
 
@@ -228,4 +232,6 @@ def _to_score(record: Record) -> Score:
     """The inverse of `to_record`."""
     value = math.nan if record.missing else float(record.value)
     lasting = record.missing and not record.retry
-    return Score(value, record.reason, record.details["contexts"], record.details["judgements"], lasting)
+    details = record.details
+    outcome = details.get("outcome")
+    return Score(value, record.reason, details["contexts"], details["judgements"], lasting, outcome=outcome)

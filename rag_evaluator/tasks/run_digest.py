@@ -9,7 +9,7 @@ from rag_evaluator.config_sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import file_digest, short_digest
-from rag_evaluator.metrics.table import select_metrics
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.kept_prompts import are_kept
@@ -28,7 +28,7 @@ def run_digest_of(config: Config, data: str | None = None) -> str | None:
 
     None where it cannot be told so quickly: a model that is no folder, rows that are no file.
     """
-    metrics = select_metrics(config.metrics, config.place).values()
+    metrics = chosen_metrics(config).values()
     folders = []
     if any(metric.judge for metric in metrics):
         folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))

@@ -15,7 +15,8 @@ from rag_evaluator.files.records import Records
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.choices import log_odds, log_ratio, probability, sigmoid
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.prompts.own import CompareOutput, FilterOutput, ReferenceOutput
+from rag_evaluator.prompts.own.generate import ReferenceOutput
+from rag_evaluator.prompts.own.sort import CompareOutput, FilterOutput
 
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 OF_FORMAT_2 = (

@@ -95,7 +95,7 @@ def test_odd_texts_are_divided_without_an_error(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["context_relevanc", "context_relevancee"])
 def test_both_names_that_differ_by_a_letter_are_named(name: str) -> None:
-    with pytest.raises(ConfigError, match="Did you mean 'context_relevanc[ey]' or 'context_relevanc[ey]'"):
+    with pytest.raises(ConfigError, match=r"Did you mean 'context_relevanc[ey]' or 'context_relevanc[ey]'"):
         select_metrics([name])
 
 

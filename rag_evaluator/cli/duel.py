@@ -106,7 +106,7 @@ def print_duel(summary: Mapping[str, Any]) -> None:
 def duel_inputs(options: argparse.Namespace) -> tuple[Path, list[str]]:
     """The results folder of a duel that is handed to Slurm, and the arguments of each worker.
 
-    Raises `RagEvaluatorError` if there is nothing to compare.
+    Raises `RagEvaluatorError` if a run is missing.
     """
     from rag_evaluator.tasks.duel.stage import beside, read_run
 

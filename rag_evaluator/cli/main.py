@@ -140,6 +140,8 @@ def submit(options: argparse.Namespace) -> int:
     config = read_config(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
+    if options.runs and options.task != "duel":
+        raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     results, inputs = duel_inputs(options) if options.task == "duel" else (config.results_dir, None)
     submission = slurm.prepare(
         options.config,

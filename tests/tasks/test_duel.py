@@ -399,6 +399,7 @@ WRONG = [  # rows of a, rows of b, arguments, what is said
     ([row(1, "x")], [row(1, "y")], ["--set", "judge.model=/no/such"], "judge.model: no such folder"),
     ([row(1, "x")], [row(1, "y")], ["--set", "language=klingon"], "duel_prompt_klingon.json"),
     ([row(1, "x")], [row(1, "y")], ["--set", "cluster=topc"], "no row has something in 'topc'"),
+    ([row(1, "x")], [row(1, "y")], ["--out", __file__], "cannot be"),
     ([row(1, "x")], [row(1, "y")], ["--worker", "0/0"], "--worker 0/0"),
 ]
 
@@ -480,6 +481,8 @@ def test_a_duel_is_submitted_with_its_runs(tmp_path: Path, capsys: pytest.Captur
     command = ["submit", str(tmp_path / "judge.yaml"), "--workers", "4", "--task", "duel", "--dry-run"]
     assert main(command) == 2
     assert "--runs results/a results/b" in capsys.readouterr().err
+    assert main([*command, "--runs", str(a), str(b), "--task", "sort"]) == 2
+    assert "--runs is for --task duel" in capsys.readouterr().err
     assert main([*command, "--runs", str(a), str(b), "--set", "language=english"]) == 0
     shown = capsys.readouterr().out
     out, config = tmp_path / "duel-a-b", tmp_path / "judge.yaml"

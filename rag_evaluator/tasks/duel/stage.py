@@ -55,6 +55,10 @@ class DuelStage(QuestionStage[Pair]):
 
         return compare
 
+    def check(self, column: str, value: Any) -> None:
+        if not isinstance(value, dict) or set(value) != set(Outcome.__dataclass_fields__):
+            raise ValueError(f"{value!r:.40} is no {column}")
+
     def outcomes(self, table: Table[Pair]) -> Iterator[tuple[Pair, Outcome | None, str | None]]:
         """Each pair with its outcome, or why there is none."""
         for unit, records in table:

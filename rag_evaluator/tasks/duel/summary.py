@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rag_evaluator.tasks.duel.judging import Outcome
@@ -26,7 +26,8 @@ class Ended:
 
     @classmethod
     def of(cls, pair: Pair, outcome: Outcome | None, reason: str | None) -> "Ended":
-        return cls(pair.cluster, pair.weight, outcome, reason)
+        light = None if outcome is None else replace(outcome, reason=None)
+        return cls(pair.cluster, pair.weight, light, reason)
 
 
 def summarise(ended: Sequence[Ended], level: float) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.prompts.loading import load_prompts
 from rag_evaluator.prompts.own.duel import DuelInput, DuelOutput
 from rag_evaluator.results.results import Results
+from rag_evaluator.run.finished import read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.tasks import stage_of
 from rag_evaluator.tasks.duel.judging import DECIDED
@@ -94,6 +95,13 @@ def by_table(asked: dict[str, Any]) -> float:
 
 def always_first(asked: dict[str, Any]) -> float:
     return 0.9
+
+
+def tried_again(folder: Path) -> list[int]:
+    """The chunks that the next start tries again."""
+    note = read_finished(Journal(folder, folder / "journal" / "duel.preferences"))
+    assert note is not None
+    return list(note.again)
 
 
 def four_rows(folder: Path) -> tuple[Path, Path]:
@@ -271,6 +279,7 @@ def test_contexts_that_do_not_fit_are_left_out_from_the_last_but_never_all(tmp_p
         assert shown(judge.prompts[0])["contexts"] == contexts[:expected]
     [line] = duel(*runs, judge=Plain("good", needed - 2000), output_dir=tmp_path / "none").rows
     assert (line["winner"], line["missing"]) == (None, "too long")
+    assert tried_again(tmp_path / "none") == []
 
 
 def test_rows_are_counted_that_have_no_partner_or_no_answer(tmp_path: Path) -> None:
@@ -321,7 +330,7 @@ def test_a_row_that_asks_nothing_or_two_things_is_missing_with_its_reason(
     measured = result.summary["measures"]["win rate of a"]
     assert (measured["scored"], measured["count"], measured["reasons"]) == (1, 2, {reason: 1})
     assert result.win_rate == 1
-    assert not Journal(result.folder, result.folder / "journal" / "duel.preferences").missing()
+    assert tried_again(result.folder) == []
 
 
 def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path) -> None:
@@ -334,6 +343,7 @@ def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path)
 
     first = duel(*runs, judge=judge_of(share))
     assert [line["missing"] for line in first.rows] == [None, "no idea", None, None]
+    assert tried_again(first.folder) == [1]
     assert first.win_rate == pytest.approx(2 / 3)
     fails[0] = False
     judge = judge_of(share)

@@ -40,6 +40,7 @@ class Metric:
         kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
         better: which end of the range is the better one.
         stage: the part of the system that it measures.
+        about: what it measures, in a few words.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
     """
@@ -62,6 +63,7 @@ class Metric:
     changes: Callable[[Any], Mapping[str, Any]] | None = None  # Any: an object of `settings`
     owner: str = ""
     outcomes: Sequence[str] = ()
+    about: str = ""
 
     @property
     def scale(self) -> Scale:

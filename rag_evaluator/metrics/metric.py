@@ -42,6 +42,7 @@ class Metric:
         stage: the part of the system that it measures.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
+        probabilities: whether it asks how likely each answer is, which not every judge can say.
     """
 
     made_by: str
@@ -62,6 +63,7 @@ class Metric:
     changes: Callable[[Any], Mapping[str, Any]] | None = None  # Any: an object of `settings`
     owner: str = ""
     outcomes: Sequence[str] = ()
+    probabilities: bool = False
 
     @property
     def scale(self) -> Scale:

@@ -146,6 +146,17 @@ def _repeated(schema: Schema, data: dict[str, Any]) -> Schema:
     return schema
 
 
+def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
+    """Any of the numbers of the given sentences, ascending."""
+    numbers = range(1, len(data["sentences"]) + 1)
+    schema["properties"]["numbers"] = {
+        "type": "array",
+        "prefixItems": [{"const": number} for number in numbers],
+        "x-optional": True,
+    }
+    return schema
+
+
 def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
     """Each statement of the answer is TP or FP; each of the ground truth is FN or left out."""
     answer, ground_truth = data["answer"], data["ground_truth"]
@@ -186,6 +197,7 @@ RULES: Mapping[str, Rule] = {
     "ExtractedKeyphrases": _bounded("keyphrases", "text", 1, at_least=0),
     "QuestionsGenerated": _questions,
     "AnswersGenerated": _answers,
+    "SentencesOutput": _numbers,
 }
 CUT_LISTS: Mapping[str, str] = {
     "StatementGeneratorOutput": "statements",

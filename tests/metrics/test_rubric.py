@@ -16,6 +16,7 @@ from rag_evaluator.errors import ConfigError, JudgeLostError, PromptTooLongError
 from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.judge.choices import Option
 from rag_evaluator.judge.grammar.schema import RULES
+from rag_evaluator.judge.requests import common_beginning
 from rag_evaluator.metrics.own.rubric import VALUES
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.prompts.loading import load_prompts
@@ -134,22 +135,23 @@ REASONS = ['He said "no" \\ twice.', "¿Y tú? 😀 שלום", "首都是巴黎�
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 @pytest.mark.parametrize("reason", REASONS)
-def test_the_probability_of_a_label_is_the_confidence_of_a_judge_that_writes_this_reason(
+def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_grammar(
     reason: str, kind: str, model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So the text of the options is, token for token, what the grammar writes."""
     written = {"reason": {"const": reason}}
     rule: Any = lambda schema, data: {**schema, "properties": {**schema["properties"], **written}}  # noqa: E731
     monkeypatch.setitem(RULES, "RubricOutput", rule)
     model = Judge.from_config(JudgeConfig(model=str(model_folder(kind)), dtype="float32", max_new_tokens=64))
     prompt = load_prompts(["answer_rubric"], "english", Path())["answer_rubric", "prompt"]
     text = prompt.to_string(RubricInput(user_input="Where?", response="In Tesk.", reference="Tesk"))
-    opinion = asyncio.run(model.inner.opinion(text, RubricOutput))
-    assert isinstance(opinion.answer, RubricOutput)
-    assert opinion.answer.reason == reason
-    found = list(model.choose(text, [Option(RubricOutput(reason=reason, label=n)) for n in VALUES]).values())
-    assert sum(found) == pytest.approx(1.0)
-    assert found[opinion.answer.label - 1] == pytest.approx(opinion.confidence[-1], abs=2e-5)
+    reply = asyncio.run(model.inner.engine.generate(model.inner.request(text, RubricOutput)))
+    answer = RubricOutput.model_validate_json(reply.text)
+    assert answer.reason == reason
+    options = [Option(RubricOutput(reason=reason, label=label)) for label in VALUES]
+    written_ids = [tuple(reply.token_ids), *(tuple(model.encoder.continuation(option)) for option in options)]
+    shared: Any = model.encoder  # the real one has a tokenizer
+    assert shared.tokenizer.decode(common_beginning(written_ids)).endswith('"label":')
+    assert sum(model.choose(text, options).values()) == pytest.approx(1.0)
 
 
 def test_a_random_judge_is_scored(rows: list[dict[str, Any]]) -> None:

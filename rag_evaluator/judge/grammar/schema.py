@@ -14,6 +14,7 @@ Schema = dict[str, Any]  # JSON
 
 BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)
+DIGITS = tuple(range(10))
 SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("StatementFaithfulnessAnswer", "verdict"): BINARY,
     ("ContextPrecisionOutput", "verdict"): BINARY,
@@ -63,7 +64,8 @@ def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]
     for name, value in answer:
         scale = SCALES.get((kind, name))
         if (kind, name) in BY_RUBRICS:
-            scale = tuple(rubric_numbers(getattr(data, "rubrics", ()))) or scale
+            default = DIGITS if data is None else scale
+            scale = tuple(rubric_numbers(getattr(data, "rubrics", ()))) or default
         if scale and value not in scale:
             yield f"{name} is {value!r}: expected one of {', '.join(map(str, scale))}"
         for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:

@@ -43,7 +43,7 @@ class RougeOptions(Section):
     mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
 
 
-class RubricOptions(Section):
+class AnswerRubricOptions(Section):
     """Of `answer_rubric`.
 
     Attributes:
@@ -53,7 +53,7 @@ class RubricOptions(Section):
     expected: bool = False
 
 
-class RubricsOptions(Section):
+class RubricsScoreOptions(Section):
     """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
 
     Attributes:
@@ -91,12 +91,12 @@ class SummaryOptions(Section):
     coeff: float = Field(default=0.5, ge=0, le=1)
 
 
-def expectation(options: RubricOptions) -> Mapping[str, Any]:
+def expectation(options: AnswerRubricOptions) -> Mapping[str, Any]:
     """An expectation needs probabilities. It stays `judged`: after a reason it is near one of the five values."""
     return {"probabilities": options.expected}
 
 
-def scale_of_rubrics(options: RubricsOptions) -> Mapping[str, Any]:
+def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
     """The range is that of the scores described."""
     numbers = rubric_numbers(options.rubrics or ())
     return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}

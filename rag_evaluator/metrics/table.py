@@ -125,7 +125,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("scoring_prompt",),
         aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
         range=RATING,
-        settings=options.RubricsOptions,
+        settings=options.RubricsScoreOptions,
         changes=options.scale_of_rubrics,
     ),
     "rubrics_score_with_reference": Metric(
@@ -133,7 +133,7 @@ METRICS: Mapping[str, Metric] = {
         ("user_input", *PAIR),
         prompts=("scoring_prompt",),
         range=RATING,
-        settings=options.RubricsOptions,
+        settings=options.RubricsScoreOptions,
         changes=options.scale_of_rubrics,
     ),
     "instance_specific_rubrics": Metric(
@@ -161,7 +161,7 @@ METRICS: Mapping[str, Metric] = {
         f"{OWN}.rubric:AnswerRubric",
         ("user_input", *PAIR),
         prompts=("prompt",),
-        settings=options.RubricOptions,
+        settings=options.AnswerRubricOptions,
         changes=options.expectation,
     ),
     "exact_match": Metric("ExactMatch", PAIR, judge=False),  # 0 or 1 as a verdict is: judged, though by no model

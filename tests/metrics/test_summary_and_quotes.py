@@ -53,7 +53,7 @@ def test_a_summary_without_questions_or_answers_is_no_score(said: Any, reason: s
 def test_keyphrases_and_questions_end_and_each_question_is_answered_once() -> None:
     text = "one two three four"
     keyphrases = tighten(ExtractedKeyphrases, ExtractedKeyphrasesInput(text=text))["properties"]["keyphrases"]
-    assert (keyphrases["minItems"], keyphrases["maxItems"]) == (0, 5)
+    assert (keyphrases["minItems"], keyphrases["maxItems"]) == (1, 5)
     data = GenerateQuestionsInput(text=text, keyphrases=["one", "two"])
     questions = tighten(QuestionsGenerated, data)["properties"]["questions"]
     assert (questions["minItems"], questions["maxItems"]) == (1, 4)

@@ -196,7 +196,7 @@ RULES: Mapping[str, Rule] = {
     "ClassificationWithReason": _partition,
     "RubricScoreOutput": _of_rubrics,
     "InstanceRubricScoreOutput": _of_rubrics,
-    "ExtractedKeyphrases": _bounded("keyphrases", "text", 1, at_least=0),
+    "ExtractedKeyphrases": _bounded("keyphrases", "text", 1),
     "QuestionsGenerated": _questions,
     "AnswersGenerated": _answers,
     "SentencesOutput": _numbers,

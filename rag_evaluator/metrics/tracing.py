@@ -1,7 +1,7 @@
 """A judge as a ragas LLM; it records what metrics ask and what they are answered, for `details.jsonl`."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, TypeVar
@@ -106,5 +106,5 @@ class Recorder(InstructorBaseRagasLLM):
         return str(prompt) if values is None else refer(values, self._known, self.judgements)
 
     @cached_property
-    def _known(self) -> dict[str, dict[str, Any]]:
+    def _known(self) -> dict[Hashable, dict[str, Any]]:
         return references(self.columns)

@@ -31,6 +31,6 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
     asking = [name for name, metric in metrics.items() if metric.probabilities]
     if asking and judge.capabilities is not None and not judge.capabilities.probabilities:
         raise ConfigError(
-            f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which this "
-            "judge does not give. Remove the option, or take a judge that gives them (a local model)."
+            f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
+            "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )

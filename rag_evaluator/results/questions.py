@@ -55,7 +55,10 @@ def put_together(frames: Iterable[Frame], values: Values) -> str | None:
 
 
 def references(columns: Values) -> dict[Hashable, dict[str, Any]]:
-    """Text -> reference, for every text that a row holds as a column or in a list of texts; objects of texts by their items."""
+    """Text -> reference, for every text that a row holds as a column or in a list of texts.
+
+    An object of texts is found by its items.
+    """
     places: dict[Hashable, dict[str, Any]] = {}
     for name, value in columns.items():
         if isinstance(value, str):

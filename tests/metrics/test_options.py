@@ -51,7 +51,7 @@ FAULTS = [
     ),
     (
         "metric_options:\n  summary_score: {coeff: 0.1}",
-        "line 3: 'metric_options.summary_score': summary_score is not one of the metrics of this run. Add it, or remove",
+        "line 3: 'metric_options.summary_score': summary_score is not one of the metrics of this run. Add it, or",
     ),
     (
         "metric_options: {answer_rubrik: {}}",
@@ -69,7 +69,8 @@ FAULTS = [
         "expected at least two of score0_description to score9_description, not good.",
     ),
     (
-        "metric_options:\n  rubrics_score_with_reference:\n    rubrics: {score1_description: a, score2_description: ' '}",
+        "metric_options:\n  rubrics_score_with_reference:\n"
+        "    rubrics: {score1_description: a, score2_description: ' '}",
         "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a', "
         "'score2_description': ' '}: expected a text for score2_description.",
     ),

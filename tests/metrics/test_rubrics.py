@@ -17,7 +17,7 @@ from rag_evaluator.errors import PromptError, UndefinedScoreError
 from rag_evaluator.judge.grammar.schema import off_scale, tighten
 from rag_evaluator.metrics.own.rubrics import RowRubrics
 from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
-from rag_evaluator.prompts.pack import pack_path, read_pack
+from rag_evaluator.prompts.pack import read_pack
 from rag_evaluator.prompts.rubrics import RubricsPrompt
 
 ROOT = Path(__file__).parents[2]

@@ -11,6 +11,7 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.needs import refuse_without_probabilities, with_rubrics
 from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_repeats
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
@@ -84,7 +85,8 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        self.prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge)
+        prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge)
+        self.prompts = with_rubrics(prompts, self.metrics)
 
     def evaluate(
         self,
@@ -170,8 +172,9 @@ class RAGEvaluator:
         )
 
     def _times(self) -> dict[str, int]:
-        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be reproducible."""
+        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
         times = times_of(self.metrics, self.config.repeats)
+        refuse_without_probabilities(self.metrics, self._judge, self.config.place)
         refuse_reproducible(times, self._judge, self.config.place("repeats"))
         return times
 

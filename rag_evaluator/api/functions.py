@@ -16,7 +16,7 @@ from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import METRICS, select_metrics
+from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.results import Results
@@ -174,7 +174,8 @@ def evaluate(
     listed = settings.metrics if metrics is None else as_list(metrics)
     names = metric_names(listed)
     chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate"), answers)
-    settings = settings.model_copy(update={"metrics": list(chosen)})
+    options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
+    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options})
     source = judge_source(model_of(listed, "llm", judge), settings)
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [

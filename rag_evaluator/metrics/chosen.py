@@ -31,7 +31,11 @@ def _given_options(config: Config, metrics: Mapping[str, Metric]) -> dict[str, s
     for name in config.metric_options:
         start = f"{config.place('metric_options', name)}: 'metric_options.{name}'"
         canonical = canonical_name(name)
-        if canonical is None or canonical not in metrics:
+        if canonical is not None and canonical not in metrics:
+            raise ConfigError(
+                f"{start}: {canonical} is not one of the metrics of this run. Add it, or remove the line."
+            )
+        if canonical is None:
             raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
         other = written.setdefault(canonical, name)
         if other != name:

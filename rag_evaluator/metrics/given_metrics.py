@@ -69,14 +69,19 @@ def _name(given: Any, place: str) -> Any:
 
 def _refuse_settings(given: BaseMetric, name: str, place: str) -> None:
     """ConfigError if the object is not as its class makes it: prompts, strictness, mode and the like."""
+    metric = METRICS[name]
     models = {model: getattr(given, model) for model in MODELS if hasattr(given, model)}
-    usual = vars(type(given)(**models, **METRICS[name].options))
+    usual = vars(type(given)(**models, **metric.options))
     changed = [key for key, value in vars(given).items() if _comparable(value) != _comparable(usual.get(key))]
-    if changed:
-        raise ConfigError(
-            f"{place}: this {type(given).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
-            f"'{name}' for the usual settings; other prompts are packs in prompts_dir."
-        )
+    if not changed:
+        return
+    offered = [key for key in changed if metric.settings is not None and key in metric.settings.model_fields]
+    options = ", ".join(f"{key!r}: {getattr(given, key)!r}" for key in offered)
+    advice = f" metric_options={{'{name}': {{{options}}}}} sets {' and '.join(offered)}." if offered else ""
+    raise ConfigError(
+        f"{place}: this {type(given).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
+        f"'{name}' for the usual settings; other prompts are packs in prompts_dir.{advice}"
+    )
 
 
 def _comparable(value: Any) -> Any:

@@ -43,6 +43,7 @@ class Metric:
         about: what it measures, in a few words.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
+        probabilities: whether it asks how likely each answer is, which not every judge can say.
     """
 
     made_by: str
@@ -64,6 +65,7 @@ class Metric:
     owner: str = ""
     outcomes: Sequence[str] = ()
     about: str = ""
+    probabilities: bool = False
 
     @property
     def scale(self) -> Scale:

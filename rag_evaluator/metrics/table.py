@@ -12,6 +12,7 @@ CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
 COSINE = (-1.0, 1.0)
 RATING = (1.0, 5.0)
+OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
 METRICS: Mapping[str, Metric] = {
@@ -124,12 +125,19 @@ METRICS: Mapping[str, Metric] = {
         prompts=("scoring_prompt",),
         aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
         range=RATING,
+        settings=options.RubricsScoreOptions,
+        changes=options.scale_of_rubrics,
     ),
     "rubrics_score_with_reference": Metric(
-        "RubricsScoreWithReference", ("user_input", *PAIR), prompts=("scoring_prompt",), range=RATING
+        "RubricsScoreWithReference",
+        ("user_input", *PAIR),
+        prompts=("scoring_prompt",),
+        range=RATING,
+        settings=options.RubricsScoreOptions,
+        changes=options.scale_of_rubrics,
     ),
     "instance_specific_rubrics": Metric(
-        "InstanceSpecificRubrics",
+        f"{OWN}.rubrics:RowRubrics",
         ("user_input", "response", "rubrics"),
         optional=("reference",),
         prompts=("scoring_prompt",),
@@ -137,11 +145,24 @@ METRICS: Mapping[str, Metric] = {
         range=RATING,
     ),
     "summary_score": Metric(
-        "SummaryScore",
+        f"{OWN}.summary:DefinedSummary",
         ("reference_contexts", "response"),
         prompts=("extract_keyphrases_prompt", "generate_questions_prompt", "generate_answers_prompt"),
         aliases=("summarization_score",),
         settings=options.SummaryOptions,
+    ),
+    "quoted_spans_alignment": Metric(
+        f"{OWN}.quotes:DefinedQuotes",
+        ("response", "retrieved_contexts"),
+        judge=False,
+        settings=options.QuotesOptions,
+    ),
+    "answer_rubric": Metric(
+        f"{OWN}.rubric:AnswerRubric",
+        ("user_input", *PAIR),
+        prompts=("prompt",),
+        settings=options.AnswerRubricOptions,
+        changes=options.expectation,
     ),
     "exact_match": Metric("ExactMatch", PAIR, judge=False),  # 0 or 1 as a verdict is: judged, though by no model
     "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),  # likewise

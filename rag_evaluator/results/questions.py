@@ -12,7 +12,7 @@ Everything else is the value itself. Instruction and examples are in `prompts.js
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +54,12 @@ def put_together(frames: Iterable[Frame], values: Values) -> str | None:
     return None
 
 
-def references(columns: Values) -> dict[str, dict[str, Any]]:
-    """Text -> reference, for every text that a row holds as a column or in a list of texts."""
-    places: dict[str, dict[str, Any]] = {}
+def references(columns: Values) -> dict[Hashable, dict[str, Any]]:
+    """Text -> reference, for every text that a row holds as a column or in a list of texts.
+
+    An object of texts is found by its items.
+    """
+    places: dict[Hashable, dict[str, Any]] = {}
     for name, value in columns.items():
         if isinstance(value, str):
             places.setdefault(value, {"column": name})
@@ -65,10 +68,12 @@ def references(columns: Values) -> dict[str, dict[str, Any]]:
             for position, text in enumerate(value):
                 places.setdefault(text, {"column": name, "item": position})
             places.setdefault("\n".join(value), {"column": name, "items": len(value), "joined": "\n"})
+        if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+            places.setdefault(tuple(value.items()), {"column": name})
     return places
 
 
-def refer(values: Values, known: Mapping[str, Values], judgements: Sequence[Values]) -> dict[str, Any]:
+def refer(values: Values, known: Mapping[Hashable, Values], judgements: Sequence[Values]) -> dict[str, Any]:
     """An input with references in place of values, the inverse of `resolve`.
 
     Args:
@@ -78,11 +83,12 @@ def refer(values: Values, known: Mapping[str, Values], judgements: Sequence[Valu
     return {name: _reference(value, known, judgements) for name, value in values.items()}
 
 
-def _reference(value: Any, known: Mapping[str, Values], judgements: Sequence[Values]) -> Any:
+def _reference(value: Any, known: Mapping[Hashable, Values], judgements: Sequence[Values]) -> Any:
     if isinstance(value, str):
         return known.get(value, value)
     if isinstance(value, Mapping):
-        return {"literal": value}
+        texts = all(isinstance(text, str) for text in value.values())
+        return known.get(tuple(value.items()) if texts else None, {"literal": value})
     for position, judgement in enumerate(judgements):
         for key, part in (judgement["response"] or {}).items():
             if isinstance(value, list) and part == value:

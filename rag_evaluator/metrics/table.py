@@ -1,11 +1,12 @@
 """The metrics: one row each, naming the class that computes it and what it needs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics import options
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.retrieval_rows import RETRIEVAL
 from rag_evaluator.trust.scale import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -14,6 +15,7 @@ COSINE = (-1.0, 1.0)
 RATING = (1.0, 5.0)
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
+Prompt = TypeVar("Prompt")
 METRICS: Mapping[str, Metric] = {
     "faithfulness": Metric("Faithfulness", (*CONTEXT, "response"), prompts=STATEMENTS),
     "answer_relevancy": Metric(
@@ -90,6 +92,7 @@ METRICS: Mapping[str, Metric] = {
     "context_entity_recall": Metric(
         "ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",), stage="retrieval"
     ),
+    **RETRIEVAL,
     "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",), kind="continuous"),
     "rouge_score": Metric(
         "RougeScore",
@@ -175,6 +178,15 @@ def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "conf
 def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
     """Whose prompt packs metrics use, each once."""
     return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items()))
+
+
+def by_metric(metrics: Mapping[str, Metric], prompts: Mapping[tuple[str, str], Prompt]) -> dict[tuple[str, str], Prompt]:
+    """(metric, attribute) -> prompt; from (owner, attribute) -> prompt, as several metrics may have the same owner."""
+    return {
+        (name, attribute): prompts[metric.owner or name, attribute]
+        for name, metric in metrics.items()
+        for attribute in metric.prompts
+    }
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import difflib
 from collections.abc import Iterable
 from contextvars import ContextVar
 
+AS_NEAR = 0.06  # difference of ratios
 SHELL: ContextVar[bool] = ContextVar("SHELL", default=False)
 """Whether the user reads messages in a shell: then they name flags, else arguments of the Python functions."""
 
@@ -84,7 +85,12 @@ class UndefinedScoreError(JudgementError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the nearest known name, or all known names when none is near; starts with a space."""
+    """` Did you mean 'x'?` for the nearest known name, or all known names when none is near; starts with a space.
+
+    Two are named where they are as near, but for a letter.
+    """
     options = list(known)
-    near = difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.6)
-    return f" Did you mean '{near[0]}'?" if near else f" Known: {', '.join(options)}."
+    near = difflib.get_close_matches(name.lower(), options, n=2, cutoff=0.6)
+    ratios = [difflib.SequenceMatcher(None, name.lower(), option).ratio() for option in near]
+    nearest = [option for option, ratio in zip(near, ratios, strict=True) if ratios[0] - ratio < AS_NEAR]
+    return f" Did you mean {' or '.join(map(repr, nearest))}?" if near else f" Known: {', '.join(options)}."

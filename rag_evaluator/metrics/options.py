@@ -28,6 +28,12 @@ class NoiseSensitivityOptions(Section):
     mode: Literal["relevant", "irrelevant"] = "relevant"
 
 
+class RefusalOptions(Section):
+    """Of `refusal_correctness`: what a row without a reference means, if it has no column `answerable`."""
+
+    missing_reference: Literal["unknown", "unanswerable"] = "unknown"
+
+
 class RougeOptions(Section):
     """Of `rouge_score`: longest common subsequence or single words; F-measure, precision or recall."""
 

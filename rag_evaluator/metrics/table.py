@@ -51,6 +51,14 @@ METRICS: Mapping[str, Metric] = {
     "context_relevance": Metric(
         "ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",), stage="retrieval"
     ),
+    "context_relevancy": Metric(
+        "rag_evaluator.metrics.own.sentences:ContextRelevancy",
+        CONTEXT,
+        prompts=("prompt",),
+        words=True,
+        stage="retrieval",
+        outcomes=("sentences help", "insufficient information"),
+    ),
     "answer_correctness": Metric(
         "AnswerCorrectness",
         ("user_input", *PAIR),
@@ -80,6 +88,15 @@ METRICS: Mapping[str, Metric] = {
         ("response", "retrieved_contexts"),
         prompts=JUDGES,
         aliases=("nv_response_groundedness",),
+    ),
+    "refusal_correctness": Metric(
+        "rag_evaluator.metrics.own.refusal:RefusalCorrectness",
+        ("user_input", "response"),
+        optional=("answerable", "reference", "retrieved_contexts"),
+        prompts=("answerable_prompt", "refused_prompt"),
+        aliases=("abstention",),
+        settings=options.RefusalOptions,
+        outcomes=("rightly answered", "wrongly answered", "rightly refused", "wrongly refused"),
     ),
     "noise_sensitivity": Metric(
         "NoiseSensitivity",
@@ -141,7 +158,9 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
-_NAMES = {_plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.made_by, *metric.aliases)}
+_NAMES = {
+    _plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.class_name, *metric.aliases)
+}
 
 
 def canonical_name(name: str) -> str | None:

@@ -110,6 +110,17 @@ def _repeated(schema: Schema, data: dict[str, Any]) -> Schema:
     return schema
 
 
+def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
+    """Any of the numbers of the given sentences, ascending."""
+    numbers = range(1, len(data["sentences"]) + 1)
+    schema["properties"]["numbers"] = {
+        "type": "array",
+        "prefixItems": [{"const": number} for number in numbers],
+        "x-optional": True,
+    }
+    return schema
+
+
 def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
     """Each statement of the answer is TP or FP; each of the ground truth is FN or left out."""
     answer, ground_truth = data["answer"], data["ground_truth"]
@@ -145,6 +156,7 @@ RULES: Mapping[str, Rule] = {
     "NLIStatementOutput": _repeated,
     "StatementFaithfulnessOutput": _repeated,
     "ClassificationWithReason": _partition,
+    "SentencesOutput": _numbers,
 }
 CUT_LISTS: Mapping[str, str] = {
     "StatementGeneratorOutput": "statements",

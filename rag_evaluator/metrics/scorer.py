@@ -57,7 +57,7 @@ class Scorer:
         """
         spec = self.specs[metric]
         there = {column for column in spec.reads if sample.has(column)}
-        there |= sample.columns.keys() & set(spec.may_be_empty)
+        there |= {column for column in spec.may_be_empty if sample.columns.get(column) == []}
         missing = sample.missing([column for column in spec.needs(there.__contains__) if column not in there])
         if missing:
             return Score(math.nan, missing, lasting=True)

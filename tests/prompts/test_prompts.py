@@ -22,7 +22,8 @@ from rag_evaluator.resources import packaged
 from rag_evaluator.tasks.run_digest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
-OF_RAGAS = [(name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
+OF_METRICS = [(metric.owner or name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
+OF_RAGAS = [key for key in OF_METRICS if key not in OWN_PROMPTS]
 KEYS = [*OF_RAGAS, *OWN_PROMPTS]
 TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
 SPANISH_ROW = {

@@ -1,7 +1,6 @@
 """The languages known by name: how users may write them, how packs are named, how texts are identified and divided."""
 
 import difflib
-import itertools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -231,21 +230,11 @@ def _by_tag(key: str) -> Language | None:
     return _CODES.get(code) if is_tag else None
 
 
-SENTENCE_END = re.compile(
-    r"""
-    (?<=[。！？｡])[”’」』》）]*\s*                       # Chinese and Japanese: no space follows
-    | (?<=[.!?…؟۔।॥։])(?<!\s\w\.)["'”’»)\]]*\s+       # the others: a space follows; 'J. Smith' goes on
-      (?=[¿¡"'“‘«(\[]*[^\Wa-zà-ÿ])                     # and so does '70 d. C. y': no small Latin letter begins
-    """,
-    re.VERBOSE,
-)
+def sentences(text: str, language: Language) -> list[str]:
+    """The sentences of a text, each with the spaces that follow it: joined they are the text.
 
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text in any of the languages, each with the spaces that follow it: joined they are the text.
-
-    `。！？` end a sentence anywhere; `. ! ? … ؟ ।` where a space and no small Latin letter follows.
+    A language that is not known is divided as English.
     """
-    ends = [match.end() for match in SENTENCE_END.finditer(text)]
-    bounds = [0, *ends, len(text)]
-    return [text[start:end] for start, end in itertools.pairwise(bounds) if text[start:end]]
+    from sentencex import segment
+
+    return list(segment(language.codes[0] if language.codes else "en", text))

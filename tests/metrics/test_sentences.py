@@ -10,7 +10,7 @@ from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.own.sentences import sentences
+from rag_evaluator.metrics.own.sentences import sentences_of
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.prompts.own.sentences import SentencesInput, SentencesOutput
 
@@ -83,14 +83,14 @@ SPLIT = [
 def test_sentences_are_found_in_each_language_and_nothing_of_the_text_is_lost(
     language: str, text: str, count: int
 ) -> None:
-    found = sentences(text, find_language(language))
+    found = sentences_of(text, find_language(language))
     assert len(found) == count
     assert "".join("".join(found).split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "…", "a" * 50_000, "\u200b", "A.\x00B", "👩‍👩‍👧. 42"])
 def test_odd_texts_are_divided_without_an_error(text: str) -> None:
-    assert all(map(str.strip, sentences(text, find_language("english"))))
+    assert all(map(str.strip, sentences_of(text, find_language("english"))))
 
 
 @pytest.mark.parametrize("name", ["context_relevanc", "context_relevancee"])

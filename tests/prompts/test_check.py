@@ -301,6 +301,10 @@ def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: pytest.CaptureFi
         ("born March 14, 1879", "١٤ مارس ١٨٧٩", []),
         ("between 50,000 and 80,000", "5万至8万", []),
         ("between 50,000 and 80,000", "5万至9万", ["80000"]),
+        ("worth $3 trillion", "pari a 3.000 miliardi di dollari", []),
+        ("over 3 billion people", "30多亿人", []),
+        ("worth $3 trillion", "pari a 4.000 miliardi di dollari", ["3"]),
+        ("in 3 parts", "in 3.000 parti", ["3"]),
         ("the 7th century BC", "siglo VII a. C.", []),
         ("E = mc2, T20, COVID-19", "E = mc², T20, la COVID", ["19"]),
         ("COVID-19", "COVID-19", []),
@@ -319,20 +323,20 @@ def test_what_must_survive_is_told_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
+    ("language", "text", "parts"),
     [
-        ("Hola. ¿Qué tal? Bien.", ["Hola. ", "¿Qué tal? ", "Bien."]),
-        ("Einstein (70 d. C.) y J. Smith fueron. Fin", ["Einstein (70 d. C.) y J. Smith fueron. ", "Fin"]),
-        ("他出生了。那里有河！对吗？是", ["他出生了。", "那里有河！", "对吗？", "是"]),
-        ("彼は「行く。」と言った。", ["彼は「行く。」", "と言った。"]),
-        ("هل هذا؟ نعم. لا", ["هل هذا؟ ", "نعم. ", "لا"]),
-        ("यह है। वह था। 2020 में", ["यह है। ", "वह था। ", "2020 में"]),
-        ("3.14 is pi. So", ["3.14 is pi. ", "So"]),
-        ("", []),
+        ("es", "Hola. ¿Qué tal? Bien.", ["Hola. ", "¿Qué tal? ", "Bien."]),
+        ("es", "Einstein (70 d. C.) y J. Smith fueron. Fin", ["Einstein (70 d. C.) y J. Smith fueron. ", "Fin"]),
+        ("zh", "他出生了。那里有河！对吗？是", ["他出生了。", "那里有河！", "对吗？", "是"]),
+        ("ja", "彼は「行く。」と言った。", ["彼は「行く。」", "と言った。"]),
+        ("ar", "هل هذا؟ نعم. لا", ["هل هذا؟ ", "نعم. ", "لا"]),
+        ("hi", "यह है। वह था। 2020 में", ["यह है। ", "वह था। ", "2020 में"]),
+        ("en", "3.14 is pi. So", ["3.14 is pi. ", "So"]),
+        ("en", "", []),
     ],
 )
-def test_sentences_end_as_the_languages_end_them(text: str, parts: list[str]) -> None:
-    assert sentences(text) == parts
+def test_sentences_end_as_the_languages_end_them(language: str, text: str, parts: list[str]) -> None:
+    assert sentences(text, find_language(language)) == parts
     assert "".join(parts) == text
 
 

@@ -2,7 +2,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -22,8 +22,9 @@ from rag_evaluator.resources import packaged
 from rag_evaluator.tasks.run_digest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
-OF_METRICS = [(metric.owner or name, attribute) for name, metric in METRICS.items() for attribute in metric.prompts]
-OF_RAGAS = [key for key in OF_METRICS if key not in OWN_PROMPTS]
+OF_RAGAS = [
+    (name, attribute) for name, metric in METRICS.items() if ":" not in metric.made_by for attribute in metric.prompts
+]
 KEYS = [*OF_RAGAS, *OWN_PROMPTS]
 TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
 SPANISH_ROW = {
@@ -38,9 +39,15 @@ LEVELS = [("low", "low"), ("low", "high"), ("high", "low"), ("high", "high")]
 def sample_input(prompt: Any) -> BaseModel:
     """An input with awkward text in every field."""
     fields = prompt.input_model.model_fields
-    values = {name: TEXT if field.annotation is str else [TEXT, "two"] for name, field in fields.items()}
+    values = {name: _awkward(field.annotation) for name, field in fields.items()}
     data: BaseModel = prompt.input_model(**{k: v for k, v in values.items() if k not in ("atomicity", "coverage")})
     return data
+
+
+def _awkward(annotation: Any) -> Any:
+    kind = next((part for part in get_args(annotation) if part is not type(None)), annotation)
+    kind = annotation if get_origin(annotation) in (list, dict) else kind
+    return {list: [TEXT, "two"], dict: {"1": TEXT, "2": "two"}}.get(get_origin(kind), TEXT)
 
 
 @pytest.fixture(scope="module")

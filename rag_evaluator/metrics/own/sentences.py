@@ -7,7 +7,7 @@ from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.languages import LANGUAGES, Language, sentences
 from rag_evaluator.prompts.own.sentences import SentencesInput, SentencesOutput, SentencesPrompt
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ContextRelevancy(BaseMetric):
 
     async def ascore(self, user_input: str, retrieved_contexts: Sequence[str]) -> MetricResult:  # type: ignore[override]  # as in ragas
         """The value; the reason is one of `OUTCOMES`. Raises `JudgementError`."""
-        texts = [sentence for context in retrieved_contexts for sentence in sentences(context, self.language)]
+        texts = [sentence for context in retrieved_contexts for sentence in sentences_of(context, self.language)]
         if not texts:
             raise UndefinedScoreError("the contexts have no sentence")
         numbered = [f"{number}: {text}" for number, text in enumerate(texts, start=1)]
@@ -54,10 +54,7 @@ class ContextRelevancy(BaseMetric):
         return MetricResult(value=len(chosen) / len(texts), reason=HELPFUL if chosen else INSUFFICIENT)
 
 
-def sentences(text: str, language: Language) -> list[str]:
-    """The sentences of a text, in order; what has no letter and no digit is none."""
-    from sentencex import segment
-
-    code = language.codes[0] if language.codes else "en"
-    stripped = (sentence.strip() for sentence in segment(code, text))
+def sentences_of(text: str, language: Language) -> list[str]:
+    """The sentences of a text, in order, without spaces around them; what has no letter and no digit is none."""
+    stripped = map(str.strip, sentences(text, language))
     return [sentence for sentence in stripped if any(map(str.isalnum, sentence))]

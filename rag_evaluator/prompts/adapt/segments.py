@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rag_evaluator.languages import Language, sentences
+from rag_evaluator.languages import LANGUAGES, Language, sentences
 
 LIMIT = 500  # characters of a segment, about: a translation of that length fits the budget of one string
 MARKER = re.compile(r"\s*(?:[*\-•]|[0-9A-Z]{1,2}[.)])\s+")  # of a list: '0. ', 'A. ', '* '
@@ -30,7 +30,7 @@ def divided(text: str, known: Iterable[str] = ()) -> list[Segment]:
 
 def halves(text: str) -> list[Segment]:
     """A segment in smaller ones: its sentences, else its clauses; only itself if it has neither."""
-    parts = sentences(text)
+    parts = sentences(text, LANGUAGES["english"])
     return [_trimmed(part) for part in (parts if len(parts) > 1 else _split(CLAUSE, text))]
 
 
@@ -65,7 +65,7 @@ def _cut_out(pieces: list[str], known: Iterable[str]) -> list[str]:
 def _grouped(text: str) -> list[str]:
     """Sentences of a text, joined as long as they stay within the limit."""
     groups: list[str] = []
-    for sentence in sentences(text):
+    for sentence in sentences(text, LANGUAGES["english"]):
         if groups and len(groups[-1]) + len(sentence) <= LIMIT:
             groups[-1] += sentence
         else:

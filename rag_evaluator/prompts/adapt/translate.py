@@ -13,7 +13,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.languages import Language, sentences
+from rag_evaluator.languages import LANGUAGES, Language, sentences
 from rag_evaluator.models.single_flight import SingleFlight
 from rag_evaluator.prompts.adapt.quality import Doubt, doubts
 from rag_evaluator.prompts.adapt.segments import divided, halves, joined
@@ -118,7 +118,9 @@ class Translator:
         if len(pieces) > 1:
             done = await asyncio.gather(*(self._segment(piece.text, labels, depth - 1) for piece in pieces))
             good = [result.text != piece.text for result, piece in zip(done, pieces, strict=True)]
-            if all(good) or (any(good) and len(sentences(text)) > 1):  # no sentence is in two languages
+            if all(good) or (
+                any(good) and len(sentences(text, LANGUAGES["english"])) > 1
+            ):  # no sentence is in two languages
                 marks = tuple(mark for result in done for mark in result.marks)
                 return Translated(joined(pieces, [result.text for result in done], self.language), marks)
         mark = Mark(text, reply["translation"], fatal, tuple(doubt.reason for doubt in noticed))

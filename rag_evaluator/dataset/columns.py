@@ -137,7 +137,7 @@ def _canonical_columns(
 
 def _check_scores(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
     """Scores that are not one for each retrieved context are moved to what cannot be read."""
-    count = len(readable.get("retrieved_contexts", ()))
+    count = len(readable.get("retrieved_contexts") or readable.get("retrieved_context_ids", ()))
     scores = readable.get("document_score", [])
     if scores and len(scores) != count and "retrieved_contexts" not in wrong:
         del readable["document_score"]

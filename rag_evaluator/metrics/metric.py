@@ -26,7 +26,7 @@ class Metric:
             methods.
         columns: what `ascore` takes.
         optional: what it also takes from rows that have it.
-        instead: those of `optional` with which a row needs none of `columns`, if it has them all; empty: there are none.
+        instead: those of `optional` that take the place of `columns` in a row that has them all; empty: there are none.
         may_be_empty: those whose empty list says something: nothing was retrieved.
         judge: whether it asks the language model.
         embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.

@@ -199,7 +199,9 @@ def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
     return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items()))
 
 
-def by_metric(metrics: Mapping[str, Metric], prompts: Mapping[tuple[str, str], Prompt]) -> dict[tuple[str, str], Prompt]:
+def by_metric(
+    metrics: Mapping[str, Metric], prompts: Mapping[tuple[str, str], Prompt]
+) -> dict[tuple[str, str], Prompt]:
     """(metric, attribute) -> prompt; from (owner, attribute) -> prompt, as several metrics may have the same owner."""
     return {
         (name, attribute): prompts[metric.owner or name, attribute]

@@ -8,15 +8,18 @@ from typing import Any
 
 import ir_measures
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
+from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import RetrievalConfig
 from rag_evaluator.errors import DatasetError, PromptTooLongError
+from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.metrics.own.matching import normalised, overlap
 
+ROOT = Path(__file__).parents[2]
 ALL = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_recall"]
 Values = dict[str, float]
 
@@ -174,7 +177,12 @@ def test_values_are_those_worked_out_by_hand(row: dict[str, Any], options: dict[
 verdicts = st.lists(st.sampled_from([0, 1]), max_size=8)
 
 
-@given(found=verdicts, matched=st.none() | st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5), k=st.none() | st.integers(1, 9))
+@settings(max_examples=60)
+@given(
+    found=verdicts,
+    matched=st.none() | st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5),
+    k=st.none() | st.integers(1, 9),
+)
 def test_values_are_those_of_the_formulas_and_of_ir_measures(
     found: list[int], matched: list[int] | None, k: int | None
 ) -> None:
@@ -275,9 +283,13 @@ def test_contexts_that_do_not_fit_are_left_out_with_their_scores() -> None:
     row = row_of([B, "good 1", "far 1"], 1, document_score=[1, 2, 3])
     results = RAGEvaluator({"metrics": ALL}, judge=Narrow()).evaluate([row])
     assert {name: scores[0].value for name, scores in results.scores.items()} == {
-        "retrieval_precision": 0.5, "retrieval_ndcg": 1.0, "retrieval_map": 1.0, "retrieval_mrr": 1.0, "retrieval_recall": 1.0
+        "retrieval_precision": 0.5,
+        "retrieval_ndcg": 1.0,
+        "retrieval_map": 1.0,
+        "retrieval_mrr": 1.0,
+        "retrieval_recall": 1.0,
     }
-    assert results.rows()[0]["dropped_contexts"] == dict.fromkeys(ALL, [2])
+    assert results.rows()[0]["dropped_contexts"] == {name: [2] for name in ALL}
 
 
 @pytest.mark.parametrize("match", ["exact", "overlap"])
@@ -297,7 +309,7 @@ def test_without_a_judge_none_is_loaded_and_no_prompt_is_needed(match: str, tmp_
 
 def test_rows_with_ids_need_no_texts_where_ids_are_compared() -> None:
     rows = [
-        {"retrieved_context_ids": ["7"], "reference_context_ids": ["7", "8"]},
+        {"retrieved_context_ids": ["7"], "reference_context_ids": ["7", "8"], "document_score": [0.5]},
         {"retrieved_contexts": ["a"], "reference_contexts": ["b"]},
         {"retrieved_context_ids": [], "reference_context_ids": ["7"]},
         {"retrieved_context_ids": ["7"]},
@@ -307,7 +319,30 @@ def test_rows_with_ids_need_no_texts_where_ids_are_compared() -> None:
     assert [score.value for score in scores[:3]] == [0.5, 0.0, 0.0]
     assert scores[3].reason == "no retrieved_contexts and no reference_contexts in this row"
     with pytest.raises(DatasetError, match="expected the column 'reference_contexts'"):
-        RAGEvaluator({"metrics": ["retrieval_recall"], "retrieval": {"match": "overlap"}}).evaluate([rows[0] | {"contexts": ["a"]}])
+        RAGEvaluator({"metrics": ["retrieval_recall"], "retrieval": {"match": "overlap"}}).evaluate(
+            [rows[0] | {"contexts": ["a"]}]
+        )
+
+
+def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    generated: list[Any] = []
+    generate = EngineJudge._generate
+
+    async def counted(self: EngineJudge, request: Any) -> Any:
+        generated.append(request)
+        return await generate(self, request)
+
+    monkeypatch.setattr(EngineJudge, "_generate", counted)
+    assert main([str(ROOT / "examples" / "retrieval" / "config.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
+    summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
+    assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)
+    lines = (tmp_path / "retrieval" / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [one["prompt_digest"] for line in lines for one in json.loads(line)["judgements"]]
+    assert len(generated) == len(set(asked)) < len(asked) / 2
+    texts = {question["metric"] for question in read_questions(tmp_path / "retrieval")}
+    assert texts == set(summary)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +363,13 @@ def test_overlap_is_the_share_of_the_shorter_text(first: str, second: str, share
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("Straße", "STRASSE"), ("ﬁne １２", "fine 12"), ("a\u00adb\u200b", "ab"), ("«Sí», dijo.", "sí dijo"), ("他走了。", "他走了")],
+    [
+        ("Straße", "STRASSE"),
+        ("ﬁne １２", "fine 12"),
+        ("a\u00adb\u200b", "ab"),
+        ("«Sí», dijo.", "sí dijo"),
+        ("他走了。", "他走了"),
+    ],
 )
 def test_texts_that_differ_in_form_only_are_equal(first: str, second: str) -> None:
     assert normalised(first) == normalised(second)

@@ -8,8 +8,10 @@ LETTERS = 5
 """Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,
 with three letters up to 0.78; halves of a paragraph, alone or followed by other text, share 0.67 and more with it."""
 
+REMEMBERED = 256  # texts: more than a row has; the n-grams of a long one take some hundred kilobytes
 
-@lru_cache(maxsize=4096)
+
+@lru_cache(maxsize=REMEMBERED)
 def normalised(text: str) -> str:
     """Without differences of case, width, white space, punctuation and invisible characters."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -18,7 +20,7 @@ def normalised(text: str) -> str:
     return " ".join(plain.split() or folded.split())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def _ngrams(text: str) -> frozenset[str]:
     return frozenset(text[start : start + LETTERS] for start in range(len(text) - LETTERS + 1))
 

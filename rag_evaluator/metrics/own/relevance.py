@@ -8,7 +8,14 @@ from rag_evaluator.config_sections import RetrievalConfig
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.metrics.own.matching import SIMILARITIES
 from rag_evaluator.metrics.retrieval_rows import IDS
-from rag_evaluator.prompts.own.retrieval import ChunkInput, ChunkOutput, ChunkPrompt, MatchInput, MatchOutput, MatchPrompt
+from rag_evaluator.prompts.own.retrieval import (
+    ChunkInput,
+    ChunkOutput,
+    ChunkPrompt,
+    MatchInput,
+    MatchOutput,
+    MatchPrompt,
+)
 
 if TYPE_CHECKING:
     from ragas.llms.base import InstructorBaseRagasLLM
@@ -37,8 +44,6 @@ class Retrieved:
         by_id = options.match == "exact" and all(name in columns for name in IDS)
         names = IDS if by_id else ("retrieved_contexts", "reference_contexts")
         found, expected = (columns.get(name, []) for name in names)
-        if by_id:  # contexts that did not fit the judge's window do not count
-            found = found[: len(columns.get("retrieved_contexts", found))]
         return cls(
             best_first(found, columns.get("document_score", ()))[: options.k],
             list(dict.fromkeys(text for text in expected if not is_blank(text))),
@@ -92,11 +97,13 @@ class Judged:
             reference_contexts=list(row.expected) or None,
             context=context,
         )
-        return (await self.llm.agenerate(self.chunk_prompt.to_string(question), ChunkOutput)).verdict
+        answer: ChunkOutput = await self.llm.agenerate(self.chunk_prompt.to_string(question), ChunkOutput)
+        return answer.verdict
 
     async def _is_matched(self, expected: str, contexts: list[str]) -> int:
         question = MatchInput(reference_context=expected, contexts=contexts)
-        return (await self.llm.agenerate(self.match_prompt.to_string(question), MatchOutput)).verdict
+        answer: MatchOutput = await self.llm.agenerate(self.match_prompt.to_string(question), MatchOutput)
+        return answer.verdict
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from rag_evaluator import __version__
 from rag_evaluator.cli.compare import add_compare_command
+from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.signals import GRACE
@@ -21,6 +22,7 @@ EXAMPLES = """examples:
   rag-evaluator merge results/demo
   rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator submit config.yaml --workers 4 --task sort
+  rag-evaluator duel results/base results/demo
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator prompts check
@@ -75,7 +77,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
     _add_config(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument(
-        "--task", choices=("evaluate", *FUNCTIONS), default="evaluate", help="what to run; default: %(default)s"
+        "--task", choices=("evaluate", *FUNCTIONS, "duel"), default="evaluate", help="what to run; default: %(default)s"
+    )
+    slurm.add_argument(
+        "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
     )
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
     slurm.add_argument(
@@ -87,6 +92,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
         _add_beginning(command)
+    duel = add_duel_command(commands)
+    _add_beginning(duel)
     add_compare_command(commands)
     add_gate_command(commands)
     add_prompt_commands(commands)

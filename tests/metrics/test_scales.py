@@ -14,7 +14,13 @@ RETRIEVAL = {
     "context_precision_without_reference",
     "context_recall",
     "context_relevance",
+    "context_relevancy",
     "context_entity_recall",
+    "retrieval_precision",
+    "retrieval_ndcg",
+    "retrieval_map",
+    "retrieval_mrr",
+    "retrieval_recall",
 }
 
 

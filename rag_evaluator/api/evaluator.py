@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, as_config, load_config
-from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset, present_columns
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
@@ -16,7 +16,7 @@ from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_re
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.metrics.signatures import signatures as signatures_of
-from rag_evaluator.metrics.table import about_metrics, owners_of
+from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
@@ -86,7 +86,7 @@ class RAGEvaluator:
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
         prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge)
-        self.prompts = with_rubrics(prompts, self.metrics)
+        self.prompts = by_metric(self.metrics, with_rubrics(prompts, self.metrics))
 
     def evaluate(
         self,
@@ -188,7 +188,8 @@ class RAGEvaluator:
     def _samples(self, source: Any) -> Sequence[Sample]:
         """The rows, with what the metrics need. Raises `DatasetError`."""
         samples = open_dataset(source, self.config.columns)
-        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        there = present_columns(samples)
+        needed = {name: metric.needs(there.__contains__) for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
         check_readable(samples, {column for metric in self.metrics.values() for column in metric.optional})
         check_reporting(samples, self.config)

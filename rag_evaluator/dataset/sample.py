@@ -19,7 +19,8 @@ class Sample:
     columns: what the row has of `user_input`, `response`, `reference` (str), `retrieved_contexts` and
         `reference_contexts` (list of str, in rank order), `retrieved_context_ids` and `reference_context_ids` (list of
         str), `document_score` (list of float, one per retrieved context), `answerable` (bool), `rubrics` (dict of str,
-        its keys as `score1_description`); a missing or empty value is absent, a blank text is not.
+        its keys as `score1_description`); a missing or empty value is absent; a blank text and
+        an empty list of what was retrieved are not.
     where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
         'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
     wrong: canonical columns that could not be read -> why; an error only where a metric needs the column.
@@ -38,7 +39,7 @@ class Sample:
     def missing(self, columns: Sequence[str]) -> str | None:
         """Which of the columns are missing, as the reason of a missing score; None if all are there."""
         reasons = [
-            f"{column} {'are' if column.endswith('s') else 'is'} blank" if column in self.columns else f"no {column}"
+            f"{column} {'are' if column.endswith('s') else 'is'} blank" if self.columns.get(column) else f"no {column}"
             for column in columns
             if not self.has(column)
         ]

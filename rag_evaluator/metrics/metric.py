@@ -26,6 +26,8 @@ class Metric:
             methods.
         columns: what `ascore` takes.
         optional: what it also takes from rows that have it.
+        instead: those of `optional` that take the place of `columns` in a row that has them all; empty: there are none.
+        may_be_empty: those whose empty list says something: nothing was retrieved.
         judge: whether it asks the language model.
         embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.
         options: arguments of the class that differ from its defaults.
@@ -59,6 +61,8 @@ class Metric:
     better: Better = "higher"
     stage: Stage = "generation"
     optional: Sequence[str] = ()
+    instead: Sequence[str] = ()
+    may_be_empty: Sequence[str] = ()
     settings: type[Section] | None = None
     section: str = ""
     changes: Callable[[Any], Mapping[str, Any]] | None = None  # Any: an object of `settings`
@@ -86,6 +90,10 @@ class Metric:
     def reads(self) -> tuple[str, ...]:
         """The columns on which its scores depend."""
         return (*self.columns, *self.optional)
+
+    def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
+        """The columns without which there is no score, by what is there."""
+        return self.instead if self.instead and all(map(has, self.instead)) else self.columns
 
     def with_options(self, options: Section) -> "Metric":
         """The row with options, an object of `settings`."""

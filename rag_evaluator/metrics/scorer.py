@@ -56,12 +56,12 @@ class Scorer:
         Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
         """
         spec = self.specs[metric]
-        missing = sample.missing(spec.columns)
+        there = {column for column in spec.reads if sample.has(column)}
+        there |= {column for column in spec.may_be_empty if sample.columns.get(column) == []}
+        missing = sample.missing([column for column in spec.needs(there.__contains__) if column not in there])
         if missing:
             return Score(math.nan, missing, lasting=True)
-        columns = {
-            column: sample.columns[column] for column in spec.reads if column in spec.columns or sample.has(column)
-        }
+        columns = {column: sample.columns[column] for column in spec.reads if column in there}
         while True:
             recorder = Recorder(self.judge, columns, repeat)
             score = await self._ask_ragas(metric, columns, recorder)
@@ -112,5 +112,5 @@ async def load_scorer(
     metrics = {name: spec.create(llm, vectors, spoken, greedy) for name, spec in specs.items()}
     for name, spec in specs.items():
         for attribute in spec.prompts:
-            setattr(metrics[name], attribute, prompts[spec.owner or name, attribute])
+            setattr(metrics[name], attribute, prompts[name, attribute])
     return Scorer(metrics, specs, loaded, vectors)

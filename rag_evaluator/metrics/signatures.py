@@ -41,7 +41,7 @@ def signatures(
             sources = "".join(
                 prompt.source
                 for (owner, attribute), prompt in prompts.items()
-                if owner == (metric.owner or name) and attribute in metric.prompts
+                if owner == name and attribute in metric.prompts
             )
             parts["prompts"] = short_digest(sources)
         if metric.judge:

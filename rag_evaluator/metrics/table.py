@@ -1,11 +1,12 @@
 """The metrics: one row each, naming the class that computes it and what it needs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics import options
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.retrieval_rows import RETRIEVAL
 from rag_evaluator.trust.scale import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -15,8 +16,9 @@ RATING = (1.0, 5.0)
 OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
+Prompt = TypeVar("Prompt")
 METRICS: Mapping[str, Metric] = {
-    "faithfulness": Metric("Faithfulness", (*CONTEXT, "response"), prompts=STATEMENTS),
+    "faithfulness": Metric("Faithfulness", (*CONTEXT, "response"), prompts=STATEMENTS, about="statements of the response that the contexts support"),
     "answer_relevancy": Metric(
         "AnswerRelevancy",
         ("user_input", "response"),
@@ -24,47 +26,40 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("response_relevancy", "answer_relevance"),
         range=COSINE,
-        kind="continuous",
-    ),
+        kind="continuous", about="how near questions made from the response are to the question"),
     "context_precision_with_reference": Metric(
         "ContextPrecisionWithReference",
         (*CONTEXT, "reference"),
         prompts=("prompt",),
         aliases=("context_precision", "LLMContextPrecisionWithReference"),
-        stage="retrieval",
-    ),
+        stage="retrieval", about="whether useful contexts come first, by the reference"),
     "context_precision_without_reference": Metric(
         "ContextPrecisionWithoutReference",
         (*CONTEXT, "response"),
         prompts=("prompt",),
         aliases=("context_utilization", "LLMContextPrecisionWithoutReference"),
-        stage="retrieval",
-    ),
+        stage="retrieval", about="whether useful contexts come first, by the response"),
     "context_recall": Metric(
         "ContextRecall",
         (*CONTEXT, "reference"),
         prompts=("prompt",),
         aliases=("LLMContextRecall",),
-        stage="retrieval",
-    ),
+        stage="retrieval", about="sentences of the reference that the contexts support"),
     "context_relevance": Metric(
-        "ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",), stage="retrieval"
-    ),
+        "ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",), stage="retrieval", about="rating of the contexts as a whole; context_relevancy counts sentences"),
     "context_relevancy": Metric(
         "rag_evaluator.metrics.own.sentences:ContextRelevancy",
         CONTEXT,
         prompts=("prompt",),
         words=True,
         stage="retrieval",
-        outcomes=("sentences help", "insufficient information"),
-    ),
+        outcomes=("sentences help", "insufficient information"), about="sentences of the contexts that help to answer; context_relevance rates them as a whole"),
     "answer_correctness": Metric(
         "AnswerCorrectness",
         ("user_input", *PAIR),
         embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
-        range=(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
-    ),
+        range=(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores, about="statements shared with the reference, and nearness of meaning"),
     "semantic_similarity": Metric(
         "SemanticSimilarity",
         PAIR,
@@ -72,22 +67,19 @@ METRICS: Mapping[str, Metric] = {
         embedded=PAIR,
         aliases=("answer_similarity",),
         range=COSINE,
-        kind="continuous",
-    ),
+        kind="continuous", about="nearness of meaning to the reference"),
     "factual_correctness": Metric(
         "FactualCorrectness",
         PAIR,
         prompts=("prompt", "nli_prompt"),
         aliases=("factual_correctness(mode=f1)",),
-        settings=options.FactualCorrectnessOptions,
-    ),
-    "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),
+        settings=options.FactualCorrectnessOptions, about="claims shared with the reference"),
+    "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",), about="rating of the agreement with the reference"),
     "response_groundedness": Metric(
         "ResponseGroundedness",
         ("response", "retrieved_contexts"),
         prompts=JUDGES,
-        aliases=("nv_response_groundedness",),
-    ),
+        aliases=("nv_response_groundedness",), about="rating of how far the contexts support the response"),
     "refusal_correctness": Metric(
         "rag_evaluator.metrics.own.refusal:RefusalCorrectness",
         ("user_input", "response"),
@@ -95,20 +87,18 @@ METRICS: Mapping[str, Metric] = {
         prompts=("answerable_prompt", "refused_prompt"),
         aliases=("abstention",),
         settings=options.RefusalOptions,
-        outcomes=("rightly answered", "wrongly answered", "rightly refused", "wrongly refused"),
-    ),
+        outcomes=("rightly answered", "wrongly answered", "rightly refused", "wrongly refused"), about="whether it refused to answer where it should have, and only there"),
     "noise_sensitivity": Metric(
         "NoiseSensitivity",
         (*CONTEXT, *PAIR),
         prompts=("statement_prompt", "faithfulness_prompt"),
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
-        settings=options.NoiseSensitivityOptions,
-    ),
+        settings=options.NoiseSensitivityOptions, about="wrong statements that come from the contexts"),
     "context_entity_recall": Metric(
-        "ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",), stage="retrieval"
-    ),
-    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",), kind="continuous"),
+        "ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",), stage="retrieval", about="names of the reference that the contexts have"),
+    **RETRIEVAL,
+    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",), kind="continuous", about="runs of words shared with the reference"),
     "rouge_score": Metric(
         "RougeScore",
         PAIR,
@@ -116,9 +106,8 @@ METRICS: Mapping[str, Metric] = {
         words=True,
         aliases=("rouge", "rouge_score(mode=fmeasure)"),
         kind="continuous",
-        settings=options.RougeOptions,
-    ),
-    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",), kind="continuous"),
+        settings=options.RougeOptions, about="words shared with the reference, in order"),
+    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",), kind="continuous", about="letter sequences shared with the reference"),
     "rubrics_score_without_reference": Metric(
         "RubricsScoreWithoutReference",
         ("user_input", "response"),
@@ -126,49 +115,42 @@ METRICS: Mapping[str, Metric] = {
         aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
         range=RATING,
         settings=options.RubricsScoreOptions,
-        changes=options.scale_of_rubrics,
-    ),
+        changes=options.scale_of_rubrics, about="rating from 1 to 5 by a rubric"),
     "rubrics_score_with_reference": Metric(
         "RubricsScoreWithReference",
         ("user_input", *PAIR),
         prompts=("scoring_prompt",),
         range=RATING,
         settings=options.RubricsScoreOptions,
-        changes=options.scale_of_rubrics,
-    ),
+        changes=options.scale_of_rubrics, about="rating from 1 to 5 by a rubric, against the reference"),
     "instance_specific_rubrics": Metric(
         f"{OWN}.rubrics:RowRubrics",
         ("user_input", "response", "rubrics"),
         optional=("reference",),
         prompts=("scoring_prompt",),
         aliases=("instance_rubrics",),
-        range=RATING,
-    ),
+        range=RATING, about="rating by the rubric of each row"),
     "summary_score": Metric(
         f"{OWN}.summary:DefinedSummary",
         ("reference_contexts", "response"),
         prompts=("extract_keyphrases_prompt", "generate_questions_prompt", "generate_answers_prompt"),
         aliases=("summarization_score",),
-        settings=options.SummaryOptions,
-    ),
+        settings=options.SummaryOptions, about="whether a summary answers questions made from the text"),
     "quoted_spans_alignment": Metric(
         f"{OWN}.quotes:DefinedQuotes",
         ("response", "retrieved_contexts"),
         judge=False,
-        settings=options.QuotesOptions,
-    ),
+        settings=options.QuotesOptions, about="quotes of the response that stand in the contexts"),
     "answer_rubric": Metric(
         f"{OWN}.rubric:AnswerRubric",
         ("user_input", *PAIR),
         prompts=("prompt",),
         settings=options.AnswerRubricOptions,
-        changes=options.expectation,
-    ),
-    "exact_match": Metric("ExactMatch", PAIR, judge=False),  # 0 or 1 as a verdict is: judged, though by no model
-    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),  # likewise
+        changes=options.expectation, about="one of five labels: agreement with the reference, with a reason"),
+    "exact_match": Metric("ExactMatch", PAIR, judge=False, about="equal to the reference"),  # 0 or 1 as a verdict is: judged, though by no model
+    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",), about="the reference stands in the response"),  # likewise
     "non_llm_string_similarity": Metric(
-        "NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",), kind="continuous"
-    ),
+        "NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",), kind="continuous", about="edit distance to the reference"),
 }
 
 
@@ -215,6 +197,17 @@ def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "conf
 def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
     """Whose prompt packs metrics use, each once."""
     return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items()))
+
+
+def by_metric(
+    metrics: Mapping[str, Metric], prompts: Mapping[tuple[str, str], Prompt]
+) -> dict[tuple[str, str], Prompt]:
+    """(metric, attribute) -> prompt; from (owner, attribute) -> prompt, as several metrics may have the same owner."""
+    return {
+        (name, attribute): prompts[metric.owner or name, attribute]
+        for name, metric in metrics.items()
+        for attribute in metric.prompts
+    }
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A judgement's `input` holds the values of the prompt's input model. What is know
     {"column": "user_input"}                                       a column of the row
     {"column": "retrieved_contexts", "item": 2}                    one of its texts
     {"column": "retrieved_contexts", "items": 3, "joined": "\\n"}   the first three, joined
+    {"each": [...]}                                                a list of texts, a reference to each
     {"judgement": 0, "key": "statements"}                          part of an earlier answer about the same score
     {"literal": {...}}                                             an object that is no reference
 
@@ -93,6 +94,8 @@ def _reference(value: Any, known: Mapping[Hashable, Values], judgements: Sequenc
         for key, part in (judgement["response"] or {}).items():
             if isinstance(value, list) and part == value:
                 return {"judgement": position, "key": key}
+    if isinstance(value, list) and value and all(isinstance(text, str) and text in known for text in value):
+        return {"each": [known[text] for text in value]}
     return value
 
 
@@ -102,6 +105,8 @@ def resolve(reference: Any, columns: Values, judgements: Sequence[Values]) -> An
         return reference
     if "literal" in reference:
         return reference["literal"]
+    if "each" in reference:
+        return [resolve(item, columns, judgements) for item in reference["each"]]
     if "judgement" in reference:
         return judgements[reference["judgement"]]["response"][reference["key"]]
     value = columns[reference["column"]]

@@ -16,6 +16,11 @@ RETRIEVAL = {
     "context_relevance",
     "context_relevancy",
     "context_entity_recall",
+    "retrieval_precision",
+    "retrieval_ndcg",
+    "retrieval_map",
+    "retrieval_mrr",
+    "retrieval_recall",
 }
 
 

@@ -200,7 +200,7 @@ def test_what_makes_no_sense_is_refused(options: dict[str, object], message: str
 
 
 @pytest.mark.parametrize("kind", ["uniform", "stratified", "uncertain"])
-def test_the_interval_covers_where_the_textbook_s_covers_0_77(kind: str) -> None:
+def test_the_interval_covers_where_residuals_are_rare_and_the_textbook_s_does_not(kind: str) -> None:
     """2,000 rows, 30 labels, a judge that agrees in 97 %. The fuller table: `python -m benchmarks.labels`."""
     covered = 0
     for seed in range(200):

@@ -15,9 +15,9 @@ from scipy import stats
 from rag_evaluator.trust.auc import auc
 from rag_evaluator.trust.correlation import kendall_tau_b, spearman
 from rag_evaluator.trust.draws import Draw, draw_stratified, draw_uncertain, draw_uniform
-from rag_evaluator.trust.estimate import Coefficient
+from rag_evaluator.trust.estimate import Coefficient, Estimate
 from rag_evaluator.trust.formulas import Array
-from rag_evaluator.trust.intervals import PASS, mean_interval
+from rag_evaluator.trust.intervals import PASS, difference_interval, mean_interval
 from rag_evaluator.trust.kappa import cohen_kappa
 from rag_evaluator.trust.ppi import LabelMean, label_difference, label_mean
 from rag_evaluator.trust.scale import Scale
@@ -97,7 +97,7 @@ def covers(result: LabelMean | Coefficient, truth: float) -> bool:
     return result.ci_low - 1e-12 <= truth <= result.ci_high + 1e-12
 
 
-def width(result: LabelMean | Coefficient) -> float:
+def width(result: LabelMean | Coefficient | Estimate) -> float:
     assert result.ci_low is not None and result.ci_high is not None
     return result.ci_high - result.ci_low
 
@@ -137,7 +137,7 @@ def width_table(make: Callable[[np.random.Generator, float], Data], repetitions:
                     data = make(rng, correlation)
                     result = estimated(data, kind, size, repetition)
                     labels = mean_interval(rng.permutation(data.labels)[:size], PASS)
-                    ours, alone = ours + width(result), alone + (labels.ci_high or 0) - (labels.ci_low or 0)
+                    ours, alone = ours + width(result), alone + width(labels)
                     saved += (result.labels_saved or 0) / repetitions
                 ratios.append(f"{ours / alone:.2f}")
         yield line(f"{correlation:g}", *ratios, f"{saved:.0f}")
@@ -145,10 +145,10 @@ def width_table(make: Callable[[np.random.Generator, float], Data], repetitions:
 
 def difference_table(repetitions: int) -> Iterable[str]:
     """Two runs that are right in 70 % and in 75 %, both labelled on the same rows."""
-    yield from head("agreement", "labels", "coverage", "width")
+    yield from head("agreement", "labels", "coverage", "width", "width of labels alone")
     for agreement in AGREEMENTS:
         for size in LABELS:
-            hits = widths = 0.0
+            hits = widths = alone = 0.0
             for repetition in range(repetitions):
                 rng = np.random.default_rng((SEED, size, repetition))
                 first = agreeing(rng, agreement)
@@ -159,7 +159,8 @@ def difference_table(repetitions: int) -> Iterable[str]:
                 scores = first.scores, np.where(wrong, 1 - changed, changed)
                 result = label_difference(scores, (labels[0], labels[1]))
                 hits, widths = hits + covers(result, 0.05), widths + width(result)
-            yield line(f"{agreement:g}", size, f"{hits / repetitions:.3f}", f"{widths / repetitions:.3f}")
+                alone += width(difference_interval((changed - first.labels)[:size], PASS))
+            yield line(f"{agreement:g}", size, *(f"{total / repetitions:.3f}" for total in (hits, widths, alone)))
 
 
 Measure = Callable[[Data, int], Coefficient]

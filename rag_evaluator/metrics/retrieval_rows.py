@@ -46,11 +46,29 @@ def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
 
 
 RETRIEVAL: Mapping[str, Metric] = {
-    "retrieval_precision": _row("RetrievalPrecision", CHUNK, aliases=("precision_at_k",)),
-    "retrieval_ndcg": _row("RetrievalNDCG", CHUNK, MATCH, aliases=("ndcg", "ndcg_at_k"), outcomes=(KNOWN, UNKNOWN)),
-    "retrieval_map": _row(
-        "RetrievalMAP", CHUNK, MATCH, aliases=("map", "average_precision"), outcomes=(KNOWN, UNKNOWN)
+    "retrieval_precision": _row(
+        "RetrievalPrecision", CHUNK, aliases=("precision_at_k",), about="retrieved contexts that are relevant"
     ),
-    "retrieval_mrr": _row("RetrievalMRR", CHUNK, aliases=("mrr", "reciprocal_rank")),
-    "retrieval_recall": _row("RetrievalRecall", MATCH, columns=EXPECTED, aliases=("recall_at_k",)),
+    "retrieval_ndcg": _row(
+        "RetrievalNDCG",
+        CHUNK,
+        MATCH,
+        aliases=("ndcg", "ndcg_at_k"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, nDCG",
+    ),
+    "retrieval_map": _row(
+        "RetrievalMAP",
+        CHUNK,
+        MATCH,
+        aliases=("map", "average_precision"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, average precision",
+    ),
+    "retrieval_mrr": _row(
+        "RetrievalMRR", CHUNK, aliases=("mrr", "reciprocal_rank"), about="how early the first relevant context comes"
+    ),
+    "retrieval_recall": _row(
+        "RetrievalRecall", MATCH, columns=EXPECTED, aliases=("recall_at_k",), about="expected contexts that were found"
+    ),
 }

@@ -40,7 +40,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("context_precision", "LLMContextPrecisionWithReference"),
         stage="retrieval",
-        about="whether useful contexts come first, by the reference",
+        about="whether useful contexts come first, by reference",
     ),
     "context_precision_without_reference": Metric(
         "ContextPrecisionWithoutReference",
@@ -80,8 +80,8 @@ METRICS: Mapping[str, Metric] = {
         ("user_input", *PAIR),
         embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
-        range=(-0.25, 1.0),
-        about="statements shared with the reference, and nearness of meaning",  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
+        range=(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
+        about="statements shared with the reference, and nearness of meaning",
     ),
     "semantic_similarity": Metric(
         "SemanticSimilarity",

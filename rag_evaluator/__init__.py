@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from rag_evaluator.judge.judge import Judge
     from rag_evaluator.judge.scripted import ScriptedJudge
+    from rag_evaluator.metrics.own_metrics import CustomMetric, metric
     from rag_evaluator.metrics.table import METRICS
     from rag_evaluator.results.kept_prompts import read_questions
     from rag_evaluator.results.results import Results
@@ -40,6 +41,7 @@ __all__ = [
     "BudgetError",
     "Config",
     "ConfigError",
+    "CustomMetric",
     "DatasetError",
     "EvaluatorChain",
     "Judge",
@@ -63,6 +65,7 @@ __all__ = [
     "generate",
     "load_config",
     "load_dataset",
+    "metric",
     "read_questions",
     "sort",
 ]
@@ -71,6 +74,7 @@ _HOMES = {
     "BudgetError": "errors",
     "Config": "config",
     "ConfigError": "errors",
+    "CustomMetric": "metrics.own_metrics",
     "DatasetError": "errors",
     "EvaluatorChain": "api.langchain",
     "Judge": "judge.judge",
@@ -94,6 +98,7 @@ _HOMES = {
     "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",
+    "metric": "metrics.own_metrics",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",
 }

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config_sections import Section
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.prompts.question import Question
 from rag_evaluator.trust.scale import Better, Kind, Scale
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Metric:
         kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
         better: which end of the range is the better one.
         stage: the part of the system that it measures.
+        question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
     """
@@ -62,6 +65,7 @@ class Metric:
     changes: Callable[[Any], Mapping[str, Any]] | None = None  # Any: an object of `settings`
     owner: str = ""
     outcomes: Sequence[str] = ()
+    question: Question | None = None
 
     @property
     def scale(self) -> Scale:
@@ -72,6 +76,11 @@ class Metric:
     def embeddings(self) -> bool:
         """Whether it needs an embedding model."""
         return bool(self.embedded)
+
+    @property
+    def canonical(self) -> tuple[str, ...]:
+        """Those of `columns` that ragas' names stand for; users' own metrics may read others, too."""
+        return tuple(column for column in self.columns if column in READ)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -64,6 +64,11 @@ class Recorder(InstructorBaseRagasLLM):
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
         raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
 
+    def note(self, name: str, value: float, reason: str) -> None:
+        """Record what a function says of its own value: no question belongs to it."""
+        said: dict[str, object] = {"reason": reason, "value": value}
+        self.judgements.append(asdict(Judgement(name, "", "", {}, said, None, (), 0, 0)))
+
     def _failed(self, prompt: str, error: str) -> None:
         self.failed[prompt] = error
         if self._asked[prompt] == 1:  # some metrics ask again after a failure: recorded once

@@ -118,6 +118,8 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
     """
     where = f"row {line['row']}, {line['metric']}"
     for judgement in line["judgements"]:
+        if judgement.get("prompt_digest") == "":  # said by a function, which was asked nothing
+            continue
         if "input" not in judgement:
             raise ResultsError(f"{where}: its questions are not recorded: another version of this program judged it.")
         try:

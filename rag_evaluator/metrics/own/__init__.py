@@ -1,0 +1,1 @@
+"""Metrics that are not ragas', with the methods of ragas' classes."""

@@ -200,7 +200,8 @@ def _settings(config: Settings, language: str | None) -> Config:
     if isinstance(config, str | Path):
         config = load_config(config)
     if not isinstance(config, Config):
-        config = make_config(with_metrics({"metrics": list(FOUR_METRICS), **(config or {})}))
+        keys = {"metrics": list(FOUR_METRICS), **(config or {})}
+        config = make_config(with_metrics(keys) if isinstance(keys["metrics"], list | tuple) else keys)
     return config if language is None else config.model_copy(update={"language": language})
 
 

@@ -37,7 +37,8 @@ LEVELS = [("low", "low"), ("low", "high"), ("high", "low"), ("high", "high")]
 def sample_input(prompt: Any) -> BaseModel:
     """An input with awkward text in every field."""
     fields = prompt.input_model.model_fields
-    values = {name: TEXT if field.annotation is str else [TEXT, "two"] for name, field in fields.items()}
+    texts: dict[Any, Any] = {str: TEXT, dict[str, str]: {"1": TEXT, "2": "two"}}
+    values = {name: texts.get(field.annotation, [TEXT, "two"]) for name, field in fields.items()}
     data: BaseModel = prompt.input_model(**{k: v for k, v in values.items() if k not in ("atomicity", "coverage")})
     return data
 

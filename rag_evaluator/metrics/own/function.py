@@ -30,6 +30,11 @@ class FunctionName(str):
         made.function = function
         return made
 
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) and getattr(other, "function", self.function) is self.function
+
+    __hash__ = str.__hash__
+
 
 def find_function(name: str) -> Callable[..., Any]:
     """The function that was given, or that a module has. Raises `ConfigError`, which begins with the name."""

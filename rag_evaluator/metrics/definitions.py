@@ -18,7 +18,7 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import canonical_name, plain_name
 from rag_evaluator.origin import Key, dotted
 from rag_evaluator.prompts.pack import ENGLISH
-from rag_evaluator.prompts.question import Question, as_shown
+from rag_evaluator.prompts.question import CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
 
 SECTION = "custom_metrics"
@@ -93,7 +93,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     options = _valid(config, name, written, AskedMetric)
     columns = _columns(config, name, options.columns)
     language = options.language or config.language
-    question = Question(options.question, options.scale, language, _examples(config, name, options, columns))
+    question = CustomQuestion(options.question, options.scale, language, _examples(config, name, options, columns))
     _check_language(config, name, question, written["scale"])
     return Metric(
         "rag_evaluator.metrics.own.custom:Asked",
@@ -192,7 +192,7 @@ def _label(config: Config, place: Key, written: Any, scale: Mapping[int, str]) -
     return known[written]
 
 
-def _check_language(config: Config, name: str, question: Question, scale: Any) -> None:
+def _check_language(config: Config, name: str, question: CustomQuestion, scale: Any) -> None:
     place = (SECTION, name, "language")
     try:
         language, run = find_language(question.language).name, find_language(config.language).name

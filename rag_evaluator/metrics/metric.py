@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rag_evaluator.config_sections import Section
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.languages import LANGUAGES, Language
-from rag_evaluator.prompts.question import Question
+from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Better, Kind, Scale
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Metric:
     changes: Callable[[Any], Mapping[str, Any]] | None = None  # Any: an object of `settings`
     owner: str = ""
     outcomes: Sequence[str] = ()
-    question: Question | None = None
+    question: CustomQuestion | None = None
 
     @property
     def scale(self) -> Scale:

@@ -6,7 +6,7 @@ from typing import Any
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics import options
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.prompts.question import Question
+from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -185,7 +185,7 @@ def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
     return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items() if metric.question is None))
 
 
-def questions_of(metrics: Mapping[str, Metric]) -> dict[str, Question]:
+def questions_of(metrics: Mapping[str, Metric]) -> dict[str, CustomQuestion]:
     """What users' own metrics ask, by metric."""
     return {name: metric.question for name, metric in metrics.items() if metric.question is not None}
 

@@ -13,7 +13,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack
-from rag_evaluator.prompts.question import DEFINITION, Question
+from rag_evaluator.prompts.question import DEFINITION, CustomQuestion
 
 
 class DefinitionInput(BaseModel):
@@ -35,7 +35,7 @@ class DefinitionPrompt(BasePrompt[DefinitionInput, DefinitionOutput]):
 
     input_model, output_model = DefinitionInput, DefinitionOutput
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: CustomQuestion) -> None:
         self.instruction, self.language = question.text, ENGLISH
         scale = {str(label): text for label, text in question.scale.items()}
         self.examples = [
@@ -50,7 +50,7 @@ class DefinitionPrompt(BasePrompt[DefinitionInput, DefinitionOutput]):
         ]
 
 
-def definition_prompts(questions: Mapping[str, Question]) -> dict[Key, BasePrompt[Any, Any]]:
+def definition_prompts(questions: Mapping[str, CustomQuestion]) -> dict[Key, BasePrompt[Any, Any]]:
     """The English questions that may be translated: metric -> prompt under its key."""
     return {
         (name, DEFINITION): DefinitionPrompt(question)
@@ -59,7 +59,7 @@ def definition_prompts(questions: Mapping[str, Question]) -> dict[Key, BasePromp
     }
 
 
-def translated(question: Question, pack: Pack, path: Path) -> Question:
+def translated(question: CustomQuestion, pack: Pack, path: Path) -> CustomQuestion:
     """The question as a pack has it. Raises `PromptError` unless it has the same labels."""
     first, *others = pack.examples
     labels = [str(label) for label in question.scale]

@@ -21,7 +21,7 @@ from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.legacy import legacy_path, load_pack
 from rag_evaluator.prompts.own.custom import CustomInput, CustomPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
-from rag_evaluator.prompts.question import DEFINITION, SHELL, Question
+from rag_evaluator.prompts.question import DEFINITION, SHELL, CustomQuestion
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
 
@@ -75,7 +75,7 @@ class QuestionPrompt(TracedPrompt):
         question: in the same language.
     """
 
-    def __init__(self, shell: Pack, question: Question) -> None:
+    def __init__(self, shell: Pack, question: CustomQuestion) -> None:
         self.question = question.text
         self.scale = {str(label): text for label, text in question.scale.items()}
         own = [
@@ -109,7 +109,7 @@ class PackSet:
     owners: Sequence[str]
     language: str
     folder: Path
-    questions: Mapping[str, Question] = field(default_factory=dict)
+    questions: Mapping[str, CustomQuestion] = field(default_factory=dict)
 
     @cached_property
     def spoken(self) -> Language:
@@ -153,6 +153,7 @@ class PackSet:
         prompts = self._load()
         if not self.questions:
             return prompts
+        self._warn_of_unused()
         shell = prompts[SHELL].pack
         questions = {
             name: translated(question, prompts[name, DEFINITION].pack, self.path_of((name, DEFINITION)))
@@ -162,6 +163,18 @@ class PackSet:
         }
         others = {key: prompt for key, prompt in prompts.items() if key[0] in self.owners}
         return {**others, **{(name, SHELL[1]): QuestionPrompt(shell, question) for name, question in questions.items()}}
+
+    def _warn_of_unused(self) -> None:
+        """A question without `language` is taken for one in that of the run, also if it was translated once."""
+        for name, question in self.questions.items():
+            path = self.path_of((name, DEFINITION))
+            if not question.needs_pack(self.language) and path.is_file():
+                logger.warning(
+                    "%s is not used: custom_metrics.%s is taken for %s. If it is English, set its language: english",
+                    path,
+                    name,
+                    self.spoken.name,
+                )
 
     def _load(self) -> dict[Key, TracedPrompt]:
         originals = self.originals
@@ -204,7 +217,7 @@ def _pack_file(folder: Path, key: Key, name: str) -> Path | None:
     return path if path.is_file() else legacy_path(folder, key, name)
 
 
-def _what_to_do(language: str, questions: Mapping[str, Question]) -> str:
+def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:
     config = "--config <your file> " if any(question.needs_pack(language) for question in questions.values()) else ""
     return (
         f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt {config}--language {language}' and review what "

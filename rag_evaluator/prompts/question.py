@@ -15,7 +15,7 @@ DEFINITION = "definition"
 
 
 @dataclass(frozen=True)
-class Question:
+class CustomQuestion:
     """A question about a row.
 
     Attributes:

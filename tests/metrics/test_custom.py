@@ -10,9 +10,17 @@ import pytest
 from pydantic import BaseModel
 from ragas.metrics.result import MetricResult
 
-from rag_evaluator import METRICS, CustomMetric, EvaluatorChain, RAGEvaluator, ScriptedJudge, compare, gate
+from rag_evaluator import (
+    METRICS,
+    CustomMetric,
+    EvaluatorChain,
+    RAGEvaluator,
+    ScriptedJudge,
+    compare,
+    gate,
+    read_questions,
+)
 from rag_evaluator import evaluate as evaluate_lists
-from rag_evaluator import read_questions
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import load_config, make_config
 from rag_evaluator.config_custom import read_scale
@@ -282,12 +290,18 @@ def test_a_question_in_english_is_not_put_to_a_run_in_spanish_without_its_pack(t
     assert "'rag-evaluator prompts adapt --config <your file> --language spanish'" in str(caught.value)
 
 
-def test_a_question_in_the_language_of_the_run_needs_no_pack(tmp_path: Path, rows: Rows) -> None:
+def test_a_question_in_the_language_of_the_run_needs_no_pack(
+    tmp_path: Path, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
     path, judge = spanish(tmp_path), Labels()
     path.write_text(path.read_text(encoding="utf-8").replace("language: english", "language: es"), encoding="utf-8")
     RAGEvaluator(load_config(path), judge).evaluate(rows[:1])
     assert judge.prompts[0].startswith("Responde a la pregunta.")
     assert asked(judge.prompts[0])["question"] == "Is the response polite and free of slang?"
+    assert caplog.text == ""
+    write_pack(tmp_path / "packs" / "tone_definition_spanish.json", Pack("spanish", "¿Es cortés?", [{}]))
+    RAGEvaluator(load_config(path), judge).check(rows)
+    assert "tone_definition_spanish.json is not used: custom_metrics.tone is taken for spanish." in caplog.text
 
 
 def test_the_pack_of_a_question_is_made_by_adapt_and_used(
@@ -324,6 +338,16 @@ def test_the_pack_of_a_question_is_made_by_adapt_and_used(
     signature = adapted.signatures()
     write_pack(tmp_path / "packs" / "tone_definition_spanish.json", Pack("spanish", "¿Es cortés?", pack.examples))
     assert RAGEvaluator(load_config(path), Labels()).signatures() != signature
+
+
+def test_packs_that_come_with_the_package_are_not_made_where_only_that_of_a_question_is_missing(
+    tmp_path: Path, rows: Rows
+) -> None:
+    path = spanish(tmp_path)
+    config = load_config(path, ["prompts.adapt=true", "metrics=[tone, faithfulness]"])
+    RAGEvaluator(config, Spanish()).check(rows)
+    written = {file.name for file in (tmp_path / "packs").glob("*.json")}
+    assert written == {"custom_prompt_spanish.json", "tone_definition_spanish.json"}
 
 
 def test_a_pack_that_was_made_for_another_scale_is_reported(tmp_path: Path, rows: Rows) -> None:

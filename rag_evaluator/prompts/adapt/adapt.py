@@ -25,7 +25,7 @@ from rag_evaluator.prompts.english import english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, write_pack
-from rag_evaluator.prompts.question import Question
+from rag_evaluator.prompts.question import CustomQuestion
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
@@ -51,7 +51,7 @@ class Adapted:
 
 
 def ready_prompts(
-    owners: Sequence[str], config: Config, judge: JudgeSource, questions: Mapping[str, Question] | None = None
+    owners: Sequence[str], config: Config, judge: JudgeSource, questions: Mapping[str, CustomQuestion] | None = None
 ) -> dict[Key, TracedPrompt]:
     """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
 

@@ -42,19 +42,18 @@ def own_metrics(config: Config) -> dict[str, Metric]:
 def check_rows(config: Config, metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
     """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
     names = row_names(samples)
-    for metric in metrics:
-        if metric not in config.custom_metrics:
+    for name, metric in metrics.items():
+        if name not in config.custom_metrics:
             continue
-        if metric in names:
-            _fail(
-                config, (SECTION, metric), "is also a column of the rows, which its scores would replace. Rename one."
-            )
-        for position, column in enumerate(config.custom_metrics[metric]["columns"]):  # type: ignore[index]  # checked
-            if _canonical(config, column) not in {*ALIASES, *names}:
+        if name in names:
+            _fail(config, (SECTION, name), "is also a column of the rows, which its scores would replace. Rename one.")
+        for position, column in enumerate(metric.columns):
+            if column not in {*ALIASES, *names}:
+                place = (SECTION, name, "columns", position)
                 _fail(
                     config,
-                    (SECTION, metric, "columns", position),
-                    f"is '{column}', which no row has.{did_you_mean(column, [*ALIASES, *names])}",
+                    place,
+                    f"is '{column}', which no row has.{did_you_mean(column, dict.fromkeys([*names, *ALIASES]))}",
                 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.languages import find_language
 from rag_evaluator.prompts.pack import ENGLISH, Key
+from rag_evaluator.results.questions import numbered
 
 SHELL: Key = ("custom", "prompt")
 """The prompt around all questions: one pack a language serves every metric."""
@@ -41,5 +42,5 @@ def as_shown(value: Any) -> str:
     Any: a JSON value, as rows hold them.
     """
     if isinstance(value, list):
-        return "\n\n".join(f"{number}. {as_shown(item)}" for number, item in enumerate(value, start=1))
+        return numbered(list(map(as_shown, value)))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

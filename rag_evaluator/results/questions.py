@@ -5,7 +5,9 @@ A judgement's `input` holds the values of the prompt's input model. What is know
     {"column": "user_input"}                                       a column of the row
     {"column": "retrieved_contexts", "item": 2}                    one of its texts
     {"column": "retrieved_contexts", "items": 3, "joined": "\\n"}   the first three, joined
+    {"column": "retrieved_contexts", "items": 3, "numbered": true} the first three, see `numbered`
     {"judgement": 0, "key": "statements"}                          part of an earlier answer about the same score
+    {"object": {...}}                                              an object of which some values are references
     {"literal": {...}}                                             an object that is no reference
 
 Everything else is the value itself. Instruction and examples are in `prompts.json`, as frames around the input.
@@ -54,6 +56,11 @@ def put_together(frames: Iterable[Frame], values: Values) -> str | None:
     return None
 
 
+def numbered(texts: Sequence[str]) -> str:
+    """Texts as one, numbered from 1, with blank lines between them."""
+    return "\n\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+
+
 def references(columns: Values) -> dict[str, dict[str, Any]]:
     """Text -> reference, for every text that a row holds; columns are texts or lists of texts."""
     places: dict[str, dict[str, Any]] = {}
@@ -65,6 +72,7 @@ def references(columns: Values) -> dict[str, dict[str, Any]]:
             for position, text in enumerate(value):
                 places.setdefault(text, {"column": name, "item": position})
             places.setdefault("\n".join(value), {"column": name, "items": len(value), "joined": "\n"})
+            places.setdefault(numbered(value), {"column": name, "items": len(value), "numbered": True})
     return places
 
 
@@ -82,7 +90,8 @@ def _reference(value: Any, known: Mapping[str, Values], judgements: Sequence[Val
     if isinstance(value, str):
         return known.get(value, value)
     if isinstance(value, Mapping):
-        return {"literal": value}
+        parts = {name: _reference(part, known, ()) for name, part in value.items()}
+        return {"literal": value} if parts == value else {"object": parts}
     for position, judgement in enumerate(judgements):
         for key, part in (judgement["response"] or {}).items():
             if isinstance(value, list) and part == value:
@@ -96,9 +105,13 @@ def resolve(reference: Any, columns: Values, judgements: Sequence[Values]) -> An
         return reference
     if "literal" in reference:
         return reference["literal"]
+    if "object" in reference:
+        return {name: resolve(part, columns, judgements) for name, part in reference["object"].items()}
     if "judgement" in reference:
         return judgements[reference["judgement"]]["response"][reference["key"]]
     value = columns[reference["column"]]
+    if "numbered" in reference:
+        return numbered(value[: reference["items"]])
     if "joined" in reference:
         return reference["joined"].join(value[: reference["items"]])
     return value[reference["item"]] if "item" in reference else value

@@ -95,6 +95,12 @@ def test_the_judge_is_shown_question_scale_and_the_columns_of_the_row(rows: Rows
     }
 
 
+def test_one_column_may_be_written_without_a_list(rows: Rows) -> None:
+    judge = Labels()
+    evaluator(judge, columns="answer").evaluate(rows[:1])
+    assert list(asked(judge.prompts[0])["values"]) == ["response"]
+
+
 def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_score(rows: Rows) -> None:
     judge, tags = Labels(), [["a", "b"], 3, None]
     scores = evaluator(judge, columns=["tags"]).evaluate(
@@ -243,6 +249,14 @@ def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
     }
     RAGEvaluator(config, judge).evaluate(scored, folder=tmp_path)
     assert [question["text"] for question in read_questions(tmp_path, data=scored)] == judge.prompts
+    details = (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(details[0])["judgements"][0]["input"]["values"] == {
+        "object": {
+            "response": {"column": "response"},
+            "retrieved_contexts": {"column": "retrieved_contexts", "items": 2, "numbered": True},
+            "channel": "mail",
+        }
+    }
 
 
 def test_a_metric_is_given_to_the_functions_for_lists_and_to_chains_as_an_object(rows: Rows, tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def test_a_configuration_names_a_function_of_a_module(
         ([metric(lambda response: True, columns=["reference"], name="x")], "cannot be called with the columns refer"),
         ([metric(lambda response: True, range=(1, 1), name="x")], "'custom_metrics.x.range' is [1, 1]: expected the"),
         ([metric(lambda respnse: True, name="x")], "is 'respnse', which no row has. Did you mean 'response'?"),
+        ([metric(lambda answer: True, name="x")], "'custom_metrics.x.columns[0]' is 'answer', which no row has."),
         ([gives(1), gives(2)], "metrics[1] is another metric of the name 'given'. Rename one."),
         ([CustomMetric("x", "Q?", [], "yes/no")], "config: 'custom_metrics.x.columns' is []: list should have at"),
         ([CustomMetric("x", "Q?", ["response"], ["a"])], "config: 'custom_metrics.x.scale' is ['a']: expected 2 to"),

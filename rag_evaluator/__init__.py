@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from rag_evaluator.judge.judge import Judge
     from rag_evaluator.judge.scripted import ScriptedJudge
+    from rag_evaluator.metrics.own_metrics import CustomMetric, metric
     from rag_evaluator.metrics.table import METRICS
     from rag_evaluator.results.kept_prompts import read_questions
     from rag_evaluator.results.results import Results
@@ -41,6 +42,7 @@ __all__ = [
     "BudgetError",
     "Config",
     "ConfigError",
+    "CustomMetric",
     "DatasetError",
     "Duel",
     "EvaluatorChain",
@@ -66,6 +68,7 @@ __all__ = [
     "generate",
     "load_config",
     "load_dataset",
+    "metric",
     "read_questions",
     "sort",
 ]
@@ -74,6 +77,7 @@ _HOMES = {
     "BudgetError": "errors",
     "Config": "config",
     "ConfigError": "errors",
+    "CustomMetric": "metrics.own_metrics",
     "DatasetError": "errors",
     "Duel": "api.duel",
     "EvaluatorChain": "api.langchain",
@@ -99,6 +103,7 @@ _HOMES = {
     "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",
+    "metric": "metrics.own_metrics",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",
 }

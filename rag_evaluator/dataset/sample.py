@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from rag_evaluator.dataset.blank import is_blank
+from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.files.digest import short_digest
 
 
@@ -34,12 +36,18 @@ class Sample:
 
     def has(self, column: str) -> bool:
         """Whether the row has something to be read there; blank text is missing."""
-        return not is_blank(self.columns.get(column))
+        return not is_blank(self.value(column))
+
+    def value(self, column: str) -> Any:
+        """What the row has in a canonical column, or in one of the user's, which is read as it is; None: nothing."""
+        return (self.columns if column in READ else self.row).get(column)
 
     def missing(self, columns: Sequence[str]) -> str | None:
         """Which of the columns are missing, as the reason of a missing score; None if all are there."""
         reasons = [
-            f"{column} {'are' if column.endswith('s') else 'is'} blank" if self.columns.get(column) else f"no {column}"
+            f"{column} {'are' if column.endswith('s') else 'is'} blank"
+            if self.value(column) not in EMPTY
+            else f"no {column}"
             for column in columns
             if not self.has(column)
         ]
@@ -51,8 +59,8 @@ class Sample:
         return _digest(self.columns)
 
     def digest_of(self, names: Sequence[str]) -> str:
-        """16 hex digits that depend on these canonical columns only, whether they are there or not."""
-        return _digest({name: self.columns[name] for name in names if name in self.columns})
+        """16 hex digits that depend on these columns only, whether they are there or not."""
+        return _digest({name: value for name in names if (value := self.value(name)) is not None})
 
 
 def _digest(columns: Mapping[str, Any]) -> str:

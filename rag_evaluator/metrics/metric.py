@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config_sections import Section
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Better, Kind, Scale
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class Metric:
         better: which end of the range is the better one.
         stage: the part of the system that it measures.
         about: what it measures, in a few words.
+        question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
         probabilities: whether it asks how likely each answer is, which not every judge can say.
@@ -70,6 +73,7 @@ class Metric:
     outcomes: Sequence[str] = ()
     about: str = ""
     probabilities: bool = False
+    question: CustomQuestion | None = None
 
     @property
     def scale(self) -> Scale:
@@ -94,6 +98,10 @@ class Metric:
     def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
         """The columns without which there is no score, by what is there."""
         return self.instead if self.instead and all(map(has, self.instead)) else self.columns
+
+    def needs_canonical(self, has: Callable[[str], bool]) -> list[str]:
+        """Those of them that ragas' names stand for; users' own metrics may read others, too."""
+        return [column for column in self.needs(has) if column in READ]
 
     def with_options(self, options: Section) -> "Metric":
         """The row with options, an object of `settings`."""

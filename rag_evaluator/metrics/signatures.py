@@ -37,6 +37,10 @@ def signatures(
             parts["language"] = find_language(language).name
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
+        if "function" in metric.options:
+            from rag_evaluator.metrics.own.function import source_digest
+
+            parts["source"] = source_digest(metric.options["function"])
         if metric.prompts:
             sources = "".join(
                 prompt.source

@@ -7,6 +7,7 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics import options
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.retrieval_rows import RETRIEVAL
+from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -237,18 +238,19 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as it is compared with others."""
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 _NAMES = {
-    _plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.class_name, *metric.aliases)
+    plain_name(alias): name for name, metric in METRICS.items() for alias in (name, metric.class_name, *metric.aliases)
 }
 
 
 def canonical_name(name: str) -> str | None:
     """The name in `METRICS` of a metric by any of its names."""
-    return _NAMES.get(_plain(name))
+    return _NAMES.get(plain_name(name))
 
 
 def scale_of(name: str) -> Scale | None:
@@ -257,29 +259,38 @@ def scale_of(name: str) -> Scale | None:
     return None if canonical is None else METRICS[canonical].scale
 
 
-def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "config") -> dict[str, Metric]:
+def select_metrics(
+    names: Sequence[str], place: str | Callable[..., str] = "config", own: Mapping[str, Metric] | None = None
+) -> dict[str, Metric]:
     """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
 
     Args:
         place: where the names were written, or `Config.place`, which tells it for each.
+        own: the user's own metrics.
 
     Raises `ConfigError` for an unknown name, with the nearest known one.
     """
     chosen: dict[str, Metric] = {}
+    known = {**METRICS, **(own or {})}
     for position, name in enumerate(names):
-        canonical = canonical_name(name)
+        canonical = name if name in known else canonical_name(name)
         if canonical is None:
             where = place if isinstance(place, str) else place("metrics", position)
             raise ConfigError(
-                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, METRICS)}"
+                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, known)}"
             )
-        chosen[canonical] = METRICS[canonical]
+        chosen[canonical] = known[canonical]
     return chosen
 
 
 def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
-    """Whose prompt packs metrics use, each once."""
-    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items()))
+    """Whose prompt packs metrics use, each once; those of users' own metrics are made of their questions."""
+    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items() if metric.question is None))
+
+
+def questions_of(metrics: Mapping[str, Metric]) -> dict[str, CustomQuestion]:
+    """What users' own metrics ask, by metric."""
+    return {name: metric.question for name, metric in metrics.items() if metric.question is not None}
 
 
 def by_metric(
@@ -299,7 +310,7 @@ def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float]
     Args:
         thresholds: score from which a row passes, by any name of the metric.
     """
-    limits = {canonical_name(name): limit for name, limit in (thresholds or {}).items()}
+    limits = {canonical_name(name) or name: limit for name, limit in (thresholds or {}).items()}
     return {
         name: {
             "range": list(metric.range),

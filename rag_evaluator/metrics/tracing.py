@@ -85,6 +85,11 @@ class Recorder(InstructorBaseRagasLLM):
         self.failed.pop(question, None)
         return reply
 
+    def note(self, name: str, value: float, reason: str) -> None:
+        """Record what a function says of its own value: no question belongs to it."""
+        said: dict[str, object] = {"reason": reason, "value": value}
+        self.judgements.append(asdict(Judgement(name, "", "", {}, said, None, (), 0, 0)))
+
     def _write(
         self, prompt: str, response: dict[str, object] | None, error: str | None = None, opinion: Opinion | None = None
     ) -> None:

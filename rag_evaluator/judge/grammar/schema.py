@@ -170,6 +170,12 @@ def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
     return {**schema, "x-partition": ["TP", "FP"]}
 
 
+def _labelled(schema: Schema, data: dict[str, Any]) -> Schema:
+    """One of the labels of the user's scale."""
+    schema["properties"]["label"] = {"enum": [int(label) for label in data["scale"]]}
+    return schema
+
+
 def _with_statement(item: Schema, text: str) -> Schema:
     return {**item, "properties": {**item["properties"], "statement": {"const": text}}}
 
@@ -200,6 +206,7 @@ RULES: Mapping[str, Rule] = {
     "QuestionsGenerated": _questions,
     "AnswersGenerated": _answers,
     "SentencesOutput": _numbers,
+    "CustomOutput": _labelled,
 }
 CUT_LISTS: Mapping[str, str] = {
     "StatementGeneratorOutput": "statements",

@@ -17,7 +17,7 @@ from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.saved import finished_scores
 from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome
-from rag_evaluator.tasks.duel.pairs import Pair, MatchedRows, pairs_of
+from rag_evaluator.tasks.duel.pairs import MatchedRows, Pair, pairs_of
 from rag_evaluator.tasks.duel.summary import Ended, summarise
 from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
 

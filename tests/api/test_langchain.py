@@ -20,6 +20,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel
 
 from rag_evaluator import EvaluatorChain, RAGEvaluator, ScriptedJudge, collect, load_dataset
+from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import EmbeddingsConfig
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError
 from rag_evaluator.models.embeddings import load_embeddings
@@ -223,6 +224,28 @@ def test_settings_of_a_configuration_count_but_for_what_concerns_a_whole_dataset
     )
     result = {**results(1)[0], "reply": ANSWERS[1]}
     assert EvaluatorChain("faithfulness", judge=judge(), config=path).invoke(result)["faithfulness_score"] == 1.0
+
+
+@pytest.mark.parametrize("form", [dict, make_config], ids=["mapping", "Config"])
+def test_options_and_definitions_of_other_metrics_in_the_configuration_do_not_count(
+    form: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One configuration serves several chains of one metric each."""
+    config = form(
+        {
+            "metrics": ["answer_rubric", "rouge", "tone"],
+            "metric_options": {"AnswerRubric": {"expected": True}, "rouge": {"mode": "recall"}},
+            "custom_metrics": {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": "yes/no"}},
+            "thresholds": {"tone": 1},
+        }
+    )
+    result = {**results(1)[0], "ground_truth": f"{ANSWERS[0]} {TRUTHS[1]}"}
+    assert EvaluatorChain("faithfulness", judge=judge(), config=config).invoke(result)["faithfulness_score"] == 0.5
+    scored = EvaluatorChain("rouge", config=config).invoke(result)
+    assert scored["rouge_score"] < EvaluatorChain("rouge").invoke(result)["rouge_score"]  # the rest is there
+    assert "not scored" not in caplog.text
+    with pytest.raises(ConfigError, match="answer_rubrik' is not one of the metrics"):
+        EvaluatorChain("faithfulness", config={"metric_options": {"answer_rubrik": {}}})
 
 
 def test_predictions_need_no_question_where_examples_have_it() -> None:

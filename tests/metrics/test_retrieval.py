@@ -264,6 +264,21 @@ def test_nothing_retrieved_is_zero_and_no_column_is_missing() -> None:
         assert scores[1].value == 0.0 or name not in ALL
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "of a file"])
+def test_a_retriever_that_never_finds_anything_is_zero_in_every_row(kept: bool, tmp_path: Path) -> None:
+    data: Any = [row_of([], 1), row_of([], 1)]
+    if kept:
+        (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data), encoding="utf-8")
+        data = tmp_path / "rows.jsonl"
+    scores = evaluate(data)[0].scores
+    assert {name: [score.value for score in scores[name]] for name in ALL} == {name: [0.0, 0.0] for name in ALL}
+    with pytest.raises(DatasetError, match="'retrieved_contexts', which context_recall needs"):
+        evaluate(data, [*ALL, "context_recall"])
+    ids = [{"retrieved_context_ids": [], "reference_context_ids": ["7"]}]
+    exact = evaluate(ids, ["retrieval_recall"], match="exact")[0].scores["retrieval_recall"]
+    assert exact[0].value == 0.0
+
+
 def test_the_summary_counts_whether_the_relevant_documents_are_all_known() -> None:
     rows = [row_of([G], 1), row_of([G]), row_of([G], 2), row_of([], 1)]
     summary = evaluate(rows)[0].summary()

@@ -17,7 +17,7 @@ from ragas.metrics import collections
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.table import OWN, _plain
+from rag_evaluator.metrics.table import OWN, plain_name
 from rag_evaluator.models.embeddings import LocalEmbeddings
 
 
@@ -74,7 +74,7 @@ def _rubrics_given(prompt: str) -> list[int]:
 def class_of_ragas(name: str) -> type | None:
     """The class of ragas that has the name of a metric; None for a metric that is not ragas'."""
     classes = {known: getattr(collections, known) for known in collections.__all__}
-    return next((kind for known, kind in classes.items() if _plain(known) == _plain(name)), None)
+    return next((kind for known, kind in classes.items() if plain_name(known) == plain_name(name)), None)
 
 
 OF_RAGAS = [name for name in METRICS if class_of_ragas(name)]

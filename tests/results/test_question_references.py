@@ -10,6 +10,7 @@ PLACES = {
     "a": {"column": "retrieved_contexts", "item": 0},
     "b": {"column": "retrieved_contexts", "item": 1},
     "a\nb": {"column": "retrieved_contexts", "items": 2, "joined": "\n"},
+    "1. a\n\n2. b": {"column": "retrieved_contexts", "items": 2, "numbered": True},
 }
 
 
@@ -30,7 +31,7 @@ def test_only_texts_are_referred_to(column: dict[str, Any]) -> None:
 
 
 def test_an_object_of_texts_is_referred_to_as_a_whole() -> None:
-    columns = {**CONTEXTS, "rubrics": {"score1_description": "a", "score2_description": "b"}}
+    columns = {**CONTEXTS, "rubrics": {"score1_description": "bad", "score2_description": "good"}}
     known = references(columns)
     assert refer({"rubrics": dict(columns["rubrics"])}, known, []) == {"rubrics": {"column": "rubrics"}}
     other = dict(reversed(columns["rubrics"].items()))  # another order is another text

@@ -121,7 +121,7 @@ def test_a_metric_that_is_listed_but_not_defined_is_reported_with_the_nearest_na
 
 @pytest.mark.parametrize("given", [[GOOD], "tone", 3], ids=str)
 def test_definitions_that_are_no_mapping_are_refused_in_python_as_in_yaml(given: Any) -> None:
-    with pytest.raises(ConfigError, match="'custom_metrics' is .*: input should be a valid dictionary"):
+    with pytest.raises(ConfigError, match=r"'custom_metrics' is .*: input should be a valid dictionary"):
         RAGEvaluator({"metrics": ["tone"], "custom_metrics": given})
 
 

@@ -49,7 +49,7 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         metric: one or several, as `metrics` of `RAGEvaluator`; scores have the names given here.
         judge, embeddings: as in `RAGEvaluator`.
         config: a `Config`, a mapping with its keys or a YAML file. Its metrics do not count, nor what it says of
-            datasets and reports.
+            other metrics, of datasets and of reports.
 
     `batch` and `evaluate` judge all results together, which is much faster than one by one. Models are loaded with the
     first result and stay loaded. Raises `RagEvaluatorError` for wrong input before a model is loaded.

@@ -177,7 +177,7 @@ def test_values_are_those_worked_out_by_hand(row: dict[str, Any], options: dict[
 verdicts = st.lists(st.sampled_from([0, 1]), max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     found=verdicts,
     matched=st.none() | st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5),

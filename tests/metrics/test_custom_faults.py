@@ -184,3 +184,14 @@ def test_a_question_can_be_changed_from_the_command_line(tmp_path: Path) -> None
     judge = ScriptedJudge({"CustomOutput": {"reason": "r", "label": 1}})
     RAGEvaluator(evaluator.config, judge).evaluate(ROWS)
     assert '"question": "Is it short?"' in judge.prompts[0]
+
+
+@pytest.mark.parametrize(("label", "scale"), [("1", {0: "rude", 1: "kind", 2: "polite"}), ("3", {3: "kind"})])
+def test_one_label_can_be_changed_or_added_from_the_command_line(
+    label: str, scale: dict[int, str], tmp_path: Path
+) -> None:
+    """YAML has whole numbers where the command line has texts."""
+    (tmp_path / "config.yaml").write_text(written("tone", GOOD), encoding="utf-8")
+    evaluator = RAGEvaluator.from_config(tmp_path / "config.yaml", [f"custom_metrics.tone.scale.{label}=kind"])
+    assert evaluator.metrics["tone"].question is not None
+    assert evaluator.metrics["tone"].question.scale == {0: "rude", 1: "neutral", 2: "polite", **scale}

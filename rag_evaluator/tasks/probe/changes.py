@@ -39,10 +39,10 @@ class Material:
 
     def others(self, probe: str, sample: Sample) -> Iterator[Sample]:
         """Other rows, in random order."""
-        places = [other.index for other in self.samples if other.index != sample.index]
-        chance = self.chance(probe, sample)
-        for place in chance.sample(places, min(MANY, len(places))):
-            yield self.samples[place]
+        count = len(self.samples)
+        for place in self.chance(probe, sample).sample(range(count), min(MANY, count)):
+            if self.samples[place].index != sample.index:
+                yield self.samples[place]
 
 
 def material_of(samples: Sequence[Sample], language: Language, seed: int = 0) -> Material:

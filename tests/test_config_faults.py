@@ -307,7 +307,7 @@ def verdict(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
 
 JUDGE, OTHER, EMBEDDINGS = ScriptedJudge(verdict), ScriptedJudge(verdict), Embeddings()
 USUAL = {
-    name: getattr(ragas_metrics, row.ragas_class)(
+    name: getattr(ragas_metrics, row.class_name)(
         **({"llm": JUDGE} if row.judge else {}), **({"embeddings": EMBEDDINGS} if row.embeddings else {})
     )
     for name, row in METRICS.items()
@@ -316,7 +316,7 @@ USUAL = {
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_is_understood_as_row_as_class_and_as_object_of_ragas(name: str) -> None:
-    for given in (METRICS[name], getattr(ragas_metrics, METRICS[name].ragas_class), USUAL[name]):
+    for given in (METRICS[name], getattr(ragas_metrics, METRICS[name].class_name), USUAL[name]):
         assert list(RAGEvaluator({"metrics": [given]}).metrics) == [name]
         assert list(RAGEvaluator({"metrics": given}).metrics) == [name]
 

@@ -1,7 +1,7 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-The parts: `readers` (file formats), `columns` (aliases), `values` (types), `json_values`,
-`blank` (what counts as no text), `on_disk` (samples kept on disk).
+The parts: `readers` (file formats), `columns` (aliases), `values` and `typed_values` (types), `json_values`, `blank`
+(what counts as no text), `retrieval_log` (lines of a log as rows), `on_disk` (samples kept on disk).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.columns import (
     ALIASES,
+    TEXTS,
     ColumnNames,
     accepted_names,
     column_names,
@@ -20,6 +21,7 @@ from rag_evaluator.dataset.columns import (
 from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
 from rag_evaluator.dataset.on_disk import OnDiskSamples
 from rag_evaluator.dataset.readers.table import READERS, read_records
+from rag_evaluator.dataset.retrieval_log import rows_of_log
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
 
@@ -50,10 +52,11 @@ def load_dataset(
     """Samples in the order of the input, at least one.
 
     `columns` maps the user's column names to canonical ones and wins over canonical names and aliases. Raises
-    DatasetError, with the place and what to do, for everything that cannot be read without guessing.
+    DatasetError, with the place and what to do, for texts that cannot be read without guessing. Ids, scores,
+    `answerable` and `rubrics` may be columns of the user's own: what is wrong with them is in `Sample.wrong`.
     """
     samples = _load(source, ColumnNames(columns or {}))
-    check_readable(samples, ALIASES)
+    check_readable(samples, TEXTS)
     return samples
 
 
@@ -72,6 +75,8 @@ def _load(source: Any, names: ColumnNames) -> list[Sample]:
     there = column_names(record.row for record in records)
     names.check(there, name)
     is_log = names.is_log(there)
+    if is_log:
+        records = list(rows_of_log(records, names))
     return [names.sample(index, record, is_log) for index, record in enumerate(records)]
 
 

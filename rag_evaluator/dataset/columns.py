@@ -1,16 +1,17 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.cells import text_or_list
+from rag_evaluator.dataset.field import Field
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
+from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG
 from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON.
@@ -21,7 +22,19 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "retrieved_contexts": ("contexts", "context", "source_documents"),
     "reference": ("ground_truth", "ground_truths", "correct_answer"),
     "reference_contexts": ("correct_context",),
+    "retrieved_context_ids": (),
+    "reference_context_ids": (),
+    "document_score": (),
+    "answerable": (),
+    "rubrics": (),
 }
+"""Canonical column -> its other names."""
+
+TEXTS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
+"""Columns whose names say what they are; a column named as one of the others may be something of the user's own."""
+
+RETRIEVED = ("retrieved_contexts", "retrieved_context_ids", "document_score")
+"""Columns with an item for each context that was retrieved, in rank order."""
 
 
 def accepted_names(canonical: str) -> tuple[str, ...]:
@@ -66,14 +79,23 @@ class ColumnNames:
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
 
-        It is when mapped so, or when it is not mapped and the dataset has a column `document_score` and none of
-        retrieved contexts. The columns of the whole dataset decide, so that one row cannot be read as a log and the
+        It is when mapped so, or when it is not mapped and the dataset has a column of scores and none of retrieved
+        contexts. The columns of the whole dataset decide, so that one row cannot be read as a log and the
         next as answers.
         """
         if "reference" in self.mapping or "retrieved_contexts" in self.mapping.values():
             return self.mapping.get("reference") == "retrieved_contexts"
         unmapped = set(names) - set(self.mapping)
-        return "document_score" in unmapped and not unmapped.intersection(accepted_names("retrieved_contexts"))
+        has_scores = "document_score" in unmapped or "document_score" in self.mapping.values()
+        return has_scores and not unmapped.intersection(accepted_names("retrieved_contexts"))
+
+    def name_of(self, canonical: str) -> str:
+        """The name of a column that has no other names than the user's."""
+        return next((name for name, target in self.mapping.items() if target == canonical), canonical)
+
+    def names_of(self, canonical: str, record: InputRecord) -> list[str]:
+        """The columns of a row that are read as a canonical one, those that are empty left out."""
+        return _names(canonical, record, self.mapping)
 
     def sample(self, index: int, record: InputRecord, is_log: bool) -> Sample:
         """The sample of a row; `is_log`: `reference` is read as retrieved contexts, see `is_log`."""
@@ -106,7 +128,33 @@ def _canonical_columns(
             continue
         if values:
             readable[canonical] = first
-    return readable, wrong
+    _check_scores(record, readable, wrong)
+    return _by_score(readable) if is_log else readable, wrong
+
+
+def _check_scores(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
+    """Scores that are not one for each retrieved context are moved to what cannot be read."""
+    count = len(readable.get("retrieved_contexts", ()))
+    scores = readable.get("document_score", [])
+    if scores and len(scores) != count and "retrieved_contexts" not in wrong:
+        del readable["document_score"]
+        wrong["document_score"] = (
+            f"{record.where}: document_score: expected a number for each of the {count} retrieved contexts, received "
+            f"{len(scores)}. Correct them, or rename the column if it is something else."
+        )
+
+
+def _by_score(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a log with what was retrieved by descending score; ties, and all without scores, as given."""
+    scores = columns.get("document_score", [])
+    ranks = descending(scores)
+    retrieved = [name for name in RETRIEVED if len(columns.get(name, ())) == len(scores)]
+    return {**columns, **{name: [columns[name][rank] for rank in ranks] for name in retrieved if scores}}
+
+
+def descending(scores: Sequence[float]) -> list[int]:
+    """Positions by descending score, ties as given."""
+    return sorted(range(len(scores)), key=lambda place: scores[place], reverse=True)
 
 
 def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> list[str]:

@@ -16,6 +16,18 @@ class Unwritable(str):
         made.reason = reason
         return made
 
+    def __reduce__(self) -> tuple[type["Unwritable"], tuple[str, str]]:  # for copies on disk
+        return Unwritable, (str(self), self.reason)
+
 
 class Repeated(list[Any]):
     """The values of a column that the row has several times. Any: whatever the user's columns hold."""
+
+
+class Differing(list[Any]):
+    """The values of a column in the lines of one question, which should be equal where a metric needs the column.
+
+    reason: which lines differ, and what to do.
+    """
+
+    reason: str = ""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import tempfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 from rag_evaluator.dataset.columns import ColumnNames
+from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import iterate_records
+from rag_evaluator.dataset.retrieval_log import rows_of_log
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.stored_records import stored
 from rag_evaluator.errors import DatasetError
 
 AT_ONCE = 256  # samples read together
@@ -81,6 +84,15 @@ class OnDiskSamples(Sequence[Sample]):
         self._file.truncate()
         self._places, self.names, self.present, self.wrong = array("Q", [0]), {}, set(), {}
         name, records = iterate_records(self._path)
+        if is_log:
+            with stored(records) as lines:
+                self._write_rows(rows_of_log(lines, self._column_names), is_log)
+        else:
+            self._write_rows(records, is_log)
+        self._column_names.check(self.names, name)
+        return self._column_names.is_log(self.names)
+
+    def _write_rows(self, records: Iterable[InputRecord], is_log: bool) -> None:
         for index, record in enumerate(records):
             self.names |= dict.fromkeys(record.row)
             sample = self._column_names.sample(index, record, is_log)
@@ -90,18 +102,21 @@ class OnDiskSamples(Sequence[Sample]):
             line = _line(sample)
             self._file.write(line)
             self._places.append(self._places[-1] + len(line))
-        self._column_names.check(self.names, name)
-        return self._column_names.is_log(self.names)
 
 
 def _line(sample: Sample) -> bytes:
     """A sample as JSON; of canonical columns that the row has unchanged only the names are kept."""
-    same = [name for name, value in sample.columns.items() if sample.row.get(name) == value]
+    same = [name for name, value in sample.columns.items() if _is_same(sample.row.get(name), value)]
     others = {name: None if name in same else value for name, value in sample.columns.items()}
     return (
         json.dumps([sample.row, others, sample.where, sample.wrong, sample.digest], ensure_ascii=False).encode("utf-8")
         + b"\n"
     )
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether both are the same JSON; 1 equals True, and is not the same."""
+    return bool(first == second) and repr(first) == repr(second)
 
 
 def _sample(index: int, line: bytes) -> Sample:

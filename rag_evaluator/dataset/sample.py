@@ -17,7 +17,9 @@ class Sample:
     index: position in the input, 0-based; blank lines do not count.
     row: the input row with its own column names, its values as plain JSON values.
     columns: what the row has of `user_input`, `response`, `reference` (str), `retrieved_contexts` and
-        `reference_contexts` (list of str, in rank order); a missing or empty value is absent, a blank one is not.
+        `reference_contexts` (list of str, in rank order), `retrieved_context_ids` and `reference_context_ids` (list of
+        str), `document_score` (list of float, one per retrieved context), `answerable` (bool), `rubrics` (dict of str,
+        its keys as `score1_description`); a missing or empty value is absent, a blank text is not.
     where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
         'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
     wrong: canonical columns that could not be read -> why; an error only where a metric needs the column.
@@ -25,7 +27,7 @@ class Sample:
 
     index: int
     row: Mapping[str, Any]  # Any: the users' own columns
-    columns: Mapping[str, Any]  # Any: str | list[str], known by the name
+    columns: Mapping[str, Any]  # Any: the type is known by the name
     where: str
     wrong: Mapping[str, str] = field(default_factory=dict)
 
@@ -36,9 +38,7 @@ class Sample:
     def missing(self, columns: Sequence[str]) -> str | None:
         """Which of the columns are missing, as the reason of a missing score; None if all are there."""
         reasons = [
-            f"{column} {'are' if column.endswith('contexts') else 'is'} blank"
-            if column in self.columns
-            else f"no {column}"
+            f"{column} {'are' if column.endswith('s') else 'is'} blank" if column in self.columns else f"no {column}"
             for column in columns
             if not self.has(column)
         ]

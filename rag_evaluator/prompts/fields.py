@@ -19,6 +19,8 @@ NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?!\d|st\b|nd\b|rd\b|th\b)")  # not E = 
 ANY_NUMBER = re.compile(r"\d+")
 QUOTED_NAME = re.compile(r"""(?<!\w)['"]([A-Z]\w*(?:\s[A-Z]\w*)*)['"](?!\w)""")
 THOUSANDS = (1000, 10_000, 100_000, 1_000_000)  # steps for which languages have words: 5万, 50 tausend
+SCALED = re.compile(r"(?<![\d.,])(\d+) (?:m|b|tr)illion")
+SCALES = (10, 100, 1000)  # what languages without these words say: 3 billion is 30亿, 3 trillion 3.000 miliardi
 
 
 def place_name(place: Place) -> str:
@@ -86,6 +88,7 @@ def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
 def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
     """What `must_survive` of an English text and is not in its translation, in any script and grouping of digits."""
     numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
+    numbers |= {n for n in SCALED.findall(text) if any(str(int(n) * scale) in numbers for scale in SCALES)}
     return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
 
 

@@ -55,13 +55,13 @@ def put_together(frames: Iterable[Frame], values: Values) -> str | None:
 
 
 def references(columns: Values) -> dict[str, dict[str, Any]]:
-    """Text -> reference, for every text that a row holds; columns are texts or lists of texts."""
+    """Text -> reference, for every text that a row holds as a column or in a list of texts."""
     places: dict[str, dict[str, Any]] = {}
     for name, value in columns.items():
         if isinstance(value, str):
             places.setdefault(value, {"column": name})
     for name, value in columns.items():
-        if not isinstance(value, str):
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
             for position, text in enumerate(value):
                 places.setdefault(text, {"column": name, "item": position})
             places.setdefault("\n".join(value), {"column": name, "items": len(value), "joined": "\n"})

@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import SortConfig
 from rag_evaluator.dataset import Sample, is_blank
+from rag_evaluator.dataset.cells import json_or_text
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -134,9 +135,20 @@ def _relevance(sample: Sample) -> list[int] | None:
         return None
     contexts = sample.columns.get("retrieved_contexts", [])
     is_grades = isinstance(grades, list) and all(type(grade) is int and grade >= 0 for grade in grades)
-    if not is_grades or len(grades) != len(contexts) or "document_score" in sample.row:
+    if not is_grades or len(grades) != len(contexts):
         raise DatasetError(
             f"{sample.where}: column 'relevance': expected one whole number from 0 for each of the {len(contexts)} "
             f"contexts, in their order, received {grades!r:.60}. Rename the column if it is something else."
         )
+    if _is_sorted_anew(sample):
+        raise DatasetError(
+            f"{sample.where}: column 'relevance': the contexts are sorted by score, so that it is not known which "
+            "grade belongs to which. Write the lists of the row by descending score."
+        )
     return list(grades)
+
+
+def _is_sorted_anew(sample: Sample) -> bool:
+    """Whether the contexts may have another order than in the row: their scores have."""
+    scores = sample.columns.get("document_score", [])
+    return len(scores) > 1 and scores not in [json_or_text(value, is_cell=True) for value in sample.row.values()]

@@ -384,6 +384,42 @@ def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(mod
     assert "ground_truth" in written
 
 
+def chunks_of(grades: dict[str, int], name: str) -> list[dict[str, Any]]:
+    scores = {"c0": 0.1, "c1": 0.9, "c2": 0.5}
+    return [{"question": "q", name: scores[c], "reference": c, "relevance": grades[c]} for c in scores]
+
+
+@pytest.mark.parametrize("name", ["document_score", "points"])
+def test_the_lines_of_a_retrieval_log_may_have_grades(name: str) -> None:
+    config = write_project("demo", chunks_of({"c0": 0, "c1": 2, "c2": 1}, name))
+    mapping = "{reference: retrieved_contexts, points: document_score}"
+    assert main(["sort", config, *(["--set", f"columns={mapping}"] if name == "points" else [])]) == 0
+    [row] = read("results/run/sorted_indices.json")
+    assert (row["contexts"], row["relevance"]) == (["c1", "c2", "c0"], [2, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"contexts": ["a", "b"], "document_score": [0.1, 0.9]}, None),
+        ({"contexts": ["a", "b"], "document_score": 5}, None),
+        ({"reference": ["a", "b"], "document_score": [0.9, 0.1]}, None),
+        ({"reference": ["a", "b"], "document_score": [0.9, None]}, None),
+        (
+            {"reference": ["a", "b"], "document_score": [0.1, 0.9]},
+            "rows.jsonl, line 1: column 'relevance': the contexts are sorted by score, so that it is not known which "
+            "grade belongs to which. Write the lists of the row by descending score.",
+        ),
+    ],
+)
+def test_grades_of_contexts_that_are_sorted_by_score_are_refused(
+    row: dict[str, Any], message: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["sort", write_project("demo", [{"question": "q", "relevance": [0, 1], **row}])])
+    assert code == (0 if message is None else 2)
+    assert message is None or message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

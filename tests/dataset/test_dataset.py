@@ -429,7 +429,11 @@ SEEDS: dict[str, tuple[Row, Row]] = {
     "generation log": ({"input": "q", "output": "a"}, {"user_input": "q", "response": "a"}),
     "retrieval log": (
         {"question": "q", "document_score": [0.2, 0.9], "reference": ["low", "high"]},
-        {"user_input": "q", "retrieved_contexts": ["high", "low"]},
+        {"user_input": "q", "retrieved_contexts": ["high", "low"], "document_score": [0.9, 0.2]},
+    ),
+    "retrieval log, a line per chunk": (
+        {"question": "q", "document_score": 0.2, "reference": "text"},
+        {"user_input": "q", "retrieved_contexts": ["text"], "document_score": [0.2]},
     ),
     "RagSGE": (
         {"question": "q", "contexts": ["c"], "ground_truth": "r"},
@@ -448,8 +452,10 @@ def test_the_column_names_of_the_seeds_are_understood(name: str) -> None:
     ("alias", "canonical"), [(alias, name) for name, aliases in ALIASES.items() for alias in (name, *aliases)]
 )
 def test_every_alias_is_read_as_its_canonical_column(alias: str, canonical: str) -> None:
-    value = ["text"] if canonical.endswith("contexts") else "text"
-    assert columns_of_row({alias: value}) == {canonical: value}
+    values = {"document_score": [0.5], "answerable": True, "rubrics": {"score1_description": "text"}}
+    value = values.get(canonical, ["text"] if canonical.endswith("s") else "text")
+    contexts = {"contexts": ["c"]} if canonical == "document_score" else {}
+    assert columns_of_row({alias: value, **contexts})[canonical] == value
 
 
 def test_the_row_keeps_its_own_names_values_and_order() -> None:
@@ -533,33 +539,36 @@ def test_a_wrong_mapping_is_an_error(columns: dict[str, str], expected: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("score", "expected"),
+    ("score", "expected", "kept"),
     [
-        ([0.1, 0.9, 0.5], ["b", "c", "a"]),
-        ([1, 1, 2], ["c", "a", "b"]),
-        ([0.1, 0.9], ["a", "b", "c"]),
-        ([0.1, None, 0.5], ["a", "b", "c"]),
-        (["0.1", "0.9", "0.5"], ["a", "b", "c"]),
-        (0.7, ["a", "b", "c"]),
-        (None, ["a", "b", "c"]),
+        ([0.1, 0.9, 0.5], ["b", "c", "a"], {"document_score": [0.9, 0.5, 0.1]}),
+        ([1, 1, 2], ["c", "a", "b"], {"document_score": [2.0, 1.0, 1.0]}),
+        ([0.1, 0.9], ["a", "b", "c"], {}),
+        ([0.1, None, 0.5], ["a", "b", "c"], {}),
+        (["0.1", "0.9", "0.5"], ["a", "b", "c"], {}),
+        (0.7, ["a", "b", "c"], {}),
+        (None, ["a", "b", "c"], {}),
     ],
     ids=["sorted", "ties as given", "other length", "a score missing", "scores as text", "one score", "no score"],
 )
-def test_a_retrieval_log_is_sorted_by_score_where_every_document_has_one(score: Any, expected: list[str]) -> None:
+def test_a_retrieval_log_is_sorted_by_score_where_every_document_has_one(
+    score: Any, expected: list[str], kept: Row
+) -> None:
     assert columns_of_row({"question": "q", "reference": ["a", "b", "c"], "document_score": score}) == {
         "user_input": "q",
         "retrieved_contexts": expected,
+        **kept,
     }
-
-
-def test_a_retrieval_log_with_one_row_per_document_gives_one_context_per_row() -> None:
-    rows = [{"question": "q", "document_score": score, "reference": text} for score, text in [(0.1, "a"), (0.9, "b")]]
-    assert [row["retrieved_contexts"] for row in columns_of(load_dataset(rows))] == [["a"], ["b"]]
 
 
 def test_a_retrieval_log_may_carry_the_reference_answer_under_another_name() -> None:
     row = {"question": "q", "reference": ["c"], "correct_answer": "r", "document_score": [0.5]}
-    assert columns_of_row(row) == {"user_input": "q", "retrieved_contexts": ["c"], "reference": "r"}
+    assert columns_of_row(row) == {
+        "user_input": "q",
+        "retrieved_contexts": ["c"],
+        "reference": "r",
+        "document_score": [0.5],
+    }
 
 
 def test_a_retrieval_log_in_csv_has_its_lists_in_cells(tmp_path: Path) -> None:
@@ -589,7 +598,8 @@ def test_references_that_are_lists_in_some_rows_only_are_answers() -> None:
 def test_a_mapping_decides_whether_reference_is_the_answer_or_a_log() -> None:
     row = {"reference": ["x"], "document_score": [1.0]}
     assert columns_of_row(row, {"reference": "reference"}) == {"reference": "x"}
-    assert columns_of_row(row, {"reference": "retrieved_contexts"}) == {"retrieved_contexts": ["x"]}
+    log = columns_of_row(row, {"reference": "retrieved_contexts"})
+    assert log == {"retrieved_contexts": ["x"], "document_score": [1.0]}
 
 
 # Types

@@ -189,7 +189,7 @@ REFERENCES: dict[str, tuple[list[Row], Mapping[str, str], list[Row]]] = {
     "a log by its scores": (
         [{"reference": ["a", "b"], "document_score": [1, 2]}, {"reference": ["c"]}],
         {},
-        [{"retrieved_contexts": ["b", "a"]}, {"retrieved_contexts": ["c"]}],
+        [{"retrieved_contexts": ["b", "a"], "document_score": [2.0, 1.0]}, {"retrieved_contexts": ["c"]}],
     ),
     "a log by the mapping": (
         [{"reference": ["a", "b"]}],
@@ -204,7 +204,7 @@ REFERENCES: dict[str, tuple[list[Row], Mapping[str, str], list[Row]]] = {
     "an answer beside contexts and scores": (
         [{"reference": "r", "context": "c", "document_score": 1}],
         {},
-        [{"reference": "r", "retrieved_contexts": ["c"]}],
+        [{"reference": "r", "retrieved_contexts": ["c"], "document_score": [1.0]}],
     ),
 }
 

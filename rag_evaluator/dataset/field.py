@@ -1,0 +1,102 @@
+"""A value of a row that is read into a canonical column: where it stands, and errors that say so."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag_evaluator.dataset.cells import is_written_by_python
+from rag_evaluator.dataset.json_values import as_text, plain
+from rag_evaluator.dataset.marks import Differing, Repeated, Unwritable
+from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.errors import DatasetError
+
+# Any in this module: the users' values, plain JSON, before their types are checked.
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value that is read into a canonical column, and where it comes from, for messages."""
+
+    record: InputRecord
+    name: str
+    canonical: str
+
+    @property
+    def value(self) -> Any:
+        """What the row has in the column; DatasetError where it has it several times, with different values."""
+        value = self.record.row[self.name]
+        if isinstance(value, Differing):
+            raise DatasetError(f"{self._place()}: {value.reason}")
+        if isinstance(value, Repeated):
+            raise DatasetError(
+                f"{self._place()}: expected every column once, received it {len(value)} times: "
+                f"{', '.join(f'{item!r:.40}' for item in value)}. Rename or delete one of them."
+            )
+        return value
+
+    def text(self, value: Any, advice: str, item: str = "", expected: str = "a string") -> str:
+        """A string, or a number as text; DatasetError for anything else."""
+        if isinstance(value, Unwritable):
+            raise DatasetError(f"{self._place(item)} holds {value.reason}. Correct it, or convert it to text.")
+        text = as_text(value)
+        if text is None:
+            raise self.wrong(expected, value, advice, item)
+        return text
+
+    def wrong(self, expected: str, received: Any, advice: str, item: str = "") -> DatasetError:
+        return DatasetError(f"{self._place(item)}: expected {expected}, received {_described(received)}. {advice}")
+
+    def _place(self, item: str = "") -> str:
+        read_as = "" if self.name == self.canonical else f" (read as {self.canonical})"
+        return f"{self.record.where}: column '{self.name}'{read_as}{item}"
+
+
+_KINDS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def _described(value: Any) -> str:
+    text = repr(value)
+    kind = next(name for kind, name in _KINDS.items() if isinstance(value, kind))
+    return f"{kind}, {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def string(field: Field) -> str:
+    value = str(field.value) if field.record.is_cells and isinstance(field.value, bool) else field.value
+    return field.text(value, f"Write it as text, or rename the column if it is no {field.canonical}.")
+
+
+def listed(field: Field) -> Any:
+    """The value; of a cell, the list that it holds. Lists are there already where lines of a log were joined."""
+    is_text = field.record.is_cells and not isinstance(field.value, list)
+    return _cell_list(field) if is_text else field.value
+
+
+def _cell_list(field: Field) -> list[Any]:
+    """A cell that begins with '[' is a JSON list, any other is a list of one."""
+    value = string(field)
+    if not value.lstrip().startswith("["):
+        if is_written_by_python(value):
+            raise field.wrong(
+                "a JSON list or one text in the cell",
+                value,
+                "It looks like a list or document printed by Python. Write lists with json.dumps(contexts), arrays "
+                "with json.dumps(contexts.tolist()); if it is one text, write it as a JSON list of one.",
+            )
+        return [value]
+    try:
+        return list(plain(json.loads(value)))
+    except (ValueError, RecursionError) as error:
+        raise field.wrong(
+            "a JSON list in a cell that begins with '['",
+            value,
+            f"It is broken ({error}). Write lists with json.dumps(contexts); Python's own ['...'] is no JSON.",
+        ) from error

@@ -1,0 +1,37 @@
+from typing import Any
+
+import pytest
+
+from rag_evaluator.results.questions import refer, references, resolve
+
+CONTEXTS = {"user_input": "q", "retrieved_contexts": ["a", "b"]}
+PLACES = {
+    "q": {"column": "user_input"},
+    "a": {"column": "retrieved_contexts", "item": 0},
+    "b": {"column": "retrieved_contexts", "item": 1},
+    "a\nb": {"column": "retrieved_contexts", "items": 2, "joined": "\n"},
+}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"answerable": True},
+        {"number": 7},
+        {"document_score": [0.5, 1.0]},
+        {"rubrics": {"score1_description": "a"}},
+        {"mixed": ["a", 1]},
+        {"nothing": None},
+    ],
+    ids=repr,
+)
+def test_only_texts_are_referred_to(column: dict[str, Any]) -> None:
+    assert references({**column, **CONTEXTS}) == PLACES
+
+
+def test_an_input_with_other_values_is_put_together_again() -> None:
+    columns = {**CONTEXTS, "answerable": False, "document_score": [0.5, 1.0], "rubrics": {"score1_description": "a"}}
+    values = {"context": "a\nb", **columns}
+    referred = refer(values, references(columns), [])
+    assert referred["context"] == PLACES["a\nb"]
+    assert {name: resolve(part, columns, []) for name, part in referred.items()} == values

@@ -33,6 +33,7 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_in_memory, results_of
+from rag_evaluator.tasks.probe.stage import Probing, probe_stage
 from rag_evaluator.tasks.run_digest import run_digest_of
 
 logger = logging.getLogger(__name__)
@@ -149,6 +150,17 @@ class RAGEvaluator:
             manifest.describe(self.config, with_repeats(signatures, times), self.prompts, len(samples), metrics),
             self._scorer,
         )
+
+    def probing(self, data: Any = None) -> Probing:
+        """What `rag-evaluator probe` is to do: rows changed for the worse, and the scores that show whether that counts.
+
+        Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
+        """
+        source = self._source(data)
+        samples, signatures = self._samples(source), self._signatures()
+        metrics = about_metrics(self.metrics)
+        about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics)
+        return probe_stage(samples, source, self.config, self.metrics, about, self._scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""

@@ -81,6 +81,13 @@ def function(options: argparse.Namespace) -> int:
     return _stoppable(getattr(tasks, options.command), options)
 
 
+def probe(options: argparse.Namespace) -> int:
+    """`rag-evaluator probe config.yaml`: see whether the judge notices texts that are worse by construction."""
+    from rag_evaluator.cli import probe as probing
+
+    return _stoppable(probing.probe, options)
+
+
 def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
     """The exit code of a task that the first signal asks to end soon."""
     stop = Stop(options.grace)
@@ -161,6 +168,7 @@ COMMANDS = {
     "submit": submit,
     "sort": function,
     "generate": function,
+    "probe": probe,
     "compare": compare,
     "gate": gate,
     "prompts": prompts,

@@ -141,8 +141,10 @@ def evasive(sample: Sample, material: Material) -> Columns | None:
 
 
 def same_text(sample: Sample, material: Material) -> Columns | None:
-    """The response with other quotes and spaces."""
-    return {"response": written_otherwise(sample.columns["response"])}
+    """The response and the contexts with other quotes and spaces."""
+    contexts = [written_otherwise(text) for text in sample.columns.get("retrieved_contexts", ())]
+    texts = {"response": written_otherwise(sample.columns["response"])}
+    return {**texts, "retrieved_contexts": contexts} if contexts else texts
 
 
 def longer(sample: Sample, material: Material) -> Columns | None:

@@ -80,9 +80,15 @@ def pairs_of(samples: Sequence[Sample], rows: Sequence[int], language: Language,
     ]
 
 
+def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Those of the chosen metrics that some probe concerns."""
+    known = {name for probe in PROBES.values() for name in probe.metrics}
+    return {name: metric for name, metric in metrics.items() if name in known}
+
+
 def concerned(probe: Probe, changed: Mapping[str, Any], metrics: Mapping[str, Metric]) -> list[str]:
     """The chosen metrics that a probe concerns, by name: those that read a column which it changes."""
-    named = [name for name in metrics if not probe.metrics or name in probe.metrics]
+    named = [name for name in probed(metrics) if not probe.metrics or name in probe.metrics]
     return [name for name in named if set(changed) & set(metrics[name].reads)]
 
 

@@ -8,6 +8,7 @@ from rag_evaluator.offline import stop_ragas_telemetry
 if TYPE_CHECKING:
     from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
+    from rag_evaluator.api.duel import Duel, duel
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
@@ -41,6 +42,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DatasetError",
+    "Duel",
     "EvaluatorChain",
     "Judge",
     "JudgeLostError",
@@ -58,6 +60,7 @@ __all__ = [
     "UndefinedScoreError",
     "collect",
     "compare",
+    "duel",
     "evaluate",
     "gate",
     "generate",
@@ -72,6 +75,7 @@ _HOMES = {
     "Config": "config",
     "ConfigError": "errors",
     "DatasetError": "errors",
+    "Duel": "api.duel",
     "EvaluatorChain": "api.langchain",
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
@@ -89,6 +93,7 @@ _HOMES = {
     "UndefinedScoreError": "errors",
     "collect": "api.collect",
     "compare": "api.compare",
+    "duel": "api.duel",
     "evaluate": "api.functions",
     "gate": "api.gate",
     "generate": "api.functions",

@@ -230,6 +230,9 @@ def _by_tag(key: str) -> Language | None:
     return _CODES.get(code) if is_tag else None
 
 
+INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]\.\s*$")  # 'J. Smith', '70 d. C.': no sentence ends there
+
+
 def sentences(text: str, language: Language) -> list[str]:
     """The sentences of a text, each with the spaces that follow it: joined they are the text.
 
@@ -237,4 +240,10 @@ def sentences(text: str, language: Language) -> list[str]:
     """
     from sentencex import segment
 
-    return list(segment(language.codes[0] if language.codes else "en", text))
+    found: list[str] = []
+    for part in segment(language.codes[0] if language.codes else "en", text):
+        if found and INITIAL.search(found[-1]):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found

@@ -37,6 +37,7 @@ NOT_FOR_USERS = {
     "optional_texts",
     "read_scores",
     "scales_for",
+    "settings_of",
 }  # steps of the functions
 SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")
 

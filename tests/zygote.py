@@ -28,6 +28,8 @@ import rag_evaluator.cli.tasks
 import rag_evaluator.tasks.run_digest
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.models.batching import MODELS
+from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome
+from rag_evaluator.tasks.duel.pairs import Pair
 from rag_evaluator.tasks.ranking import Sorter
 from rag_evaluator.tasks.references import Generator
 
@@ -45,7 +47,7 @@ async def score(self: Scorer, sample: Any, metric: str, repeat: int = 0) -> Any:
 
 
 Scorer.score = score  # type: ignore[method-assign]
-SORT, GENERATE = Sorter.sort, Generator.generate
+SORT, GENERATE, COMPARE = Sorter.sort, Generator.generate, AnswerComparison.compare
 
 
 async def sort(self: Sorter, question: str, contexts: Any) -> Any:
@@ -60,6 +62,13 @@ async def generate(self: Generator, question: str, contexts: Any) -> Any:
     return await GENERATE(self, question, contexts)
 
 
+async def compare(self: AnswerComparison, pair: Pair) -> Outcome:
+    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
+        file.write(f"{pair.key} duel\n".encode())
+    return await COMPARE(self, pair)
+
+
+AnswerComparison.compare = compare  # type: ignore[method-assign]
 Sorter.sort, Generator.generate = sort, generate  # type: ignore[method-assign]
 
 

@@ -152,7 +152,7 @@ class RAGEvaluator:
         )
 
     def probing(self, data: Any = None) -> Probing:
-        """What `rag-evaluator probe` is to do: rows changed for the worse, and the scores that show whether that counts.
+        """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
 
         Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
         """

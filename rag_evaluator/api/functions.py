@@ -69,7 +69,7 @@ def sort(
     overlap` and more (docs/sort-generate.md). Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
     questions, contexts = check_lists(question_list, contexts_list)
-    settings, folder = _settings(config, language), Path(output_dir) / "result"
+    settings, folder = settings_of(config, language), Path(output_dir) / "result"
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
     asking = Asking("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
     stage = sort_stage(questions, contexts, options, asking)
@@ -103,7 +103,7 @@ def generate(
             made from and those that support it; and `result/journal`, from which a call that was stopped continues.
     """
     questions, contexts = check_lists(question_list, contexts_list)
-    settings = _settings(config, language)
+    settings = settings_of(config, language)
     options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
     source = judge_source(chat_model if judge is None else judge, settings)
     asking, output_dir = Asking("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
@@ -112,7 +112,7 @@ def generate(
     return [reference.ground_truth for reference in stage.references(table)]
 
 
-def _run(stage: QuestionStage, folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
+def _run(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
     """The finished cells of a stage; what holds of earlier calls is kept."""
     journal = run_stage(stage, folder, ALONE, run, progress, start="fresh" if fresh else "update")
     return ChunkTable(journal, stage)
@@ -170,7 +170,7 @@ def evaluate(
     references = [None if is_blank(reference) else reference for reference in given_references]
     if k < 1:
         raise DatasetError(f"k is {k}: expected 1 or more.")
-    settings, folder = _settings(config, language), Path(output_dir) / "result"
+    settings, folder = settings_of(config, language), Path(output_dir) / "result"
     listed = settings.metrics if metrics is None else as_list(metrics)
     names = metric_names(listed)
     chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate"), answers)
@@ -194,7 +194,8 @@ def evaluate(
     return Scores(named, skipped)
 
 
-def _settings(config: Settings, language: str | None) -> Config:
+def settings_of(config: Settings, language: str | None) -> Config:
+    """The configuration as users give it, in another language if one is named. Raises `ConfigError`."""
     if isinstance(config, str | Path):
         config = load_config(config)
     if not isinstance(config, Config):

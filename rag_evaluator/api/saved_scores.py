@@ -1,6 +1,5 @@
 """The scores that `compare` and `gate` are given, from wherever they are; and the scales of their metrics."""
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.metrics.table import canonical_name, scale_of
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.saved import SavedScores, of_folder, of_results, of_table
-from rag_evaluator.run.finished import read_finished
-from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
+from rag_evaluator.results.saved import SavedScores, of_results, of_table
+from rag_evaluator.run.saved import finished_scores
 from rag_evaluator.trust.scale import Scale
 
 
@@ -28,7 +26,7 @@ def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) ->
     if isinstance(source, Results):
         scores = of_results(source, str(source.manifest.get("name") or name), canonical_name)
     elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
-        scores = _of_folder(Path(source).expanduser())
+        scores = finished_scores(Path(source).expanduser())
     elif isinstance(source, str | Path):
         scores = of_table(Path(source).expanduser(), str(source), canonical_name, others)
     else:
@@ -55,23 +53,6 @@ def scales_for(metrics: Sequence[str], runs: Sequence[SavedScores]) -> tuple[dic
             )
         scales[metric] = known
     return scales, remarks
-
-
-def _of_folder(folder: Path) -> SavedScores:
-    if (folder / "journal").is_dir():
-        for journal in journals_in(folder):
-            if journal.plan.task == MAIN_TASK and read_finished(journal) is None:
-                raise ResultsError(f"{folder}: this run is not finished: {_what_is_left(journal)}")
-    return of_folder(folder)
-
-
-def _what_is_left(journal: Journal) -> str:
-    """What is missing of an unfinished run, and what to do about it."""
-    missing, command = len(journal.missing()), ["rag-evaluator", "merge", str(journal.results)]
-    if not missing:
-        return f"its result files have not been written. Write them: {shlex.join(command)}"
-    chunks = journal.plan.chunks
-    return f"{missing} of {chunks} chunks are missing. Start it again to continue it, then repeat this command."
 
 
 def _check_range(scores: SavedScores, metric: str, values: Sequence[float]) -> None:

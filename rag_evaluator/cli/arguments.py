@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from rag_evaluator import __version__
 from rag_evaluator.cli.compare import add_compare_command
+from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.signals import GRACE
@@ -21,7 +22,11 @@ EXAMPLES = """examples:
   rag-evaluator merge results/demo
   rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator submit config.yaml --workers 4 --task sort
+<<<<<<< HEAD
   rag-evaluator probe config.yaml --sample 50
+=======
+  rag-evaluator duel results/base results/demo
+>>>>>>> main
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator prompts check
@@ -77,7 +82,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
     _add_config(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument(
-        "--task", choices=("evaluate", *FUNCTIONS), default="evaluate", help="what to run; default: %(default)s"
+        "--task", choices=("evaluate", *FUNCTIONS, "duel"), default="evaluate", help="what to run; default: %(default)s"
+    )
+    slurm.add_argument(
+        "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
     )
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
     slurm.add_argument(
@@ -89,8 +97,13 @@ def parser_of_commands() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
         _add_beginning(command)
+<<<<<<< HEAD
         if name == "probe":
             command.add_argument("--sample", type=int, metavar="ROWS", help="rows that are changed; default: 50")
+=======
+    duel = add_duel_command(commands)
+    _add_beginning(duel)
+>>>>>>> main
     add_compare_command(commands)
     add_gate_command(commands)
     add_prompt_commands(commands)

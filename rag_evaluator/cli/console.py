@@ -106,11 +106,6 @@ def print_means(
             say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
 
 
-def print_table(table: Table) -> None:
-    """A table on standard output."""
-    _console().print(table)
-
-
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
     """A table of the groups of each metric, and one of pass rates, if there are any."""
     columns = {column: len(values) for whole in summary.values() for column, values in whole.get("groups", {}).items()}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.compare import compare
+from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.start import beginning, read_config
@@ -81,11 +82,19 @@ def function(options: argparse.Namespace) -> int:
     return _stoppable(getattr(tasks, options.command), options)
 
 
+<<<<<<< HEAD
 def probe(options: argparse.Namespace) -> int:
     """`rag-evaluator probe config.yaml`: see whether the judge notices texts that are worse by construction."""
     from rag_evaluator.cli import probe as probing
 
     return _stoppable(probing.probe, options)
+=======
+def duel(options: argparse.Namespace) -> int:
+    """`rag-evaluator duel results/a results/b`."""
+    from rag_evaluator.cli import duel as module
+
+    return _stoppable(module.duel, options)
+>>>>>>> main
 
 
 def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
@@ -139,14 +148,18 @@ def submit(options: argparse.Namespace) -> int:
     config = read_config(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
+    if options.runs and options.task != "duel":
+        raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
+    results, inputs = duel_inputs(options) if options.task == "duel" else (config.results_dir, None)
     submission = slurm.prepare(
         options.config,
-        config.results_dir,
+        results,
         options.workers,
         options.set,
         options.sbatch,
         options.launcher,
         options.task,
+        inputs,
     )
     if options.dry_run:
         for path, text in submission.scripts.items():
@@ -157,7 +170,7 @@ def submit(options: argparse.Namespace) -> int:
     print(*(f"wrote {path}" for path in submission.scripts), sep="\n")
     print(*slurm.commands(submission, array), sep="\n")
     print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
-    print(f"watch it: rag-evaluator status {config.results_dir}")
+    print(f"watch it: rag-evaluator status {results}")
     return OK
 
 
@@ -168,7 +181,11 @@ COMMANDS = {
     "submit": submit,
     "sort": function,
     "generate": function,
+<<<<<<< HEAD
     "probe": probe,
+=======
+    "duel": duel,
+>>>>>>> main
     "compare": compare,
     "gate": gate,
     "prompts": prompts,

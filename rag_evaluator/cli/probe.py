@@ -1,15 +1,14 @@
 """`rag-evaluator probe`: what the judge notices, as a table."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.start import OK, beginning, read_config
+from rag_evaluator.results.shown import interval
 
 if TYPE_CHECKING:
     from rag_evaluator.signals import Stop
-
-ARROWS = {"falls": "fell", "ties": "tied", "rises": "rose"}
 
 
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
@@ -31,35 +30,31 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
 
 
 def _print(name: str, report: Mapping[str, Any]) -> None:
-    from rich.table import Table
-
     from rag_evaluator.cli.console import print_table, say
-    from rag_evaluator.tasks.probe.table import PROBES
 
-    table = Table(title=f"{name}: does the judge notice? {report['rows']} rows")
-    for heading in ("metric", "probe", "pairs", "fell/tied/rose", "floor", "win share", "word"):
-        table.add_column(heading, justify="left" if heading in ("metric", "probe", "word") else "right")
-    for metric, cells in report["metrics"].items():
-        table.add_section()
-        for position, (probe, cell) in enumerate(cells.items()):
-            counts = "/".join(str(cell[way]) for way in ARROWS)
-            kind = "alarms" if PROBES[probe].is_control else ""
-            table.add_row(
-                metric if position == 0 else "",
-                probe,
-                str(cell["pairs"]),
-                counts,
-                str(cell["floor"]),
-                _share(cell["share"]),
-                cell["word"] or f"control: share of {kind}",
-            )
-    print_table(table)
+    print_table(
+        f"{name}: what the judge notices, {report['rows']} rows",
+        [
+            ("metric", "left"),
+            ("probe", "left"),
+            ("pairs", "right"),
+            ("worse/equal/better", "right"),
+            ("floor", "right"),
+            ("share", "right"),
+            ("", "left"),
+        ],
+        list(_rows(report["metrics"])),
+    )
+    say("share: of pairs in which the changed side is worse, half of the equal ones counted; of controls: false alarms")
     for probe, count in report["usable"].items():
         if count < report["rows"]:
             say(f"  {probe}: {count} of {report['rows']} rows can be changed with certainty")
 
 
-def _share(share: Mapping[str, Any]) -> str:
-    if share["mean"] is None:
-        return "-"
-    return f"{share['mean']:.2f} [{share['ci_low']:.2f}, {share['ci_high']:.2f}]"
+def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
+    for metric, cells in metrics.items():
+        for position, (probe, cell) in enumerate(cells.items()):
+            ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
+            share = interval(cell["share"])
+            first = "" if position else metric
+            yield [first, probe, str(cell["pairs"]), ways, str(cell["floor"]), share, cell["word"] or "control"]

@@ -29,7 +29,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
     config, begun = read_config(options), beginning(options)
     stage = sorting.of_samples(read_rows(config, "sort"), Asking("sort", config))
-    _, seconds, wrote, changed = _run(stage, config, *begun, stop)
+    _, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / sorting.SUMMARY).read_bytes())
     print_means(f"{config.name}: order of contexts", "measure", summary["measures"], "none")
     say(
@@ -45,7 +45,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     samples = read_rows(config, "generate")
     stage = generating.of_samples(samples, Asking("generate", config))
-    table, seconds, wrote, changed = _run(stage, config, *begun, stop)
+    table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     reasons = Counter(reference.reason for reference in stage.references(table))
     answered, asked = reasons.pop(None, 0), len(stage.units)
     kept = len(samples) - asked
@@ -57,8 +57,8 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     return OK if answered or not asked else NOTHING_MADE
 
 
-def _run(
-    stage: QuestionStage, config: Config, worker: Worker, start: Start, stop: Stop
+def run_task(
+    stage: QuestionStage[Any], config: Config, worker: Worker, start: Start, stop: Stop
 ) -> tuple[ChunkTable, float, bool, list[str]]:
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
     folder, began = config.results_dir, now()

@@ -13,18 +13,28 @@ NEVER = math.exp(-30)  # stands for a probability of 0
 
 
 class Option(str):
-    """The text of an answer that can be chosen, with the answer.
+    """The text of an answer that can be chosen, or the beginning of it, with the answer.
 
-    Attributes:
+    Args:
         answer: what a judge without probabilities would have to say.
+        first: the fields that the choice is about, the first ones of the answer: the text ends after them, and what
+            follows is the judge's own. None given: all.
     """
 
     answer: BaseModel
+    first: frozenset[str]
 
-    def __new__(cls, answer: BaseModel) -> "Option":
-        option = super().__new__(cls, answer.model_dump_json(indent=4))
-        option.answer = answer
+    def __new__(cls, answer: BaseModel, *first: str) -> "Option":
+        text = answer.model_dump_json(indent=4, include=set(first) or None)
+        option = super().__new__(cls, text.removesuffix("\n}") + "," if first else text)
+        option.answer, option.first = answer, frozenset(first)
         return option
+
+    def is_said_by(self, answer: BaseModel) -> bool:
+        """Whether an answer makes this choice."""
+        if not self.first:
+            return answer == self.answer
+        return all(getattr(answer, name) == getattr(self.answer, name) for name in self.first)
 
 
 async def shares_of(
@@ -34,21 +44,25 @@ async def shares_of(
 
     Raises `JudgementError`.
     """
-    answers = [option.answer for option in options if isinstance(option, Option)]
-    if judge.capabilities.probabilities or len(answers) < len(options):
+    known = [option for option in options if isinstance(option, Option)]
+    if judge.capabilities.probabilities or len(known) < len(options):
         return await judge.choose(prompt, options, draw)
-    said = (await judge.opinion(prompt, type(answers[0]), draw)).answer
-    if said not in answers:
+    said = (await judge.opinion(prompt, type(known[0].answer), draw)).answer
+    chosen = {option: option.is_said_by(said) for option in known}
+    if not any(chosen.values()):
         raise JudgementError(f"the judge answered {said!r:.80}, which is none of the choices")
-    return {option: float(said == answer) for option, answer in zip(options, answers, strict=True)}
+    return {option: float(is_said) for option, is_said in chosen.items()}
 
 
-async def log_odds(judge: JudgeProtocol, prompt: str, answer: BaseModel, other: BaseModel) -> float:
+async def log_odds(judge: JudgeProtocol, prompt: str, answer: BaseModel, other: BaseModel, *first: str) -> float:
     """How much likelier one answer is than the other, as a logarithm: 0 where both are as likely, at most 30.
+
+    Args:
+        first: fields, see `Option`, where an answer goes on after its choice.
 
     Raises `JudgementError`.
     """
-    options = Option(answer), Option(other)
+    options = Option(answer, *first), Option(other, *first)
     shares = await shares_of(judge, prompt, options)
     return log_ratio(*(shares[option] for option in options))
 

@@ -19,8 +19,17 @@ NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?!\d|st\b|nd\b|rd\b|th\b)")  # not E = 
 ANY_NUMBER = re.compile(r"\d+")
 QUOTED_NAME = re.compile(r"""(?<!\w)['"]([A-Z]\w*(?:\s[A-Z]\w*)*)['"](?!\w)""")
 THOUSANDS = (1000, 10_000, 100_000, 1_000_000)  # steps for which languages have words: 5万, 50 tausend
-SCALED = re.compile(r"(?<![\d.,])(\d+) (?:m|b|tr)illion")
-SCALES = (10, 100, 1000)  # what languages without these words say: 3 billion is 30亿, 3 trillion 3.000 miliardi
+AMOUNT = re.compile(r"(?<![\d.,])(\d+) (million|billion|trillion)")
+POWERS = {"million": 6, "billion": 9, "trillion": 12}
+UNITS = {  # powers of ten whose words change the number: 3 billion is 30亿, 3 trillion is 3.000 miliardi
+    4: "[万萬만](?![亿億])",
+    5: "लाख(?! करो)",
+    6: "(?i:mil[lh]?i?[oõ])|مليون",
+    7: "करो",
+    8: "[亿億억]",
+    9: "(?i:mill?iard)|مليار|अरब",
+    11: "खरब",
+}
 
 
 def place_name(place: Place) -> str:
@@ -87,9 +96,19 @@ def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
 
 def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
     """What `must_survive` of an English text and is not in its translation, in any script and grouping of digits."""
-    numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
-    numbers |= {n for n in SCALED.findall(text) if any(str(int(n) * scale) in numbers for scale in SCALES)}
+    plain = _plain_digits(translation)
+    numbers = set(ANY_NUMBER.findall(plain)) | _in_other_units(_plain_digits(text), plain)
     return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
+
+
+def _in_other_units(text: str, translation: str) -> set[str]:
+    """The numbers of an English text's millions to trillions that are the same amounts in a unit of the translation."""
+    amounts = {
+        int(number) * 10**power
+        for power, unit in UNITS.items()
+        for number in re.findall(rf"(?<![\d.,])(\d+)多? ?(?:{unit})", translation)
+    }
+    return {number for number, word in AMOUNT.findall(text) if int(number) * 10 ** POWERS[word] in amounts}
 
 
 def _survives(kept: str, translation: str, numbers: set[str]) -> bool:

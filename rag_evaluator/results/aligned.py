@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.comparison import RowMatch
-from rag_evaluator.results.matching import Matched, keys_of, require_column
+from rag_evaluator.results.matching import Matched, keys_of, nothing_in_common, require_column
 from rag_evaluator.results.reporting import NO_VALUE
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.comparison import Paired
@@ -102,10 +102,7 @@ def weights_of(side: Aligned, column: str) -> Floats:
 def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
     """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare."""
     if not b.there.any():
-        raise ResultsError(
-            f"{a.run.name} and {b.run.name} have no row in common: no '{on}' of one is in the other. Choose the column "
-            "that tells which rows belong together with --on (on= in Python)."
-        )
+        raise nothing_in_common(a.run, b.run, on)
     metrics = [metric for metric in a.scores if metric in b.scores]
     if not metrics:
         raise ResultsError(

@@ -37,6 +37,14 @@ def match(runs: Sequence[SavedScores], on: str | None = None) -> tuple[str, list
     return on, [_by_key(run, on) for run in runs]
 
 
+def nothing_in_common(a: SavedScores, b: SavedScores, on: str) -> ResultsError:
+    """The error where no row of one run belongs to a row of the other."""
+    return ResultsError(
+        f"{a.name} and {b.name} have no row in common: no '{on}' of one is in the other. Choose the column "
+        "that tells which rows belong together with --on (on= in Python)."
+    )
+
+
 def keys_of(samples: Iterable[Sample], column: str) -> list[str | None]:
     return [as_key(value_of(sample, column)) for sample in samples]
 

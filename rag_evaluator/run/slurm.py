@@ -44,6 +44,7 @@ def prepare(
     sbatch: Sequence[str],
     launcher: Path | None,
     task: str = "evaluate",
+    inputs: Sequence[str] | None = None,
 ) -> Submission:
     """Scripts and commands of a run of `workers` array elements.
 
@@ -52,6 +53,7 @@ def prepare(
         overrides: `--set` values of the run.
         sbatch: more arguments of `sbatch` for the array, such as `--partition=gpu`.
         task: command that each element runs.
+        inputs: its arguments before the `--set` values; None: the configuration.
         launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the package.
 
     Raises `ConfigError` if there is no launcher.
@@ -61,7 +63,8 @@ def prepare(
     scripts = {folder / "array.sh": text, folder / "merge.sh": _merge_script(text)}
     sets = [part for override in overrides for part in ("--set", override)]
     log = [f"--output={folder}/%x-%A_%a.log", f"--array=0-{workers - 1}"]
-    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", task, str(config.resolve()), *sets]
+    given = [str(config.resolve())] if inputs is None else inputs
+    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", task, *given, *sets]
     after = ["--dependency=afterany:{array}", "--job-name=rag-evaluator-merge", f"--output={folder}/%x-%j.log"]
     merge = ["--parsable", *after, f"{folder}/merge.sh", "merge", str(results)]
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}

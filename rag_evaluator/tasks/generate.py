@@ -47,7 +47,7 @@ class Output:
     chosen: Sequence[int] = field(default_factory=list)
 
 
-class Generate(QuestionStage):
+class Generate(QuestionStage[Question]):
     """The stage of `generate`."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Generate(QuestionStage):
         self.files = (MANIFEST,) if output.samples is None else (ROWS, MANIFEST)
         self.names = safe_names([unit.question for unit in units])
 
-    def make(self, judge: JudgeProtocol) -> Make:
+    def make(self, judge: JudgeProtocol) -> Make[Question]:
         assert self.asking is not None
         generator = Generator(judge, self.asking.prompts, self.settings)
 

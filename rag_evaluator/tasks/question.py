@@ -1,4 +1,4 @@
-"""What `sort` and `generate` share: questions with contexts as units, and a judge whose answers are kept."""
+"""What `sort`, `generate` and `duel` share: questions with contexts as units, and a judge whose answers are kept."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import Section
@@ -24,7 +24,8 @@ from rag_evaluator.run.task import Context, Record, Table, Work
 
 MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
 SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
-Make = Callable[["Question"], Awaitable[Record]]
+Q = TypeVar("Q", bound="Question")
+Make = Callable[[Q], Awaitable[Record]]
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,14 @@ class Asking:
         self.config = config.model_copy(update={"judge": self.judge.config})
         self.prompts: Mapping[Key, TracedPrompt] = ready_prompts([task], config, self.judge)
 
-    def signature(self, settings: Section) -> str | None:
+    def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""
         if self.judge.signature is None:
             return None
         sources = "".join(prompt.source for prompt in self.prompts.values())
-        given = "|".join(f"{name}:{value}" for name, value in settings.model_dump().items())
-        return f"{self.judge.signature}|prompts:{short_digest(sources)}|{given}"
+        given = {} if settings is None else settings.model_dump()
+        parts = {"prompts": short_digest(sources), **given}
+        return "|".join([self.judge.signature, *(f"{name}:{value}" for name, value in parts.items())])
 
     def about(self, task: str, rows: int) -> dict[str, Any]:
         """What the manifest of the results says."""
@@ -88,7 +90,7 @@ def plan_of(
     )
 
 
-class QuestionStage:
+class QuestionStage(Generic[Q]):
     """Questions x one column.
 
     Args:
@@ -102,14 +104,14 @@ class QuestionStage:
 
     files: Sequence[str] = ()
 
-    def __init__(self, units: Sequence[Question], plan: Plan, about: Mapping[str, Any], asking: Asking | None) -> None:
+    def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: Asking | None) -> None:
         self.units, self.plan, self.about, self.asking = units, plan, about, asking
         self.asked = 0
 
-    def digest(self, unit: Question, column: str) -> str:
+    def digest(self, unit: Q, column: str) -> str:
         return unit.digest
 
-    def marks(self, unit: Question, record: Record) -> Iterable[str]:
+    def marks(self, unit: Q, record: Record) -> Iterable[str]:
         return ()
 
     def check(self, column: str, value: Any) -> None:
@@ -120,7 +122,7 @@ class QuestionStage:
         return True
 
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator[Work[Question]]:
+    async def open(self, context: Context | None) -> AsyncIterator[Work[Q]]:
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
         source = self.asking.judge
@@ -134,28 +136,28 @@ class QuestionStage:
             if answers is not None:
                 answers.close()
 
-    def make(self, judge: JudgeProtocol) -> Make:
+    def make(self, judge: JudgeProtocol) -> Make[Q]:
         """What makes the record of a question."""
         raise NotImplementedError
 
-    def write(self, table: Table[Question], folder: Path) -> None:
+    def write(self, table: Table[Q], folder: Path) -> None:
         """Write the result files."""
         raise NotImplementedError
 
 
-class _Working:
+class _Working(Generic[Q]):
     """Works on many questions side by side."""
 
     in_flight = SIDE_BY_SIDE
 
-    def __init__(self, make: Make, about: Mapping[str, Any]) -> None:
+    def __init__(self, make: Make[Q], about: Mapping[str, Any]) -> None:
         self.make, self.about = make, about
 
-    async def __call__(self, unit: Question, column: str, repeat: int) -> Record:
+    async def __call__(self, unit: Q, column: str, repeat: int) -> Record:
         return await self.make(unit)
 
 
-def manifest_of(table: Table[Question]) -> dict[str, Any]:
+def manifest_of(table: Table[Any]) -> dict[str, Any]:
     """What is written as the manifest of the results."""
     return as_written(table.about)
 

@@ -34,7 +34,7 @@ TASK, STAGE, COLUMN = "sort", "orders", "order"
 ORDERS, SUMMARY, MANIFEST = "sorted_indices.json", "sort_summary.json", "sort_manifest.json"
 
 
-class Sort(QuestionStage):
+class Sort(QuestionStage[Question]):
     """The stage of `sort`.
 
     Args:
@@ -56,7 +56,7 @@ class Sort(QuestionStage):
         self.settings = settings or SortConfig()
         self.relevance = relevance or [None] * len(units)
 
-    def make(self, judge: JudgeProtocol) -> Make:
+    def make(self, judge: JudgeProtocol) -> Make[Question]:
         assert self.asking is not None
         sorter = Sorter(judge, self.asking.prompts, self.settings)
 

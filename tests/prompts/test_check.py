@@ -224,7 +224,7 @@ def test_the_command_shows_a_table_and_every_fault_and_fails(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     shown = capsys.readouterr().out
     [row] = [line for line in shown.splitlines() if "│ spanish" in line]
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "23/24", "", "", "1", "", "", "", "", "1"]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "37/38", "", "", "1", "", "", "", "", "1"]
     assert f"{tmp_path / NLI}: language: is 'english', the file's name says 'spanish'\n" in shown
     assert f"{tmp_path / NLI}: original_hash: made from another English source (0; " in shown
 
@@ -237,7 +237,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     assert main(["prompts", "check", str(tmp_path), "--language", "hi", "--metrics", "LLMContextRecall", "sort"]) == 0
     shown = capsys.readouterr().out
-    assert "│ 3/24 │" in " ".join(shown.split())
+    assert "│ 3/38 │" in " ".join(shown.split())
     assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
 
 
@@ -304,6 +304,22 @@ def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: pytest.CaptureFi
         ("worth $3 trillion", "pari a 3.000 miliardi di dollari", []),
         ("over 3 billion people", "30多亿人", []),
         ("worth $3 trillion", "pari a 4.000 miliardi di dollari", ["3"]),
+        ("worth $3 trillion", "d'une valeur de 3 000 milliards de dollars", []),
+        ("worth $3 trillion", "30 खरब डॉलर", []),
+        ("worth $3 trillion", "pari a 30 miliardi di dollari", ["3"]),
+        ("worth $3 trillion", "价值30万亿美元", ["3"]),
+        ("worth $3 trillion", "in 3.000 parti", ["3"]),
+        ("over 3 billion people", "más de 3.000 millones de personas", []),
+        ("over 3 billion people", "oltre 3.000 milioni di persone", []),
+        ("over 3 billion people", "300 करोड़ से अधिक लोग", []),
+        ("over 3 billion people", "30多万人", ["3"]),
+        ("over 3 million people", "300만 명이 넘는 사람", []),
+        ("over 3 million people", "30 लाख से अधिक लोग", []),
+        ("over 3 million people", "300多万亿人", ["3"]),
+        ("over 3 million people", "30 लाख करोड़ से अधिक लोग", ["3"]),
+        ("over 50 million people", "5.000多万人", []),
+        ("over 500 million people", "1.5亿人", ["500"]),
+        ("over 3 million people", "mais de 3.000 milhões de pessoas", ["3"]),
         ("in 3 parts", "in 3.000 parti", ["3"]),
         ("the 7th century BC", "siglo VII a. C.", []),
         ("E = mc2, T20, COVID-19", "E = mc², T20, la COVID", ["19"]),

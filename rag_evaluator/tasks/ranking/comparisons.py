@@ -12,6 +12,18 @@ TIE = 1e-3  # a difference of log odds below it is noise: other batches change t
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 
 
+def share_of(shown_first: float, shown_last: float) -> float:
+    """Probability that a text is better than another, from the log odds of the first place in both orders; 0.5: a tie.
+
+    A judge's preference for a place is a summand in both, and cancels out.
+
+    Args:
+        shown_first, shown_last: log odds of the first place where this text stands there, and where the other does.
+    """
+    difference = shown_first - shown_last
+    return 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
+
+
 class Comparisons:
     """Answers which of two contexts is better.
 
@@ -20,8 +32,7 @@ class Comparisons:
         texts: position -> context as it is shown.
         judge: whom to ask.
         prompt: `compare_prompt` of `sort`.
-        both_orders: show each pair in both orders and take the mean of the log odds: a judge's preference
-            for a place is a summand there, and cancels out.
+        both_orders: show each pair in both orders, see `share_of`.
 
     Attributes:
         shares: pair, in the order it was first asked for -> probability that its first context is better.
@@ -51,8 +62,7 @@ class Comparisons:
             return 0.5
         if self.both_orders:
             shown_first, shown_last = await asyncio.gather(self._first(first, second), self._first(second, first))
-            difference = shown_first - shown_last
-            share = 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
+            share = share_of(shown_first, shown_last)
             self.agreeing += shown_first * shown_last < 0
         else:
             share = sigmoid(await self._first(first, second))

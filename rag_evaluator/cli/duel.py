@@ -1,0 +1,132 @@
+"""`rag-evaluator duel`: which of two runs answers better, by the judge."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.signals import Stop
+
+OK, NOTHING_JUDGED = 0, 1
+EXAMPLES = """examples:
+  rag-evaluator duel results/base results/demo
+  rag-evaluator duel results/base results/demo --out results/base-against-demo --on id
+  rag-evaluator duel results/base results/demo --set judge.model=/models/Qwen3-32B
+  rag-evaluator duel results/base results/demo --config judge.yaml --worker 0/4
+  rag-evaluator submit judge.yaml --workers 16 --task duel --runs results/base results/demo
+  rag-evaluator status results/duel-base-demo
+
+exit codes: 0 judged, 1 nothing could be judged, 2 bad input, 75 stopped: run again to continue"""
+
+
+def add_duel_command(commands: Any) -> argparse.ArgumentParser:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "duel",
+        help="which of two runs answers better, row by row, by the judge",
+        description="For each row that both runs answered, the judge says which answer is better, in both orders. "
+        "Written are duel.json, duel_summary.json and duel_manifest.json.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("a", type=Path, metavar="A", help="results folder of a run; the win rate is that of A over B")
+    command.add_argument("b", type=Path, metavar="B", help="results folder of another run over the same questions")
+    command.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="judge, language and prompts_dir of this YAML file; default: those that A was judged with",
+    )
+    command.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
+    )
+    command.add_argument(
+        "--on",
+        metavar="COLUMN",
+        help="match rows by this column; default: 'id' if every row has its own, else the question",
+    )
+    command.add_argument("--out", type=Path, metavar="FOLDER", help="where results go; default: duel-A-B beside A")
+    return command
+
+
+def duel(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator duel results/a results/b`."""
+    from rag_evaluator.cli.console import print_end, say
+    from rag_evaluator.cli.start import beginning
+    from rag_evaluator.cli.tasks import run_task
+    from rag_evaluator.config import load_config
+    from rag_evaluator.offline import disable_network
+    from rag_evaluator.tasks.duel import stage as dueling
+    from rag_evaluator.tasks.duel.summary import WIN_RATE
+    from rag_evaluator.tasks.question import Asking
+
+    runs = [dueling.read_run(folder.expanduser()) for folder in (options.a, options.b)]
+    given = load_config(options.config, options.set) if options.config else None
+    config = dueling.for_duel(given or dueling.recorded_config(runs[0], options.set), folder_of(options))
+    if config.offline:
+        disable_network()
+    begun = beginning(options)
+    places = [str(_absolute(folder)) for folder in (options.a, options.b)]
+    stage = dueling.of_runs(runs, options.on, Asking(dueling.TASK, config), places)
+    table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
+    summary = stage.summary(table)
+    print_duel(summary)
+    say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
+    print_end(config, True, wrote, changed)
+    return OK if summary["measures"][WIN_RATE]["scored"] else NOTHING_JUDGED
+
+
+def print_duel(summary: Mapping[str, Any]) -> None:
+    """What became of the rows, the win rate, and how much the judge prefers a place."""
+    from rag_evaluator.cli.console import print_means, say
+
+    a, b, rows, bias = summary["a"], summary["b"], summary["rows"], summary["position_bias"]
+    say(f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'")
+    left = {
+        f"rows of {a} without a partner": rows["unmatched_a"],
+        f"rows of {b} without a partner": rows["unmatched_b"],
+        "rows that one of them, or both, did not answer": rows["unanswered"],
+    }
+    for what, count in left.items():
+        if count:
+            say(f"  left out: {what}: {count}")
+    print_means(f"{a} (a) against {b} (b)", "measure", summary["measures"], "none")
+    say(f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge")
+    if summary["same"]:
+        say(f"{summary['same']} ties without asking the judge: both answers are the same text")
+    if bias["pairs"]:
+        say(
+            f"position bias: in {bias['first_won_twice']:.0%} of {bias['pairs']} rows the first place won in both "
+            f"orders, in {bias['second_won_twice']:.0%} the second; "
+            f"mean log odds of the first place {bias['log_odds_of_first']:.2f}"
+        )
+
+
+def duel_inputs(options: argparse.Namespace) -> tuple[Path, list[str]]:
+    """The results folder of a duel that is handed to Slurm, and the arguments of each worker.
+
+    Raises `RagEvaluatorError` if a run is missing.
+    """
+    from rag_evaluator.tasks.duel.stage import beside, read_run
+
+    if options.runs is None:
+        raise ConfigError("--task duel: expected the two runs: --runs results/a results/b.")
+    a, b = map(_absolute, options.runs)
+    for folder in (a, b):
+        read_run(folder)
+    out = beside(a, b)
+    return out, [str(a), str(b), "--config", str(_absolute(options.config)), "--out", str(out)]
+
+
+def folder_of(options: argparse.Namespace) -> Path:
+    """Where results go: as given, else beside the first run."""
+    from rag_evaluator.tasks.duel.stage import beside
+
+    if options.out:
+        return _absolute(options.out)
+    return beside(_absolute(options.a), _absolute(options.b))
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().resolve()

@@ -1,0 +1,1 @@
+"""`duel`: which of two runs answers better, row by row, by the judge."""

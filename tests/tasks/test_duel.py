@@ -1,0 +1,528 @@
+"""`duel`: which of two runs answers better; values worked out by hand, faults, resume, workers, the command."""
+
+import asyncio
+import json
+import math
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Zygote
+from pydantic import BaseModel
+from test_question_tasks import alike
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge, duel
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import make_config
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, PromptTooLongError, ResultsError
+from rag_evaluator.judge.choices import Option, log_ratio
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
+from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.prompts.own.duel import DuelInput, DuelOutput
+from rag_evaluator.results.results import Results
+from rag_evaluator.run.finished import read_finished
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.tasks import stage_of
+from rag_evaluator.tasks.duel.judging import DECIDED
+from rag_evaluator.tasks.duel.pairs import pairs_of
+from rag_evaluator.tasks.duel.stage import read_run
+
+Rows = Sequence[Mapping[str, Any]]
+FILES = ("duel.json", "duel_summary.json")
+ROOT = Path(__file__).parents[2]
+
+
+def row(number: int, response: str | None, **more: Any) -> dict[str, Any]:
+    return {"id": number, "user_input": f"Question {number}?", "response": response, "reference": "Tesk", **more}
+
+
+def write_run(folder: Path, rows: Rows, **config: Any) -> Path:
+    """The results folder of an evaluation that asked no judge."""
+    if any(row["response"] and row["response"].strip() for row in rows):
+        metric, judge = "exact_match", None
+    else:
+        metric, judge = "context_recall", ScriptedJudge()
+        rows = [{"retrieved_contexts": ["Tesk"], **row} for row in rows]
+    RAGEvaluator({"metrics": [metric], **config}, judge=judge).evaluate(list(rows), folder=folder, start="fresh")
+    return folder
+
+
+def write_runs(folder: Path, a: Rows, b: Rows, **config: Any) -> tuple[Path, Path]:
+    return write_run(folder / "a", a, **config), write_run(folder / "b", b, **config)
+
+
+def shown(prompt: str) -> dict[str, Any]:
+    """What a prompt asks about."""
+    assert isinstance(prompt, PromptText)
+    assert prompt.data is not None
+    return prompt.data.model_dump(exclude_none=True)
+
+
+def judge_of(first_share: Callable[[dict[str, Any]], float], **more: Any) -> ScriptedJudge:
+    """A judge that gives the first place a probability, and says of its choice what it was asked about."""
+
+    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
+        share = first_share(shown(prompt))
+        return dict(zip(options, (share, 1 - share), strict=True))
+
+    def script(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        asked = shown(prompt)
+        choice = 1 if first_share(asked) > 0.5 else 2
+        return {"choice": choice, "reason": f"{asked[f'answer_{choice}']} is better"}
+
+    return ScriptedJudge(script, choices, **{"model_id": "script", **more})
+
+
+SHARES = {  # of the first place, by the answers in the order in which they are shown
+    ("good", "bad"): 0.75,  # log odds ln 3
+    ("bad", "good"): 0.4,  # ln 2/3, so ln 3/2 for "good"
+    ("poor", "fine"): 0.2,  # ln 1/4
+    ("fine", "poor"): 0.5,  # 0
+    ("one", "two"): 0.8,  # ln 4
+    ("two", "one"): 0.8,
+}
+
+
+def by_table(asked: dict[str, Any]) -> float:
+    return SHARES[asked["answer_1"], asked["answer_2"]]
+
+
+def always_first(asked: dict[str, Any]) -> float:
+    return 0.9
+
+
+def tried_again(folder: Path) -> list[int]:
+    """The chunks that the next start tries again."""
+    note = read_finished(Journal(folder, folder / "journal" / "duel.preferences"))
+    assert note is not None
+    return list(note.again)
+
+
+def four_rows(folder: Path) -> tuple[Path, Path]:
+    a, b = ["good", "poor", "one", "equal"], ["bad", "fine", "two", " equal "]
+    return write_runs(folder, *([row(number, text) for number, text in enumerate(texts)] for texts in (a, b)))
+
+
+def test_win_rate_odds_bias_and_reasons_are_those_worked_out_by_hand(tmp_path: Path) -> None:
+    judge = judge_of(by_table)
+    result = duel(*four_rows(tmp_path), judge=judge)
+    good, poor, one, equal = result.rows
+    assert [line["winner"] for line in result.rows] == ["a", "b", "tie", "tie"]
+    odds = math.sqrt(3 * 1.5)  # the mean of the log odds of both orders
+    assert good["a_better"] == pytest.approx(odds / (1 + odds), abs=1e-6)
+    assert good["log_odds_a_first"] == pytest.approx(math.log(3), abs=1e-6)
+    assert good["log_odds_b_first"] == pytest.approx(math.log(1.5), abs=1e-6)
+    assert (good["reason"], good["reason_order"], good["no_reason"]) == ("good is better", "a_first", None)
+    assert poor["a_better"] == pytest.approx(1 / 3, abs=1e-6)  # odds 1/4 and 1, so 1/2
+    assert (poor["reason"], poor["reason_order"]) == ("fine is better", "a_first")
+    assert (one["a_better"], one["reason"]) == (0.5, None)
+    assert "neither" in one["no_reason"]
+    assert (equal["a_better"], equal["same"], equal["judge_calls"]) == (0.5, True, 0)
+    assert result.win_rate == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
+    counts = {name: result.summary[name] for name in ("wins", "ties", "losses", "same", "judge_calls")}
+    assert counts == {"wins": 1, "ties": 1, "losses": 1, "same": 1, "judge_calls": 3 + 3 + 2}
+    assert judge.asked == 8
+    bias = result.summary["position_bias"]
+    assert (bias["pairs"], bias["first_won_twice"], bias["second_won_twice"]) == (3, 1 / 3, 0)
+    both = [math.log(3) + math.log(2 / 3), math.log(1 / 4) + 0, 2 * math.log(4)]
+    assert bias["log_odds_of_first"] == pytest.approx(sum(both) / 6, abs=1e-6)
+    measured = result.summary["measures"]["win rate of a"]
+    assert (measured["scored"], measured["count"], measured["ci_method"]) == (4, 4, "wilson-effective-n")
+    assert 0 <= measured["ci_low"] < 0.5 < measured["ci_high"] <= 1
+
+
+def test_a_judge_that_always_takes_the_first_place_gives_half_and_a_bias_of_one(tmp_path: Path) -> None:
+    result = duel(*four_rows(tmp_path), judge=judge_of(always_first))
+    assert result.win_rate == 0.5
+    assert result.summary["position_bias"] == {
+        "pairs": 3,
+        "first_won_twice": 1.0,
+        "second_won_twice": 0.0,
+        "log_odds_of_first": pytest.approx(math.log(9), abs=1e-6),
+    }
+    assert (result.summary["wins"], result.summary["losses"]) == (0, 0)
+
+
+def test_exchanging_the_runs_exchanges_wins_and_losses_only(tmp_path: Path) -> None:
+    a, b = four_rows(tmp_path)
+    there, back = duel(a, b, judge=judge_of(by_table)), duel(b, a, judge=judge_of(by_table))
+    assert [line["a_better"] for line in back.rows] == pytest.approx([1 - line["a_better"] for line in there.rows])
+    assert [line["reason"] for line in back.rows] == [line["reason"] for line in there.rows]
+    assert (back.summary["wins"], back.summary["losses"]) == (there.summary["losses"], there.summary["wins"])
+    assert back.summary["position_bias"] == there.summary["position_bias"]
+
+
+class Plain:
+    """A judge without probabilities that prefers one answer; a `JudgeProtocol`.
+
+    Attributes:
+        window: letters that it can read, None: any number.
+    """
+
+    about: Mapping[str, str] = {}
+    signature: str | None = "plain"
+
+    def __init__(self, best: str, window: int | None = None) -> None:
+        self.best, self.window, self.prompts = best, window, list[str]()
+        self.capabilities = Capabilities(2, True, False, False, window is not None, "always", window)
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        if self.window is not None and self.room(prompt) < 0:
+            raise PromptTooLongError("too long")
+        await asyncio.sleep(0)
+        self.prompts.append(prompt)
+        choice = 1 if shown(prompt)["answer_1"] == self.best else 2
+        return Opinion(response_model.model_validate({"choice": choice, "reason": f"choice {choice}"}))
+
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
+        raise NotImplementedError
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    def room(self, prompt: str) -> int:
+        assert self.window is not None
+        return self.window - len(prompt)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def test_a_judge_without_probabilities_is_asked_for_its_choice(tmp_path: Path) -> None:
+    runs = write_runs(tmp_path, [row(1, "good")], [row(1, "bad")])
+    [line] = duel(*runs, judge=Plain("good")).rows
+    assert (line["winner"], line["log_odds_a_first"], line["log_odds_b_first"]) == ("a", 30, 30)
+    assert (line["reason"], line["reason_order"]) == ("choice 1", "a_first")
+
+
+def test_a_reason_for_the_answer_that_lost_is_none(tmp_path: Path) -> None:
+    """One that samples may say something else when it is asked for its reason."""
+    runs = write_runs(tmp_path, [row(1, "good")], [row(1, "bad")])
+    judge = judge_of(by_table)
+    judge.script = lambda prompt, response_model: {"choice": 2, "reason": "the second one"}
+    [line] = duel(*runs, judge=judge).rows
+    assert (line["winner"], line["reason"]) == ("a", None)
+    assert "choice" in line["no_reason"]
+
+
+def test_the_option_is_the_beginning_of_the_answer_up_to_its_choice() -> None:
+    option = Option(DuelOutput(choice=1, reason=""), "choice")
+    assert option == '{\n    "choice": 1,'
+    assert option.is_said_by(DuelOutput(choice=1, reason="whatever"))
+    assert not option.is_said_by(DuelOutput(choice=2, reason=""))
+
+
+def test_a_model_gives_the_odds_of_its_digit_and_a_reason_for_either_choice(
+    tmp_path: Path, model_folder: Callable[..., Path]
+) -> None:
+    runs = write_runs(tmp_path, [row(1, "In Tesk.")], [row(1, "I do not know.")])
+    config = JudgeConfig(model=str(model_folder("llama-bytelevel")), dtype="float32", max_new_tokens=40)
+    judge = Judge(load_pipeline(config), config)
+    [line] = duel(*runs, judge=judge).rows
+    prompts = load_prompts(["duel"], "english", ROOT)
+    asked = DuelInput(user_input="Question 1?", reference="Tesk", answer_1="In Tesk.", answer_2="I do not know.")
+    prompt = prompts["duel", "prompt"].to_string(asked)
+    shares = asyncio.run(judge.inner.choose(prompt, ['{\n    "choice": 1', '{\n    "choice": 2']))
+    assert line["log_odds_a_first"] == pytest.approx(log_ratio(*shares.values()), abs=1e-4)
+    for choice, kind in DECIDED.items():
+        answer = asyncio.run(judge.inner.opinion(prompt, kind)).answer.model_dump()
+        assert answer["choice"] == choice
+        assert answer["reason"]
+
+
+SHOWN = [  # columns of a, columns of b, contexts, reference
+    ({}, {}, [], "Tesk"),
+    ({"retrieved_contexts": ["B", "D"]}, {"retrieved_contexts": ["A", "D", "B", "E"]}, ["A", "B", "D", "E"], "Tesk"),
+    ({"retrieved_contexts": ["B", " "]}, {}, ["B"], "Tesk"),
+    ({"retrieved_contexts": ["B"], "reference_contexts": ["R"]}, {"retrieved_contexts": ["A"]}, ["R"], "Tesk"),
+    ({"retrieved_contexts": ["B"]}, {"reference_contexts": ["R"]}, ["R"], "Tesk"),
+    ({"reference": None}, {"reference": "Om"}, [], "Om"),
+    ({"reference": "Om"}, {}, [], "Om"),
+    ({"reference": " "}, {"reference": None}, [], None),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "contexts", "reference"), SHOWN)
+def test_the_judge_is_shown_the_reference_and_the_contexts_of_both_once(
+    a: dict[str, Any], b: dict[str, Any], contexts: list[str], reference: str | None, tmp_path: Path
+) -> None:
+    more = {"id": 0, "user_input": "Q?", "response": "x", "reference": "x"}  # a reference for the metric
+    judge = judge_of(lambda asked: 0.7 if asked["answer_1"] == "good" else 0.3)
+    result = duel(
+        *write_runs(tmp_path, [row(1, "good", **a), more], [row(1, "bad", **b), more]), judge=judge, output_dir=tmp_path
+    )
+    line = result.rows[0]
+    assert (line["contexts"], line["reference"]) == (contexts, reference)
+    asked = shown(judge.prompts[0])
+    assert (asked.get("contexts", []), asked.get("reference")) == (contexts, reference)
+    assert line["contexts_shown"] == len(contexts)
+
+
+def test_contexts_that_do_not_fit_are_left_out_from_the_last_but_never_all(tmp_path: Path) -> None:
+    contexts = [letter * 500 for letter in "ABC"]
+    runs = write_runs(
+        tmp_path, [row(1, "good", retrieved_contexts=contexts)], [row(1, "bad", retrieved_contexts=contexts)]
+    )
+    whole = Plain("good")
+    duel(*runs, judge=whole, output_dir=tmp_path / "whole")
+    needed = len(whole.prompts[0])
+    for window, expected in ((needed + 300, 3), (needed, 2), (needed - 200, 2), (needed - 1020, 1)):
+        judge = Plain("good", window)
+        [line] = duel(*runs, judge=judge, output_dir=tmp_path / str(window)).rows
+        assert line["contexts_shown"] == expected
+        assert shown(judge.prompts[0])["contexts"] == contexts[:expected]
+    [line] = duel(*runs, judge=Plain("good", needed - 2000), output_dir=tmp_path / "none").rows
+    assert (line["winner"], line["missing"]) == (None, "too long")
+    assert tried_again(tmp_path / "none") == []
+
+
+def test_rows_are_counted_that_have_no_partner_or_no_answer(tmp_path: Path) -> None:
+    a = [row(1, "good"), row(2, "good"), row(3, None), row(4, " "), row(5, "good")]
+    b = [row(2, "bad"), row(1, "bad"), row(3, "bad"), row(4, None), row(6, "bad"), row(7, "bad")]
+    result = duel(*write_runs(tmp_path, a, b), judge=judge_of(by_table))
+    assert result.summary["rows"] == {"compared": 2, "unanswered": 2, "unmatched_a": 1, "unmatched_b": 2}
+    assert [line["key"] for line in result.rows] == ["1", "2"]
+
+
+def test_several_answers_to_one_question_are_paired_in_order_and_depend_on_each_other(tmp_path: Path) -> None:
+    def rows(*texts: str) -> list[dict[str, Any]]:
+        return [{"user_input": "Q?", "response": text, "reference": "Tesk"} for text in texts]
+
+    a, b = rows("good", "poor", "good"), rows("bad", "fine")
+    result = duel(*write_runs(tmp_path, a, b), judge=judge_of(by_table))
+    assert [line["winner"] for line in result.rows] == ["a", "b"]
+    assert result.summary["rows"]["unmatched_a"] == 1
+    assert result.summary["measures"]["win rate of a"]["ci_method"] == "range: one cluster"
+
+
+def test_cluster_and_weight_are_those_of_the_configuration(tmp_path: Path) -> None:
+    a = [row(1, "good", topic="x", w=3), row(2, "poor", topic="x", w=1), row(3, "poor", topic="y", w=0)]
+    b = [row(1, "bad"), row(2, "fine"), row(3, "fine")]
+    runs = (
+        write_run(tmp_path / "a", a, cluster="topic", weight="w"),
+        write_run(tmp_path / "b", b),
+    )
+    assert duel(*runs, judge=judge_of(by_table)).win_rate == 0.75
+    units = pairs_of([read_run(run) for run in runs], None, make_config({"metrics": ["bleu"], "cluster": "topic"}))
+    assert [unit.cluster for unit in units.units] == ["x", "x", "y"]
+
+
+LASTING = [
+    ({"user_input": "Question 1?"}, {"user_input": "Another?"}, "the two runs have different questions in this row"),
+    ({"user_input": None}, {"user_input": " "}, "there is no question"),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "reason"), LASTING)
+def test_a_row_that_asks_nothing_or_two_things_is_missing_with_its_reason(
+    a: dict[str, Any], b: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    judge = judge_of(by_table)
+    rows = ([row(1, "good") | a, row(2, "good")], [row(1, "bad") | b, row(2, "bad")])
+    result = duel(*write_runs(tmp_path, *rows), judge=judge)
+    assert (result.rows[0]["winner"], result.rows[0]["missing"]) == (None, reason)
+    measured = result.summary["measures"]["win rate of a"]
+    assert (measured["scored"], measured["count"], measured["reasons"]) == (1, 2, {reason: 1})
+    assert result.win_rate == 1
+    assert tried_again(result.folder) == []
+
+
+def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path) -> None:
+    runs, fails = four_rows(tmp_path), [True]
+
+    def share(asked: dict[str, Any]) -> float:
+        if fails[0] and "poor" in asked.values():
+            raise JudgementError("no idea")
+        return by_table(asked)
+
+    first = duel(*runs, judge=judge_of(share))
+    assert [line["missing"] for line in first.rows] == [None, "no idea", None, None]
+    assert tried_again(first.folder) == [1]
+    assert first.win_rate == pytest.approx(2 / 3)
+    fails[0] = False
+    judge = judge_of(share)
+    assert duel(*runs, judge=judge).win_rate == 0.5
+    assert judge.asked == 3
+
+
+@pytest.mark.parametrize("left", [1, 3, 5, 7])
+def test_a_run_whose_judge_is_lost_continues_and_asks_nothing_twice(left: int, tmp_path: Path) -> None:
+    runs, asked = four_rows(tmp_path), list[int]()
+
+    def share(prompt: dict[str, Any]) -> float:
+        asked.append(1)
+        if len(asked) == left + 1:
+            raise JudgeLostError("the server is gone")
+        return by_table(prompt)
+
+    whole = duel(*runs, judge=judge_of(by_table), output_dir=tmp_path / "whole")
+    with pytest.raises(JudgeLostError):
+        duel(*runs, judge=judge_of(share))
+    judge = judge_of(share)
+    result = duel(*runs, judge=judge)
+    assert (result.rows, result.summary) == (whole.rows, whole.summary)
+    assert judge.asked <= 8 - left + 1
+    assert [(result.folder / name).read_bytes() for name in FILES] == [
+        (whole.folder / name).read_bytes() for name in FILES
+    ]
+    again = judge_of(by_table)
+    duel(*runs, judge=again)
+    assert again.asked == 0
+    duel(*runs, judge=again, fresh=True)
+    assert again.asked == 8
+
+
+def results_of(rows: Rows) -> Results:
+    return RAGEvaluator({"metrics": ["exact_match"]}).evaluate(list(rows))
+
+
+def test_results_in_memory_need_a_folder_and_give_the_same(tmp_path: Path) -> None:
+    a, b = results_of([row(1, "good")]), results_of([row(1, "bad")])
+    with pytest.raises(ConfigError, match="output_dir"):
+        duel(a, b, judge=judge_of(by_table))
+    assert duel(a, b, judge=judge_of(by_table), output_dir=tmp_path / "out").win_rate == 1
+    with pytest.raises(ResultsError, match="call duel again"):
+        stage_of(Journal(tmp_path / "out", tmp_path / "out" / "journal" / "duel.preferences"))
+
+
+WRONG = [  # rows of a, rows of b, arguments, what is said
+    ([row(1, "x")], None, [], "no such folder"),
+    ([row(1, "x")], [], [], "no scores here"),
+    ([row(1, "x")], [row(2, "y")], [], "have no row in common: no 'id' of one is in the other"),
+    ([row(1, None)], [row(1, "y")], [], "a: no row has a response"),
+    ([row(1, "x")], [row(1, " ")], [], "b: no row has a response"),
+    (
+        [row(1, "x"), row(2, None)],
+        [row(1, None), row(2, "y")],
+        [],
+        "2 rows match by 'id', and in none of them both have a response",
+    ),
+    ([row(1, "x")], [row(1, "y")], ["--on", "nme"], "no row has something in 'nme'"),
+    ([row(1, "x")], [row(1, "y")], ["--config", "no.yaml"], "no.yaml: no such configuration file"),
+    ([row(1, "x")], [row(1, "y")], ["--set", "judge.modle=x"], "Did you mean 'judge.model'?"),
+    ([row(1, "x")], [row(1, "y")], ["--set", "judge.model=/no/such"], "judge.model: no such folder"),
+    ([row(1, "x")], [row(1, "y")], ["--set", "language=klingon"], "duel_prompt_klingon.json"),
+    ([row(1, "x")], [row(1, "y")], ["--set", "cluster=topc"], "no row has something in 'topc'"),
+    ([row(1, "x")], [row(1, "y")], ["--out", __file__], "cannot be"),
+    ([row(1, "x")], [row(1, "y")], ["--worker", "0/0"], "--worker 0/0"),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "arguments", "message"), WRONG, ids=[case[3] for case in WRONG])
+def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
+    a: Rows,
+    b: Rows | None,
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr(Judge, "from_config", refuse)
+    write_run(tmp_path / "a", a)
+    if b:
+        write_run(tmp_path / "b", b)
+    elif b is not None:
+        (tmp_path / "b").mkdir()
+    capsys.readouterr()
+    assert main(["duel", str(tmp_path / "a"), str(tmp_path / "b"), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error
+    assert error.count("\n") == 1
+
+
+def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = four_rows(tmp_path)
+    (a / "manifest.json").write_text("{}", encoding="utf-8")
+    assert main(["duel", str(a), str(b)]) == 2
+    assert "Give the configuration with --config" in capsys.readouterr().err
+
+
+def test_the_command_with_the_demo_judge_writes_what_merge_writes_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contexts = ["Nolu Brak was born in Tesk.", "The Harn bridge was built in 1921."]
+    a = [row(number, text, retrieved_contexts=contexts) for number, text in enumerate(["In Tesk.", "In 1921.", "No."])]
+    b = [row(number, text, retrieved_contexts=contexts) for number, text in enumerate(["In Om.", "In 1921.", "Yes."])]
+    runs = [str(run) for run in write_runs(tmp_path, a, b)]
+    arguments = ["duel", *runs, "--set", "judge.max_new_tokens=32"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "3 rows that a and b both answered, matched by 'id'" in shown
+    assert "1 ties without asking the judge" in shown
+    assert "position bias: in " in shown
+    out = tmp_path / "duel-a-b"
+    summary = json.loads((out / "duel_summary.json").read_bytes())
+    assert f"{summary['judge_calls']} judge calls, of them {summary['judge_calls']} now" in shown
+    assert summary["wins"] + summary["ties"] + summary["losses"] == 2
+    manifest = json.loads((out / "duel_manifest.json").read_bytes())
+    assert manifest["duel"] == {"a": runs[0], "b": runs[1], "on": "id"}
+    assert "judge:" in manifest["signatures"]["duel"]
+    assert main(["status", str(out)]) == 0
+    assert "duel: chunks 3/3, rows 3/3 (100.0 %)" in capsys.readouterr().out
+    before = {name: (out / name).read_bytes() for name in FILES}
+    for name in FILES:
+        (out / name).unlink()
+    assert main(["merge", str(out)]) == 0
+    assert {name: (out / name).read_bytes() for name in FILES} == before
+    assert main(arguments) == 0
+    assert "was complete already" in capsys.readouterr().out
+    assert main([*arguments, "--set", "ci_level=0.8"]) == 2
+    assert "interval: 0.95 before, 0.8 now" in capsys.readouterr().err
+    assert main([*arguments, "--set", "ci_level=0.8", "--update"]) == 0
+    assert "of them 0 now" in capsys.readouterr().out
+    write_run(tmp_path / "b", [*b, row(9, "more")], chunk_size=1)
+    assert main(["merge", str(out)]) == 2
+    assert "not the rows that were compared" in capsys.readouterr().err
+
+
+def test_a_duel_is_submitted_with_its_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = four_rows(tmp_path)
+    (tmp_path / "judge.yaml").write_text("metrics: [bleu]\n", encoding="utf-8")
+    command = ["submit", str(tmp_path / "judge.yaml"), "--workers", "4", "--task", "duel", "--dry-run"]
+    assert main(command) == 2
+    assert "--runs results/a results/b" in capsys.readouterr().err
+    assert main([*command, "--runs", str(a), str(b), "--task", "sort"]) == 2
+    assert "--runs is for --task duel" in capsys.readouterr().err
+    assert main([*command, "--runs", str(a), str(b), "--set", "language=english"]) == 0
+    shown = capsys.readouterr().out
+    out, config = tmp_path / "duel-a-b", tmp_path / "judge.yaml"
+    assert f"array.sh duel {a} {b} --config {config} --out {out} --set language=english" in shown
+    assert f"merge.sh merge {out}" in shown
+
+
+def test_two_workers_of_whom_one_was_killed_give_what_one_process_gives(
+    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
+) -> None:
+    judge = {"model": str(model_folder("llama-bytelevel")), "dtype": "float32", "max_new_tokens": 24, "batch_size": 4}
+    a, b = ([row(number, f"{text} {number}.") for number in range(20)] for text in ("In Tesk", "I do not know"))
+    runs = list(map(str, write_runs(tmp_path, a, b, judge=judge, chunk_size=3)))
+    record = tmp_path / "record"
+
+    def command(name: str, *more: str) -> list[str]:
+        return ["duel", *runs, "--out", str(tmp_path / name), *more]
+
+    victim = {"arguments": command("shared", "--worker", "0/2"), "signals": [[0.1, signal.SIGKILL]]}
+    assert zygote.run(record, victim) == [-9], "the worker ended before it could be killed"
+    workers = [{"arguments": command("shared", "--worker", f"{number}/2")} for number in range(2)]
+    assert zygote.run(record, {"arguments": command("alone")}, *workers) == [0, 0, 0]
+    alone, shared = (
+        [json.loads((tmp_path / name / file).read_bytes()) for file in FILES] for name in ("alone", "shared")
+    )
+    assert alike(shared, alone)
+
+
+def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path) -> None:
+    result = duel(*four_rows(tmp_path), judge=judge_of(by_table))
+    text = (ROOT / "docs" / "duel.md").read_text(encoding="utf-8")
+    names = {*result.rows[0], *result.summary, *result.summary["position_bias"], *result.summary["rows"]}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []

@@ -22,11 +22,8 @@ EXAMPLES = """examples:
   rag-evaluator merge results/demo
   rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator submit config.yaml --workers 4 --task sort
-<<<<<<< HEAD
   rag-evaluator probe config.yaml --sample 50
-=======
   rag-evaluator duel results/base results/demo
->>>>>>> main
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator prompts check
@@ -97,13 +94,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
         _add_beginning(command)
-<<<<<<< HEAD
         if name == "probe":
             command.add_argument("--sample", type=int, metavar="ROWS", help="rows that are changed; default: 50")
-=======
     duel = add_duel_command(commands)
     _add_beginning(duel)
->>>>>>> main
     add_compare_command(commands)
     add_gate_command(commands)
     add_prompt_commands(commands)

@@ -82,19 +82,18 @@ def function(options: argparse.Namespace) -> int:
     return _stoppable(getattr(tasks, options.command), options)
 
 
-<<<<<<< HEAD
 def probe(options: argparse.Namespace) -> int:
     """`rag-evaluator probe config.yaml`: see whether the judge notices texts that are worse by construction."""
     from rag_evaluator.cli import probe as probing
 
     return _stoppable(probing.probe, options)
-=======
+
+
 def duel(options: argparse.Namespace) -> int:
     """`rag-evaluator duel results/a results/b`."""
     from rag_evaluator.cli import duel as module
 
     return _stoppable(module.duel, options)
->>>>>>> main
 
 
 def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
@@ -181,11 +180,8 @@ COMMANDS = {
     "submit": submit,
     "sort": function,
     "generate": function,
-<<<<<<< HEAD
     "probe": probe,
-=======
     "duel": duel,
->>>>>>> main
     "compare": compare,
     "gate": gate,
     "prompts": prompts,

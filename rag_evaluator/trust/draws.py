@@ -77,9 +77,10 @@ def inclusion_probabilities(uncertainty: ArrayLike, size: int) -> Array:
     while True:
         free = np.where(certain, 0.0, shares)
         chances = np.where(certain, 1.0, (size - certain.sum()) * free / max(free.sum(), 1e-300))
-        if not np.any(chances > 1):
+        over = ~certain & (chances > 1 - 1e-12)
+        if not over.any():
             return chances
-        certain |= chances >= 1
+        certain |= over
 
 
 def allocate(sizes: Places, size: int) -> Places:

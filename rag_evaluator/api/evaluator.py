@@ -28,6 +28,7 @@ from rag_evaluator.run import manifest
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.plan import data_digest
 from rag_evaluator.run.stages import make_all, run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
@@ -160,7 +161,8 @@ class RAGEvaluator:
         samples, signatures = self._samples(source), self._signatures()
         metrics = about_metrics(self.metrics)
         about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics)
-        return probe_stage(samples, source, self.config, self.metrics, about, self._scorer)
+        data = data_digest(source if isinstance(source, str | Path) else samples)
+        return probe_stage(samples, data, self.config, self.metrics, about, self._scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""

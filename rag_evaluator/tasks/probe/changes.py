@@ -1,17 +1,24 @@
 """The changes: each makes of a row one that is worse by construction, or one that is just as good."""
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.languages import Language, sentences
-from rag_evaluator.tasks.probe.facts import Fact, Names, numbers
-from rag_evaluator.tasks.probe.texts import EVASIVE, followed_by, holds, normalised, written_otherwise
+from rag_evaluator.tasks.probe.facts import Fact, Names, are_near, numbers
+from rag_evaluator.tasks.probe.texts import EVASIVE, followed_by, holds, normalised, shared, written_otherwise
 
 Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
 MANY = 200  # rows that are looked at for a replacement
+BESIDE = ("retrieved_context_ids", "document_score")  # of contexts that are changed
+MOST_SHARED = 0.5  # of the answer, by contexts that are no help
+LEAST_SHARED = 0.6  # of the reference, by the context that it comes from
+BRACKETS = ("()", "（）", "[]", "《》", "「」", "“”")
+ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*$")  # "im 17. Jahrhundert": no sentence ends there
 
 
 @dataclass(frozen=True)
@@ -19,10 +26,10 @@ class Material:
     """What changes draw from.
 
     Attributes:
-        samples: the rows of the dataset, the good side of each: `response` is the reference where there is one.
+        samples: rows of the dataset, the good side of each, see `good_side`.
         language: of the texts.
         names: finds names in them.
-        numbers, titles: every number and every name of the dataset, by shape, in order of appearance.
+        numbers, titles: every number and every name in the samples, by shape, sorted.
         seed: of all choices.
     """
 
@@ -38,11 +45,12 @@ class Material:
         return random.Random(f"{self.seed}\0{probe}\0{sample.digest}")
 
     def others(self, probe: str, sample: Sample) -> Iterator[Sample]:
-        """Other rows, in random order."""
-        count = len(self.samples)
+        """Rows with another question, in random order."""
+        count, question = len(self.samples), _question(sample)
         for place in self.chance(probe, sample).sample(range(count), min(MANY, count)):
-            if self.samples[place].index != sample.index:
-                yield self.samples[place]
+            other = self.samples[place]
+            if other.index != sample.index and (not question or _question(other) != question):
+                yield other
 
 
 def material_of(samples: Sequence[Sample], language: Language, seed: int = 0) -> Material:
@@ -60,25 +68,26 @@ def material_of(samples: Sequence[Sample], language: Language, seed: int = 0) ->
 
 
 def good_side(sample: Sample) -> Sample:
-    """The row with its reference as the response, where there is one."""
-    if not sample.has("reference"):
-        return sample
-    return with_columns(sample, response=sample.columns["reference"])
+    """The row with its reference as the response, where there is one; scores and ids of contexts are left out."""
+    columns = {name: value for name, value in sample.columns.items() if name not in BESIDE}
+    if sample.has("reference"):
+        columns["response"] = sample.columns["reference"]
+    return Sample(sample.index, sample.row, columns, sample.where)
 
 
 def with_columns(sample: Sample, **changed: Any) -> Sample:
-    """The row with other values in some columns; its own columns are not shown any more."""
-    columns = {**sample.columns, **changed}
-    return Sample(sample.index, columns, columns, sample.where)
+    """The row with other values in some canonical columns."""
+    return Sample(sample.index, sample.row, {**sample.columns, **changed}, sample.where)
 
 
 def other_answer(sample: Sample, material: Material) -> Columns | None:
-    """The response of another row, which neither says the same nor stands in the contexts."""
+    """The response of another row that has none of this one's telling words, and does not occur in the contexts."""
     response = sample.columns["response"]
-    own = [sample.columns["user_input"], *sample.columns.get("retrieved_contexts", ())]
+    own = [_question(sample), *sample.columns.get("retrieved_contexts", ())]
     for other in material.others("other_answer", sample):
-        text = other.columns.get("response", "")
-        if text.strip() and not any(holds(place, text) for place in [*own, response]) and not holds(text, response):
+        text = other.columns["response"] if other.has("response") else ""
+        is_alike = shared(text, response) or holds(text, response) or holds(response, text)
+        if text and not is_alike and not any(holds(place, text) for place in own):
             return {"response": text}
     return None
 
@@ -96,9 +105,9 @@ def changed_name(sample: Sample, material: Material) -> Columns | None:
 def contradiction(sample: Sample, material: Material) -> Columns | None:
     """The response with a sentence of the contexts after it, in which a number or a name was replaced."""
     chance = material.chance("contradiction", sample)
-    texts = [text for context in sample.columns["retrieved_contexts"] for text in sentences(context, material.language)]
-    chance.shuffle(texts)
-    for text in map(str.strip, texts):
+    contexts = sample.columns["retrieved_contexts"]
+    texts = [text for context in contexts for text in _whole_sentences(context, material.language)]
+    for text in chance.sample(texts, len(texts)):
         for facts in (numbers(text, material.language), material.names.of(text)):
             if wrong := _replaced(text, facts, sample, material, chance):
                 return {"response": followed_by(sample.columns["response"], wrong, material.language)}
@@ -106,23 +115,34 @@ def contradiction(sample: Sample, material: Material) -> Columns | None:
 
 
 def other_contexts(sample: Sample, material: Material) -> Columns | None:
-    """The contexts of another row, none of which holds the answer."""
+    """The contexts of another row, none of which holds the answer or most of it."""
+    response = sample.columns["response"]
     own = set(map(normalised, sample.columns["retrieved_contexts"]))
     for other in material.others("other_contexts", sample):
-        contexts = other.columns.get("retrieved_contexts", [])
-        shared = own.intersection(map(normalised, contexts))
-        if contexts and not shared and not any(holds(text, sample.columns["response"]) for text in contexts):
+        contexts = other.columns["retrieved_contexts"] if other.has("retrieved_contexts") else []
+        if (
+            contexts
+            and own.isdisjoint(map(normalised, contexts))
+            and not any(_helps(text, response) for text in contexts)
+        ):
             return {"retrieved_contexts": contexts}
     return None
 
 
 def dropped_context(sample: Sample, material: Material) -> Columns | None:
-    """The contexts without the only one that holds the reference."""
-    contexts = sample.columns["retrieved_contexts"]
-    holding = [rank for rank, text in enumerate(contexts) if holds(text, sample.columns["reference"])]
-    if len(contexts) < 2 or len(holding) != 1:
+    """The contexts without the one that shares most with the reference, where no other helps."""
+    contexts, reference = sample.columns["retrieved_contexts"], sample.columns["reference"]
+    shares = [shared(text, reference) for text in contexts]
+    best = shares.index(max(shares))
+    left = [text for rank, text in enumerate(contexts) if rank != best]
+    if not left or shares[best] < LEAST_SHARED or any(_helps(text, reference) for text in left):
         return None
-    return {"retrieved_contexts": [text for rank, text in enumerate(contexts) if rank != holding[0]]}
+    return {"retrieved_contexts": left}
+
+
+def _helps(context: str, answer: str) -> bool:
+    """Whether a context holds an answer, or a good part of it."""
+    return holds(context, answer) or shared(context, answer) >= MOST_SHARED
 
 
 def shuffled_contexts(sample: Sample, material: Material) -> Columns | None:
@@ -167,12 +187,25 @@ def _replaced(
     """A text with one of its facts replaced by one that the row does not know; None if there is no such."""
     own = [*_texts(sample.columns), text]
     for fact in chance.sample(list(facts), len(facts)):
-        known = material.numbers if fact.text[0].isdecimal() else material.titles
-        candidates = known.get(fact.shape, ())
+        is_number = fact.text[0].isdecimal() and fact.shape != "title"
+        candidates = (material.numbers if is_number else material.titles).get(fact.shape, ())
         for new in chance.sample(candidates, min(MANY, len(candidates))):
-            if not any(holds(place, new) for place in own):
+            if not any(holds(place, new) for place in own) and not (is_number and are_near(fact.text, new)):
                 return text[: fact.start] + new + text[fact.end :]
     return None
+
+
+def _whole_sentences(text: str, language: Language) -> Iterator[str]:
+    """The sentences of a text, without those that were cut off after an ordinal number or within brackets."""
+    parts = ["", *sentences(text, language)]
+    for before, part in pairwise(parts):
+        is_cut = ORDINAL.search(before) or ORDINAL.search(part)
+        if not is_cut and all(part.count(pair[0]) == part.count(pair[1]) for pair in BRACKETS):
+            yield part.strip()
+
+
+def _question(sample: Sample) -> str:
+    return normalised(sample.columns.get("user_input", ""))
 
 
 def _texts(columns: Columns) -> list[str]:
@@ -185,4 +218,4 @@ def _by_shape(facts: Iterable[Fact]) -> dict[str, list[str]]:
     found: dict[str, dict[str, None]] = {}
     for fact in facts:
         found.setdefault(fact.shape, {})[fact.text] = None
-    return {shape: list(texts) for shape, texts in found.items()}
+    return {shape: sorted(texts) for shape, texts in found.items()}

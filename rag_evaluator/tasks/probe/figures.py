@@ -10,35 +10,47 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.units import GOOD, Pair, concerned
-from rag_evaluator.trust.verdicts import Cell, Pairs, Thresholds, judge_cells
+from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.verdicts import CONTINUOUS_TOLERANCE, Cell, Pairs, Thresholds, judge_cells
 
 Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
-ALARM = "same_text"  # the control that gives the false alarms
+SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
+"""Judged scores that an embedding model has a part in, so that they change a little with every sign."""
 
 
-def report(pairs: Sequence[Pair], metrics: Mapping[str, Metric], records: Records, config: ProbeConfig) -> Any:
-    """What `probe.json` says, as JSON."""
-    keys = [(metric, probe) for metric in metrics for probe in PROBES]
-    by_key: dict[tuple[str, str], list[Pair]] = {key: [] for key in keys}
+def report(pairs: Sequence[Pair], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
+    """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures."""
+    by_cell: dict[tuple[str, str], list[Pair]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
     for pair in pairs:
-        for metric in concerned(PROBES[pair.probe], pair.changed, metrics):
-            by_key[metric, pair.probe].append(pair)
-    there = [key for key in keys if by_key[key]]
-    cells = judge_cells(
-        [_pairs(by_key[key], key, metrics[key[0]], records) for key in there],
-        [there.index((metric, ALARM)) if (metric, ALARM) in there else None for metric, _ in there],
-        Thresholds(config.pairs, config.reliable, config.false_alarms, useless=config.useless),
-    )
-    figures: dict[str, dict[str, Any]] = {metric: {} for metric in metrics}
-    for (metric, probe), cell in zip(there, cells, strict=True):
-        figures[metric][probe] = _figures(cell, len(by_key[metric, probe]))
-    usable = {probe: sum(pair.probe == probe for pair in pairs) for probe in PROBES}
+        for metric in concerned(pair, metrics):
+            by_cell[metric, pair.probe].append(pair)
+    keys = [key for key, found in by_cell.items() if found]
+    cells = _judged([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], keys, settings)
+    figures: dict[str, dict[str, Any]] = {}
+    for (metric, probe), cell in zip(keys, cells, strict=True):
+        figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
+    used = dict.fromkeys(probe for probe in PROBES for _, other in keys if other == probe)
     return {
-        "rows": len({pair.row for pair in pairs}),
-        "usable": usable,
-        "settings": config.model_dump(),
+        "probes": {probe: {"rows": sum(pair.probe == probe for pair in pairs), **_about(probe)} for probe in used},
+        "settings": settings.model_dump(),
         "metrics": figures,
     }
+
+
+def _about(probe: str) -> dict[str, str]:
+    return {"change": PROBES[probe].meaning, "expected": PROBES[probe].expected}
+
+
+def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[Cell]:
+    """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
+    limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
+    none: list[int | None] = [None] * len(cells)
+    worst: dict[str, int] = {}
+    shares = [cell.share.ci_high or 0.0 for cell in judge_cells(cells, none, limits)]
+    for place, (metric, probe) in enumerate(keys):
+        if PROBES[probe].is_control and (metric not in worst or shares[place] > shares[worst[metric]]):
+            worst[metric] = place
+    return judge_cells(cells, [worst.get(metric) for metric, _ in keys], limits)
 
 
 def rows_for_reading(
@@ -52,7 +64,7 @@ def rows_for_reading(
                 "changed": records[pair.row, pair.probe, metric].value,
                 "reasons": _reasons(pair, metric, records),
             }
-            for metric in concerned(PROBES[pair.probe], pair.changed, metrics)
+            for metric in concerned(pair, metrics)
         }
         yield {
             "row": pair.row,
@@ -82,10 +94,17 @@ def _pairs(pairs: Sequence[Pair], key: tuple[str, str], metric: Metric, records:
         good=values([GOOD] * len(pairs)),
         changed=values([pair.probe for pair in pairs]),
         units=[str(pair.row) for pair in pairs],
-        scale=metric.scale,
+        scale=_scale(metric),
         control=PROBES[probe].is_control,
         only_gains=PROBES[probe].expected == "not better",
+        tolerance=SMALL_CHANGES.get(name),
     )
+
+
+def _scale(metric: Metric) -> Scale:
+    """The scale of a metric, without the lower half of cosines: 0 is the worst that texts get."""
+    scale = metric.scale
+    return scale._replace(low=max(scale.low, 0.0)) if scale.kind == "continuous" else scale
 
 
 def _figures(cell: Cell, pairs: int) -> dict[str, Any]:

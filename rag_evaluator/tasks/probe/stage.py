@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config import Config, make_config
+from rag_evaluator.config_sections import ProbeConfig
 from rag_evaluator.dataset import Sample, open_dataset
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines
@@ -21,7 +22,8 @@ from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.run.task import Context, Record, Table, Work
 from rag_evaluator.tasks.evaluation import to_record
 from rag_evaluator.tasks.probe.figures import report, rows_for_reading
-from rag_evaluator.tasks.probe.units import Pair, ProbeUnit, chosen_rows, pairs_of, probed, units_of
+from rag_evaluator.tasks.probe.table import PROBES
+from rag_evaluator.tasks.probe.units import Pair, ProbeUnit, pairs_of, probed, units_of
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
@@ -36,8 +38,9 @@ class Probing:
     """The stage of `probe`.
 
     Args:
-        pairs: the rows and what was made of them.
-        metrics: the chosen rows of `METRICS`.
+        rows: places of the rows that were drawn.
+        pairs: what was made of them.
+        metrics: the chosen rows of `METRICS` that are probed.
         plan, about: see `rag_evaluator.run.task.Stage`.
         load: loads the models; None where nothing is left to be scored.
     """
@@ -46,14 +49,21 @@ class Probing:
 
     def __init__(
         self,
+        rows: Sequence[int],
         pairs: Sequence[Pair],
         metrics: Mapping[str, Metric],
         plan: Plan,
         about: Mapping[str, Any],
         load: Load | None = None,
     ) -> None:
-        self.pairs, self.metrics, self.plan, self.about, self._load = pairs, metrics, plan, about, load
+        self.rows, self.pairs, self.metrics = rows, pairs, metrics
+        self.plan, self.about, self._load = plan, about, load
         self.units = units_of(pairs, metrics)
+
+    @property
+    def settings(self) -> ProbeConfig:
+        """Of the configuration of this start."""
+        return make_config(self.about["config"]).probe
 
     def digest(self, unit: ProbeUnit, column: str) -> str:
         return unit.digest_with(self.metrics[unit.metric], self.about["signatures"][unit.metric])
@@ -72,16 +82,20 @@ class Probing:
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
-            return bool(read_report(folder))
+            return bool(read_report(folder)["settings"] == self.settings.model_dump())
         except ResultsError:
             return False
 
     def write(self, table: Table[ProbeUnit], folder: Path) -> None:
         records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
-        config = make_config(self.about["config"])
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
-        write_json(folder / REPORT, report(self.pairs, self.metrics, records, config.probe))
+        found = report(self.pairs, self.metrics, records, self.settings)
+        write_json(folder / REPORT, {"rows": len(self.rows), "not_probed": self._not_probed(found), **found})
         write_json(folder / MANIFEST, as_written(table.about))
+
+    def _not_probed(self, found: Mapping[str, Any]) -> list[str]:
+        """The metrics of the run that no probe concerns, or of which no row could be changed."""
+        return [name for name in self.about["signatures"] if name not in found["metrics"]]
 
 
 class _Scoring:
@@ -98,7 +112,7 @@ class _Scoring:
 
 def probe_stage(
     samples: Sequence[Sample],
-    source: Any,
+    data: str,
     config: Config,
     metrics: Mapping[str, Metric],
     about: Mapping[str, Any],
@@ -107,30 +121,35 @@ def probe_stage(
     """The stage for the rows of a dataset.
 
     Args:
-        source: where the rows come from: a path, or rows as objects.
+        data: digest of what the rows come from.
         metrics: those of the configuration.
         about: what the manifest says, with the signature of each metric.
         load: loads the models.
 
     Raises `ConfigError` where no probe concerns any of the metrics, or none can be made of any row.
     """
-    names = probed(metrics)
-    if not names:
-        raise ConfigError(f"{config.source}: no probe concerns any of the metrics {', '.join(metrics)}.")
-    rows = chosen_rows(samples, config.probe.sample, config.probe.seed)
-    pairs = pairs_of(samples, rows, find_language(config.language), config.probe.seed)
-    stage = Probing(pairs, names, _plan(samples, source, config, 0, about, names), about, load)
-    if not stage.units:
-        raise ConfigError(f"{config.source}: no row can be changed with certainty by any probe.")
-    stage.plan = _plan(samples, source, config, len(stage.units), about, names)
-    return stage
+    chosen = probed(metrics)
+    if not chosen:
+        known = dict.fromkeys(name for probe in PROBES.values() for name in probe.metrics)
+        raise ConfigError(
+            f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
+            f"{', '.join(known)}."
+        )
+    settings = config.probe
+    rows, pairs = pairs_of(samples, settings.sample, find_language(config.language), settings.seed)
+    units = units_of(pairs, chosen)
+    if not units:
+        raise ConfigError(
+            f"{config.source}: no probe can be made of any of {len(rows)} rows: they need a question and a response "
+            "or reference, and contexts for what is measured in contexts."
+        )
+    return Probing(rows, pairs, chosen, _plan(data, config, units, about, chosen), about, load)
 
 
 def _plan(
-    samples: Sequence[Sample],
-    source: Any,
+    data: str,
     config: Config,
-    units: int,
+    units: Sequence[ProbeUnit],
     about: Mapping[str, Any],
     metrics: Mapping[str, Metric],
 ) -> Plan:
@@ -139,19 +158,20 @@ def _plan(
     return Plan(
         task=TASK,
         stage=STAGE,
-        units=units,
+        units=len(units),
         unit_noun="texts",
         column_noun="columns",
         cell_noun="scores",
-        data=data_digest(source if isinstance(source, str | Path) else samples),
+        data=data,
         options={
             "sample": str(config.probe.sample),
             "seed": str(config.probe.seed),
             "metrics": ", ".join(metrics),
+            "texts": short_digest("\n".join(unit.sample.digest for unit in units)),
             "signatures": short_digest("\n".join(map(str, lines))),
         },
         columns={COLUMN: None if any(map(is_unnamed, lines)) else "probe"},
-        chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(units),
+        chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(units)),
     )
 
 
@@ -175,4 +195,4 @@ def of_journal(journal: Journal) -> Probing:
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
         raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
     samples = open_dataset(config.dataset, config.columns)
-    return probe_stage(samples, config.dataset, config, chosen_metrics(config), journal.about, None)
+    return probe_stage(samples, journal.plan.data, config, chosen_metrics(config), journal.about, None)

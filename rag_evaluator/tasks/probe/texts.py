@@ -25,14 +25,22 @@ EVASIVE: Mapping[str, str] = {
 """Answers that say nothing, whatever was asked. They do not say that the answer is unknown."""
 ENDS = (".", "!", "?", "…", "。", "！", "？", "।", "؟", "۔", '."', ".”", "。」")
 STOPS: Mapping[str, str] = {"chinese": "。", "japanese": "。", "hindi": "।"}
+EAST_ASIAN = "\u2e80"  # the first sign of these scripts
+LONGER = 4  # letters
 QUOTES = str.maketrans({"'": "’", "’": "'", '"': "”", "“": '"', "”": '"', "„": '"'})
 
 
 @lru_cache(maxsize=1 << 16)
 def normalised(text: str) -> str:
-    """Letters and digits in small letters, single spaces: for "does this text hold that one"."""
-    kept = (sign if sign.isalnum() else " " for sign in unicodedata.normalize("NFKC", text).casefold())
+    """Letters and digits in small letters, single spaces, digits of all scripts as 0 to 9: for comparing texts."""
+    kept = map(_kept, unicodedata.normalize("NFKC", text).casefold())
     return " ".join("".join(kept).split())
+
+
+def _kept(sign: str) -> str:
+    if sign.isdecimal():
+        return str(unicodedata.digit(sign))
+    return sign if sign.isalnum() or unicodedata.category(sign) in ("Mn", "Mc") else " "  # vowel signs of Hindi
 
 
 def holds(text: str, part: str) -> bool:
@@ -41,6 +49,27 @@ def holds(text: str, part: str) -> bool:
     if not piece or piece not in whole:
         return False
     return not piece.isascii() or re.search(rf"(?<![a-z0-9]){re.escape(piece)}(?![a-z0-9])", whole) is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def telling(text: str) -> frozenset[str]:
+    """What tells a text from others: its numbers and longer words, or all if there are none of these.
+
+    Of words in Chinese, Japanese and Korean each two signs that follow one another.
+    """
+    words = normalised(text).split()
+    pairs = {
+        word[place : place + 2] for word in words if word[0] >= EAST_ASIAN for place in range(max(1, len(word) - 1))
+    }
+    others = {word for word in words if word[0] < EAST_ASIAN}
+    longer = {word for word in others if len(word) >= LONGER or word.isdecimal()}
+    return frozenset(pairs | longer) or frozenset(others)
+
+
+def shared(text: str, part: str) -> float:
+    """The share of what tells a part that a text has, too, in [0, 1]; 0 for a part without words."""
+    wanted = telling(part)
+    return len(wanted & telling(text)) / len(wanted) if wanted else 0.0
 
 
 def followed_by(text: str, addition: str, language: Language) -> str:

@@ -1,8 +1,9 @@
 """The units of a probe: a row or a changed row, with one metric to be scored by."""
 
-import random
-from collections.abc import Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from rag_evaluator.dataset import Sample
@@ -33,6 +34,11 @@ class Pair:
     changed: Mapping[str, Any]
 
     @property
+    def about(self) -> Probe:
+        """The row of `PROBES`."""
+        return PROBES[self.probe]
+
+    @property
     def bad(self) -> Sample:
         """The changed row."""
         return with_columns(self.good, **self.changed)
@@ -61,35 +67,43 @@ class ProbeUnit:
         return short_digest(f"{self.sample.digest_of(metric.reads)}\0{self.metric}\0{signature}")
 
 
-def chosen_rows(samples: Sequence[Sample], size: int, seed: int) -> list[int]:
-    """The places of the rows to be probed, ascending; all where there are no more than `size`."""
-    places = range(len(samples))
-    return sorted(random.Random(seed).sample(places, min(size, len(places))))
+def drawn(samples: Iterable[Sample], size: int, seed: int) -> list[Sample]:
+    """Random rows, at most `size`, in random order; the same ones whatever the order of the dataset."""
+    places = ((short_digest(f"{seed}\0{sample.digest}"), sample.index, sample) for sample in samples)
+    return [sample for *_, sample in heapq.nsmallest(size, places, key=itemgetter(0, 1))]
 
 
-def pairs_of(samples: Sequence[Sample], rows: Sequence[int], language: Language, seed: int) -> list[Pair]:
-    """What the probes make of some rows: by row, in the order of `PROBES`; a change that is not certain is left out."""
-    drawn = chosen_rows(samples, MATERIAL, seed)
-    goods = {place: good_side(samples[place]) for place in sorted({*drawn, *rows})}
-    material = material_of(list(goods.values()), language, seed)
-    return [
-        Pair(row, name, goods[row], changed)
-        for row in rows
+def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int) -> tuple[list[int], list[Pair]]:
+    """The places of the rows that are drawn, and what the probes make of them, by row, in the order of `PROBES`.
+
+    A change that is not certain is left out.
+    """
+    goods = list(map(good_side, drawn(samples, max(size, MATERIAL), seed)))
+    material = material_of(goods, language, seed)
+    rows = sorted(goods[:size], key=lambda sample: sample.index)
+    pairs = [
+        Pair(good.index, name, good, changed)
+        for good in rows
         for name, probe in PROBES.items()
-        if all(map(goods[row].has, probe.needs)) and (changed := probe.change(goods[row], material)) is not None
+        if not good.missing(probe.needs) and (changed := probe.change(good, material)) is not None
     ]
+    return [good.index for good in rows], pairs
 
 
 def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Those of the chosen metrics that some probe concerns."""
+    """Those of the chosen metrics that a probe concerns or the judge scores; of the others controls tell nothing."""
     known = {name for probe in PROBES.values() for name in probe.metrics}
-    return {name: metric for name, metric in metrics.items() if name in known}
+    return {name: metric for name, metric in metrics.items() if name in known or metric.judge}
 
 
-def concerned(probe: Probe, changed: Mapping[str, Any], metrics: Mapping[str, Metric]) -> list[str]:
-    """The chosen metrics that a probe concerns, by name: those that read a column which it changes."""
-    named = [name for name in probed(metrics) if not probe.metrics or name in probe.metrics]
-    return [name for name in named if set(changed) & set(metrics[name].reads)]
+def concerned(pair: Pair, metrics: Mapping[str, Metric]) -> list[str]:
+    """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
+    named = [name for name in metrics if name in pair.about.metrics or not pair.about.metrics]
+    return [name for name in named if _can_score(metrics[name], pair)]
+
+
+def _can_score(metric: Metric, pair: Pair) -> bool:
+    return not set(pair.changed).isdisjoint(metric.reads) and not pair.good.missing(metric.columns)
 
 
 def units_of(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
@@ -102,6 +116,6 @@ def units_of(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> list[Probe
 
 def _sides(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> Iterator[tuple[int, str, str, Sample]]:
     for pair in pairs:
-        for metric in concerned(PROBES[pair.probe], pair.changed, metrics):
+        for metric in concerned(pair, metrics):
             yield pair.row, GOOD, metric, pair.good
             yield pair.row, pair.probe, metric, pair.bad

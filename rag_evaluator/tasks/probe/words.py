@@ -1,0 +1,65 @@
+"""Words by which numbers and names are told from what only looks like them, in the languages of the packs."""
+
+import re
+from collections.abc import Mapping
+
+from rag_evaluator.languages import Language
+
+BOUND_BEFORE = re.compile(
+    r"(?:[<>≤≥]|\b(?:than|at least|at most|over|under|up to|above|below"  # English
+    r"|más de|menos de|al menos|hasta|superior a|inferior a|mayor que|menor que"  # Spanish
+    r"|plus de|moins de|au moins|jusqu'à|jusqu’à|supérieure? à|inférieure? à"  # French
+    r"|als|mindestens|höchstens|über|unter|bis zu"  # German
+    r"|più di|meno di|almeno|oltre|fino a|superiore a|inferiore a|maggiore di|minore di"  # Italian
+    r"|mais de|menos de|pelo menos|até|maior que|menor que"  # Portuguese
+    r"|أكثر من|أقل من|أكبر من|أصغر من|على الأقل|ما لا يقل عن|ما يصل إلى|حتى|कम से कम"  # Arabic, Hindi
+    r")|超过|超過|至少|大于|小于|多于|少于|不到|最多|高于|低于|多达|达到|少なくとも|最大|최소|최대)\W*$",
+    re.IGNORECASE,
+)
+BOUND_AFTER = re.compile(
+    r"\W*(?:\w+\s)?(?:or more|or less|or fewer|o más|o menos|ou plus|ou moins|oder mehr|oder weniger|o più|o meno"
+    r"|ou mais|ou menos|أو أكثر|أو أقل|से अधिक|से ज़्यादा|से कम|तक|से बड़|से छोट)"
+    r"|[^\d\s。，、.,]{0,4}(?:以上|以下|以内|未満|を超え|より大き|より小さ|多个|多名|余|이상|이하|미만|넘|보다)",
+    re.IGNORECASE,
+)
+"""A number beside these is a limit: a statement may hold with another limit, too."""
+CALENDAR: Mapping[str, frozenset[str]] = {
+    "english": frozenset(
+        "January February March April May June July August September October November December "
+        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+    )
+}
+"""Capitalised words that are no names."""
+NOUNS: Mapping[str, re.Pattern[str]] = {
+    "german": re.compile(
+        r"\w+(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|ologie|jahre?|stadt)$"
+        r"|(?:Nord|Süd|Ost|West)en$|Richtung$|Stück$|Teile?$|Ende$|Anfang$|Mitte$|Jahr\w*$|Prozent$|Milli\w+$"
+        r"|Zeit\w*$|Tage?n?$|Monate?n?$|Wochen?$|Stunden?$|Minuten?$|Meter\w*$|Kilometer\w*$|Quadrat\w*$|Meilen$"
+        r"|(?:Janu|Febru)ar$|März$|April$|Mai$|Jun[io]$|Jul[io]$|August$|(?:Septem|Novem|Dezem)ber$|Oktober$|Herrn?$"
+    )
+}
+"""Where all nouns are capitalised: what nouns look like that are no names."""
+ARTICLES: Mapping[str, frozenset[str]] = {
+    "german": frozenset(
+        "ein eine einen einem einer eines kein keine keinen keinem keiner mehrere viele einige alle jede jeder jedes "
+        "diese dieser dieses diesen diesem zwei drei vier fünf sechs sieben acht neun zehn seine ihre".split()
+    )
+}
+"""Words before a noun, and before no name."""
+ADJECTIVES: Mapping[str, re.Pattern[str]] = {"german": re.compile(r"(?!zwischen|\w*isch)[a-zäöüß]{5,}e[nmrs]?$")}
+"""Adjectives that come before nouns; those of countries come before names, too."""
+
+
+def is_bound(text: str, start: int, end: int) -> bool:
+    """Whether a number is a limit: "more than 70" holds with 60, too."""
+    return bool(BOUND_BEFORE.search(text[max(0, start - 30) : start]) or BOUND_AFTER.match(text, end))
+
+
+def is_noun(word: str, before: str, language: Language) -> bool:
+    """Whether a capitalised word is a noun: it looks like one, or an article comes before it."""
+    if language.name not in NOUNS:
+        return False
+    return (
+        bool(NOUNS[language.name].match(word) or ADJECTIVES[language.name].match(before))
+        or before.lower() in ARTICLES[language.name]
+    )

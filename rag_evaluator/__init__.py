@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
     from rag_evaluator.api.langchain import EvaluatorChain
+    from rag_evaluator.api.probe import probe
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -66,6 +67,7 @@ __all__ = [
     "generate",
     "load_config",
     "load_dataset",
+    "probe",
     "read_questions",
     "sort",
 ]
@@ -99,6 +101,7 @@ _HOMES = {
     "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",
+    "probe": "api.probe",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",
 }

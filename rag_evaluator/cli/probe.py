@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.results.shown import interval
 
+NOTHING = 1  # exit code: nothing could be scored
+
 if TYPE_CHECKING:
     from rag_evaluator.signals import Stop
 
@@ -24,37 +26,36 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
     with progress_of("scores") as progress:
         run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
     report = read_report(config.results_dir)
-    _print(config.name, report)
+    _print_report(config.name, report)
     say(f"changed rows with both scores: {config.results_dir / FOLDER}")
-    return OK
+    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else NOTHING
 
 
-def _print(name: str, report: Mapping[str, Any]) -> None:
+def _print_report(name: str, report: Mapping[str, Any]) -> None:
     from rag_evaluator.cli.console import print_table, say
 
-    print_table(
-        f"{name}: what the judge notices, {report['rows']} rows",
-        [
-            ("metric", "left"),
-            ("probe", "left"),
-            ("pairs", "right"),
-            ("worse/equal/better", "right"),
-            ("floor", "right"),
-            ("share", "right"),
-            ("", "left"),
-        ],
-        list(_rows(report["metrics"])),
-    )
-    say("share: of pairs in which the changed side is worse, half of the equal ones counted; of controls: false alarms")
-    for probe, count in report["usable"].items():
-        if count < report["rows"]:
-            say(f"  {probe}: {count} of {report['rows']} rows can be changed with certainty")
+    columns = [
+        ("metric", "left"),
+        ("probe", "left"),
+        ("worse/same/better", "right"),
+        ("floor", "right"),
+        ("missing", "right"),
+        ("share", "right"),
+        ("", "left"),
+    ]
+    print_table(f"{name}: what the judge notices, {report['rows']} rows", columns, _lines(report["metrics"]))
+    say("share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms")
+    few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
+    for probe, count in few.items():
+        say(f"{probe}: {count} of {report['rows']} rows can be changed with certainty")
+    for reason in report["notes"]:
+        say(reason)
 
 
-def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
+def _lines(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
     for metric, cells in metrics.items():
         for position, (probe, cell) in enumerate(cells.items()):
             ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
-            share = interval(cell["share"])
+            counts = [str(cell[name]) if cell[name] else "" for name in ("floor", "missing")]
             first = "" if position else metric
-            yield [first, probe, str(cell["pairs"]), ways, str(cell["floor"]), share, cell["word"] or "control"]
+            yield [first, probe, ways, *counts, interval(cell["share"]), cell["word"] or "control"]

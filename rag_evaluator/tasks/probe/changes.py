@@ -11,8 +11,10 @@ from rag_evaluator.dataset import Sample
 from rag_evaluator.languages import Language, sentences
 from rag_evaluator.tasks.probe.facts import Fact, Names, are_near, numbers
 from rag_evaluator.tasks.probe.texts import EVASIVE, followed_by, holds, normalised, shared, written_otherwise
+from rag_evaluator.tasks.probe.words import is_claim
 
 Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
+Find = Callable[[str, "Material"], list[Fact]]
 MANY = 200  # rows that are looked at for a replacement
 BESIDE = ("retrieved_context_ids", "document_score")  # of contexts that are changed
 MOST_SHARED = 0.5  # of the answer, by contexts that are no help
@@ -94,12 +96,12 @@ def other_answer(sample: Sample, material: Material) -> Columns | None:
 
 def changed_number(sample: Sample, material: Material) -> Columns | None:
     """A number of the response, replaced by another one of the dataset."""
-    return _changed(sample, material, "changed_number", numbers(sample.columns["response"], material.language))
+    return _changed(sample, material, "changed_number", _numbers)
 
 
 def changed_name(sample: Sample, material: Material) -> Columns | None:
     """A name in the response, replaced by another one of the dataset."""
-    return _changed(sample, material, "changed_name", material.names.of(sample.columns["response"]))
+    return _changed(sample, material, "changed_name", _names)
 
 
 def contradiction(sample: Sample, material: Material) -> Columns | None:
@@ -108,8 +110,8 @@ def contradiction(sample: Sample, material: Material) -> Columns | None:
     contexts = sample.columns["retrieved_contexts"]
     texts = [text for context in contexts for text in _whole_sentences(context, material.language)]
     for text in chance.sample(texts, len(texts)):
-        for facts in (numbers(text, material.language), material.names.of(text)):
-            if wrong := _replaced(text, facts, sample, material, chance):
+        for find in (_numbers, _names):
+            if wrong := _replaced(text, find, sample, material, chance):
                 return {"response": followed_by(sample.columns["response"], wrong, material.language)}
     return None
 
@@ -173,26 +175,34 @@ def longer(sample: Sample, material: Material) -> Columns | None:
     return {"response": followed_by(response, response, material.language)}
 
 
-Change = Callable[[Sample, Material], Columns | None]
+def _changed(sample: Sample, material: Material, probe: str, find: Find) -> Columns | None:
+    chance = material.chance(probe, sample)
+    parts = sentences(sample.columns["response"], material.language)
+    for place in chance.sample(range(len(parts)), len(parts)):
+        if wrong := _replaced(parts[place], find, sample, material, chance):
+            return {"response": "".join([*parts[:place], wrong, *parts[place + 1 :]])}
+    return None
 
 
-def _changed(sample: Sample, material: Material, probe: str, facts: Sequence[Fact]) -> Columns | None:
-    text = _replaced(sample.columns["response"], facts, sample, material, material.chance(probe, sample))
-    return None if text is None else {"response": text}
-
-
-def _replaced(
-    text: str, facts: Sequence[Fact], sample: Sample, material: Material, chance: random.Random
-) -> str | None:
-    """A text with one of its facts replaced by one that the row does not know; None if there is no such."""
+def _replaced(text: str, find: Find, sample: Sample, material: Material, chance: random.Random) -> str | None:
+    """A sentence with one of its facts replaced by one that the row does not know; None if there is no such."""
+    facts = find(text, material) if is_claim(text) else []
     own = [*_texts(sample.columns), text]
-    for fact in chance.sample(list(facts), len(facts)):
-        is_number = fact.text[0].isdecimal() and fact.shape != "title"
+    for fact in chance.sample(facts, len(facts)):
+        is_number = find is _numbers
         candidates = (material.numbers if is_number else material.titles).get(fact.shape, ())
         for new in chance.sample(candidates, min(MANY, len(candidates))):
             if not any(holds(place, new) for place in own) and not (is_number and are_near(fact.text, new)):
                 return text[: fact.start] + new + text[fact.end :]
     return None
+
+
+def _numbers(text: str, material: Material) -> list[Fact]:
+    return numbers(text, material.language)
+
+
+def _names(text: str, material: Material) -> list[Fact]:
+    return material.names.of(text)
 
 
 def _whole_sentences(text: str, language: Language) -> Iterator[str]:

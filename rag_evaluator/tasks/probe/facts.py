@@ -9,8 +9,8 @@ from rag_evaluator.languages import Language, sentences
 from rag_evaluator.tasks.probe.words import CALENDAR, NOUNS, is_bound, is_noun
 
 GROUPS = r"\d+(?:[.,٫٬]\d+|[ \u00a0\u202f]\d{3}(?!\d))*"
-NUMBER = re.compile(rf"(?<![\w.,:/+-]){GROUPS}(?!\w|[.,:/-]\d)")
-NUMBER_BESIDE_LETTERS = re.compile(rf"(?<![A-Za-z\d_.,:/+-]){GROUPS}(?![A-Za-z\d]|[.,:/-]\d)")
+NUMBER = re.compile(rf"(?<![\w.,:/+–-]){GROUPS}(?!\w|[.,:/–-]\d)")
+NUMBER_BESIDE_LETTERS = re.compile(rf"(?<![A-Za-z\d_.,:/+–-]){GROUPS}(?![A-Za-z\d]|[.,:/–-]\d)")
 """In scripts other than Latin, Greek and Cyrillic a number stands beside letters that are no part of it."""
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*")
@@ -20,6 +20,7 @@ ATTACHED_AFTER = re.compile(r"[A-Za-z0-9/&@_–-]|\.\w|,? ?\d")
 """A name that touches these is part of something longer: a code, a date, a name with a number."""
 YEARS = range(1000, 2100)
 MONTH, DAY = 12, 31  # numbers up to these stand for each other: a day stays a day
+DECADE = 10
 NEAR = 0.8  # a number that is nearer to another than this ratio may be the same, rounded
 SHORTEST = 3  # letters of a name
 CASED = {"LATIN", "GREEK", "CYRILLIC"}
@@ -54,9 +55,11 @@ def is_cased(language: Language) -> bool:
 
 
 def are_near(first: str, second: str) -> bool:
-    """Whether two numbers of one shape could be taken for one another, rounded; years and small ones are exact."""
+    """Whether two numbers of one shape could be taken for one another: rounded, or years of one decade."""
     low, high = sorted(int("".join(filter(str.isdecimal, text))) for text in (first, second))
-    return low == high or (high > DAY and low > NEAR * high and not _is_year(first))
+    if _is_year(first):
+        return high - low < DECADE
+    return low == high or (high > MONTH and low > NEAR * high)
 
 
 def _shape(number: str) -> str:
@@ -64,7 +67,7 @@ def _shape(number: str) -> str:
     zero = next(_zero(sign) for sign in number)
     if _is_year(number):
         return f"{zero} year"
-    if number.isdecimal() and 0 < int(number) <= DAY:
+    if number.isdecimal() and 0 < int(number) <= DAY and len(number) == len(str(int(number))):
         return f"{zero} {'month' if int(number) <= MONTH else 'day'}"
     return "".join(map(_zero, number))
 
@@ -82,8 +85,8 @@ class Names:
 
     Neighbouring capitalised words are one name ("New Holland") if one of them is such a word; the initials of a person
     belong to it. Where nouns are capitalised, too (German), a name has at least two words, none of which is known as a
-    noun. In scripts without capital letters names are what is in Latin letters, and titles in `《》`, `「」`. What is in
-    brackets is no name here: often it says the same in another way.
+    noun. In scripts without capital letters names are what is in Latin letters, and titles in `《》` and `「」`. What
+    is in brackets is no name here: often it says the same in another way.
 
     Args:
         texts: of the dataset.

@@ -23,6 +23,7 @@ from rag_evaluator.run.task import Context, Record, Table, Work
 from rag_evaluator.tasks.evaluation import to_record
 from rag_evaluator.tasks.probe.figures import report, rows_for_reading
 from rag_evaluator.tasks.probe.table import PROBES
+from rag_evaluator.tasks.probe.texts import EVASIVE
 from rag_evaluator.tasks.probe.units import Pair, ProbeUnit, pairs_of, probed, units_of
 
 if TYPE_CHECKING:
@@ -90,12 +91,19 @@ class Probing:
         records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
         found = report(self.pairs, self.metrics, records, self.settings)
-        write_json(folder / REPORT, {"rows": len(self.rows), "not_probed": self._not_probed(found), **found})
+        write_json(folder / REPORT, {"rows": len(self.rows), **found, "notes": self._notes(found)})
         write_json(folder / MANIFEST, as_written(table.about))
 
-    def _not_probed(self, found: Mapping[str, Any]) -> list[str]:
-        """The metrics of the run that no probe concerns, or of which no row could be changed."""
-        return [name for name in self.about["signatures"] if name not in found["metrics"]]
+    def _notes(self, found: Mapping[str, Any]) -> list[str]:
+        """What was not probed, and why."""
+        left = [name for name in self.about["signatures"] if name not in found["metrics"]]
+        language = find_language(self.about["config"]["language"]).name
+        notes = (
+            [f"not probed: {', '.join(left)}: no probe concerns them, or the rows lack what they need"] if left else []
+        )
+        if language not in EVASIVE and "answer_relevancy" in found["metrics"]:
+            notes.append(f"evasive: no evasive answer is known in {language}")
+        return notes
 
 
 class _Scoring:

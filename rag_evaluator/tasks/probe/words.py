@@ -7,11 +7,11 @@ from rag_evaluator.languages import Language
 
 BOUND_BEFORE = re.compile(
     r"(?:[<>≤≥]|\b(?:than|at least|at most|over|under|up to|above|below"  # English
-    r"|más de|menos de|al menos|hasta|superior a|inferior a|mayor que|menor que"  # Spanish
+    r"|más de|menos de|al menos|hasta|superior a|inferior a|mayor(?:es)? (?:de|que)|menor(?:es)? (?:de|que)"  # Spanish
     r"|plus de|moins de|au moins|jusqu'à|jusqu’à|supérieure? à|inférieure? à"  # French
-    r"|als|mindestens|höchstens|über|unter|bis zu"  # German
-    r"|più di|meno di|almeno|oltre|fino a|superiore a|inferiore a|maggiore di|minore di"  # Italian
-    r"|mais de|menos de|pelo menos|até|maior que|menor que"  # Portuguese
+    r"|als|mindestens|höchstens|über|unter|bis zu|ab"  # German
+    r"|più di|meno di|almeno|oltre|fino a|superiore a|inferiore a|maggior[ei] di|minor[ei] di"  # Italian
+    r"|mais de|menos de|pelo menos|até|maior(?:es)? (?:de|que)"  # Portuguese
     r"|أكثر من|أقل من|أكبر من|أصغر من|على الأقل|ما لا يقل عن|ما يصل إلى|حتى|कम से कम"  # Arabic, Hindi
     r")|超过|超過|至少|大于|小于|多于|少于|不到|最多|高于|低于|多达|达到|少なくとも|最大|최소|최대)\W*$",
     re.IGNORECASE,
@@ -23,6 +23,15 @@ BOUND_AFTER = re.compile(
     re.IGNORECASE,
 )
 """A number beside these is a limit: a statement may hold with another limit, too."""
+FORMULA_BEFORE = re.compile(r"(?:(?<!\w)[A-Za-z]|[+=*/×÷−])\s+$")
+"""A number after a sign or a single letter belongs to a formula."""
+DENIAL = re.compile(
+    r"\b(?:not|no|never|none|nor|without|cannot|neither|\w+n['’]t|nunca|ni|ningun\w*|ningún|nadie|sin|tampoco|nicht|nie"
+    r"|kein\w*|niemals|ohne|weder|ne|pas|jamais|aucune?|sans|non|né|nessun\w*|mai|senza|não|nem|nenhum\w*|sem"
+    r"|لا|لم|لن|ليس\w*|غير|دون|बिना)\b|\bn['’]|(?<!\S)(?:नहीं|न|मत)(?!\S)|[不没沒无無未]|ない|なかった|ません|なし|않|없|못|아니",
+    re.IGNORECASE,
+)
+"""What is denied of a thing may be true of another one."""
 CALENDAR: Mapping[str, frozenset[str]] = {
     "english": frozenset(
         "January February March April May June July August September October November December "
@@ -51,8 +60,14 @@ ADJECTIVES: Mapping[str, re.Pattern[str]] = {"german": re.compile(r"(?!zwischen|
 
 
 def is_bound(text: str, start: int, end: int) -> bool:
-    """Whether a number is a limit: "more than 70" holds with 60, too."""
-    return bool(BOUND_BEFORE.search(text[max(0, start - 30) : start]) or BOUND_AFTER.match(text, end))
+    """Whether a number is a limit, as "more than 70" holds with 60, too; or in a formula."""
+    before = text[max(0, start - 30) : start]
+    return bool(BOUND_BEFORE.search(before) or FORMULA_BEFORE.search(before) or BOUND_AFTER.match(text, end))
+
+
+def is_claim(sentence: str) -> bool:
+    """Whether a sentence says something of a thing that is wrong of another: it neither denies nor asks."""
+    return not DENIAL.search(sentence) and not sentence.rstrip(' "”»“)').endswith(("?", "？", "؟"))
 
 
 def is_noun(word: str, before: str, language: Language) -> bool:

@@ -11,7 +11,7 @@ from rag_evaluator.dataset import Sample
 from rag_evaluator.languages import Language, sentences
 from rag_evaluator.tasks.probe.facts import Fact, Names, are_near, numbers
 from rag_evaluator.tasks.probe.texts import EVASIVE, followed_by, holds, normalised, shared, written_otherwise
-from rag_evaluator.tasks.probe.words import is_claim
+from rag_evaluator.tasks.probe.words import is_alternative, is_claim
 
 Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
 Find = Callable[[str, "Material"], list[Fact]]
@@ -186,7 +186,9 @@ def _changed(sample: Sample, material: Material, probe: str, find: Find) -> Colu
 
 def _replaced(text: str, find: Find, sample: Sample, material: Material, chance: random.Random) -> str | None:
     """A sentence with one of its facts replaced by one that the row does not know; None if there is no such."""
-    facts = find(text, material) if is_claim(text) else []
+    facts = [fact for fact in find(text, material) if not is_alternative(text, fact.start, fact.end)]
+    if not is_claim(text):
+        return None
     own = [*_texts(sample.columns), text]
     for fact in chance.sample(facts, len(facts)):
         is_number = find is _numbers

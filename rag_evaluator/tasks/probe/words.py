@@ -5,21 +5,27 @@ from collections.abc import Mapping
 
 from rag_evaluator.languages import Language
 
+NEARBY = 30  # signs before a number or name that are looked at
 BOUND_BEFORE = re.compile(
-    r"(?:[<>≤≥]|\b(?:than|at least|at most|over|under|up to|above|below"  # English
+    r"(?:[<>≤≥]|\b(?:than|at least|at most|over|under|up to|above|below|since|before|after|until|by|prior to"  # English
     r"|más de|menos de|al menos|hasta|superior a|inferior a|mayor(?:es)? (?:de|que)|menor(?:es)? (?:de|que)"  # Spanish
-    r"|plus de|moins de|au moins|jusqu'à|jusqu’à|supérieure? à|inférieure? à"  # French
-    r"|als|mindestens|höchstens|über|unter|bis zu|ab"  # German
-    r"|più di|meno di|almeno|oltre|fino a|superiore a|inferiore a|maggior[ei] di|minor[ei] di"  # Italian
-    r"|mais de|menos de|pelo menos|até|maior(?:es)? (?:de|que)"  # Portuguese
-    r"|أكثر من|أقل من|أكبر من|أصغر من|على الأقل|ما لا يقل عن|ما يصل إلى|حتى|कम से कम"  # Arabic, Hindi
-    r")|超过|超過|至少|大于|小于|多于|少于|不到|最多|高于|低于|多达|达到|少なくとも|最大|최소|최대)\W*$",
+    r"|desde|antes de|después de|tras"
+    r"|plus de|moins de|au moins|jusqu['’](?:à|en)|supérieure? à|inférieure? à|depuis|avant|après"  # French
+    r"|als|mindestens|höchstens|über|unter|bis zu|ab|seit|vor|nach|bis"  # German
+    r"|più di|meno di|almeno|oltre|fino al?|superiore a|inferiore a|maggior[ei] di|minor[ei] di"  # Italian
+    r"|dal|prima del|dopo il|entro il"
+    r"|mais de|menos de|pelo menos|até|maior(?:es)? (?:de|que)|menor(?:es)? (?:de|que)|depois de|após"  # Portuguese
+    r"|أكثر من|أقل من|أكبر من|أصغر من|على الأقل|ما لا يقل عن|ما يصل إلى|حتى|(?:منذ|قبل|بعد)(?: عام| سنة)?"  # Arabic
+    r"|कम से कम)"  # Hindi
+    r"|超过|超過|至少|大于|小于|多于|少于|不到|最多|高于|低于|多达|达到|自从?|自?上世纪|自?上个世纪|直到"  # Chinese
+    r"|少なくとも|最大|최소|최대)\W*$",  # Japanese, Korean
     re.IGNORECASE,
 )
 BOUND_AFTER = re.compile(
     r"\W*(?:\w+\s)?(?:or more|or less|or fewer|o más|o menos|ou plus|ou moins|oder mehr|oder weniger|o più|o meno"
-    r"|ou mais|ou menos|أو أكثر|أو أقل|से अधिक|से ज़्यादा|से कम|तक|से बड़|से छोट)"
-    r"|[^\d\s。，、.,]{0,4}(?:以上|以下|以内|未満|を超え|より大き|より小さ|多个|多名|余|이상|이하|미만|넘|보다)",
+    r"|ou mais|ou menos|أو أكثر|أو أقل|से अधिक|से ज़्यादा|से कम|से पहले|के बाद|तक|से बड़|से छोट)"
+    r"|[^\d\s。，、.,]{0,4}(?:以上|以下|以内|未満|を超え|より大き|より小さ|多个|多名|余|以来|以前|以后|之前|之后|前|后|後|から|まで"
+    r"|이상|이하|미만|넘|보다|부터|까지|이전|이후)",
     re.IGNORECASE,
 )
 """A number beside these is a limit: a statement may hold with another limit, too."""
@@ -32,6 +38,10 @@ DENIAL = re.compile(
     re.IGNORECASE,
 )
 """What is denied of a thing may be true of another one."""
+OR = r"(?:or|oder|o|ó|ou|oppure|أو|या)"
+OR_BEFORE = re.compile(rf"\b{OR}\s+(?:\w+\s)?$|[或か]\s*$|(?:または|あるいは|또는|혹은)\s*$", re.IGNORECASE)
+OR_AFTER = re.compile(rf",?\s+\(?{OR}\b|\s*(?:[或]|または|あるいは|또는|혹은)", re.IGNORECASE)
+"""What is one of two possibilities may be wrong, and the sentence true."""
 CALENDAR: Mapping[str, frozenset[str]] = {
     "english": frozenset(
         "January February March April May June July August September October November December "
@@ -61,8 +71,13 @@ ADJECTIVES: Mapping[str, re.Pattern[str]] = {"german": re.compile(r"(?!zwischen|
 
 def is_bound(text: str, start: int, end: int) -> bool:
     """Whether a number is a limit, as "more than 70" holds with 60, too; or in a formula."""
-    before = text[max(0, start - 30) : start]
+    before = text[max(0, start - NEARBY) : start]
     return bool(BOUND_BEFORE.search(before) or FORMULA_BEFORE.search(before) or BOUND_AFTER.match(text, end))
+
+
+def is_alternative(text: str, start: int, end: int) -> bool:
+    """Whether a number or name is one of two possibilities."""
+    return bool(OR_BEFORE.search(text[max(0, start - NEARBY) : start]) or OR_AFTER.match(text, end))
 
 
 def is_claim(sentence: str) -> bool:

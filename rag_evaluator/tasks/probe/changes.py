@@ -17,7 +17,7 @@ Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
 Find = Callable[[str, "Material"], list[Fact]]
 MANY = 200  # rows that are looked at for a replacement
 BESIDE = ("retrieved_context_ids", "document_score")  # of contexts that are changed
-MOST_SHARED = 0.5  # of the answer, by contexts that are no help
+MOST_SHARED = 0.5  # of an answer, by contexts that are no help, and by other answers
 LEAST_SHARED = 0.6  # of the reference, by the context that it comes from
 BRACKETS = ("()", "（）", "[]", "《》", "「」", "“”")
 ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*$")  # "im 17. Jahrhundert": no sentence ends there
@@ -83,15 +83,20 @@ def with_columns(sample: Sample, **changed: Any) -> Sample:
 
 
 def other_answer(sample: Sample, material: Material) -> Columns | None:
-    """The response of another row that has none of this one's telling words, and does not occur in the contexts."""
+    """The response of another row, which has little in common with this one, and does not occur in the contexts."""
     response = sample.columns["response"]
     own = [_question(sample), *sample.columns.get("retrieved_contexts", ())]
     for other in material.others("other_answer", sample):
         text = other.columns["response"] if other.has("response") else ""
-        is_alike = shared(text, response) or holds(text, response) or holds(response, text)
-        if text and not is_alike and not any(holds(place, text) for place in own):
+        if text and not _are_alike(text, response) and not any(holds(place, text) for place in own):
             return {"response": text}
     return None
+
+
+def _are_alike(first: str, second: str) -> bool:
+    """Whether two answers may say the same: one has most of what the other says."""
+    common = max(shared(first, second), shared(second, first))
+    return common > MOST_SHARED or holds(first, second) or holds(second, first)
 
 
 def changed_number(sample: Sample, material: Material) -> Columns | None:
@@ -144,7 +149,7 @@ def dropped_context(sample: Sample, material: Material) -> Columns | None:
 
 def _helps(context: str, answer: str) -> bool:
     """Whether a context holds an answer, or a good part of it."""
-    return holds(context, answer) or shared(context, answer) >= MOST_SHARED
+    return holds(context, answer) or shared(context, answer) > MOST_SHARED
 
 
 def shuffled_contexts(sample: Sample, material: Material) -> Columns | None:

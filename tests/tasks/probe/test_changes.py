@@ -138,7 +138,7 @@ def test_other_answers_and_contexts_are_those_of_rows_that_do_not_help(language:
     for pair in of(pairs, "other_answer"):
         text = pair.changed["response"]
         assert text in [answer for _, answer, *_ in DATA[language]]
-        assert shared(text, pair.good.columns["response"]) == 0
+        assert shared(text, pair.good.columns["response"]) <= 0.5
     assert of(pairs, "other_contexts")
     for pair in of(pairs, "other_contexts"):
         assert not any(holds(text, pair.good.columns["response"]) for text in pair.changed["retrieved_contexts"])

@@ -44,13 +44,13 @@ def _about(probe: str) -> dict[str, str]:
 def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[Cell]:
     """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
     limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
-    none: list[int | None] = [None] * len(cells)
-    worst: dict[str, int] = {}
-    shares = [cell.share.ci_high or 0.0 for cell in judge_cells(cells, none, limits)]
-    for place, (metric, probe) in enumerate(keys):
-        if PROBES[probe].is_control and (metric not in worst or shares[place] > shares[worst[metric]]):
-            worst[metric] = place
-    return judge_cells(cells, [worst.get(metric) for metric, _ in keys], limits)
+    controls = [place for place, cell in enumerate(cells) if cell.control]
+    found = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
+    worst: dict[str, tuple[float, int]] = {}
+    for place, cell in zip(controls, found, strict=True):
+        metric, high = keys[place][0], cell.share.ci_high
+        worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
+    return judge_cells(cells, [worst[metric][1] if metric in worst else None for metric, _ in keys], limits)
 
 
 def rows_for_reading(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from rag_evaluator.judge.judge import Judge
     from rag_evaluator.judge.scripted import ScriptedJudge
+    from rag_evaluator.metrics.own_metrics import CustomMetric, metric
     from rag_evaluator.metrics.table import METRICS
     from rag_evaluator.results.kept_prompts import read_questions
     from rag_evaluator.results.results import Results
@@ -42,6 +43,7 @@ __all__ = [
     "BudgetError",
     "Config",
     "ConfigError",
+    "CustomMetric",
     "DatasetError",
     "Duel",
     "EvaluatorChain",
@@ -67,6 +69,7 @@ __all__ = [
     "generate",
     "load_config",
     "load_dataset",
+    "metric",
     "probe",
     "read_questions",
     "sort",
@@ -76,6 +79,7 @@ _HOMES = {
     "BudgetError": "errors",
     "Config": "config",
     "ConfigError": "errors",
+    "CustomMetric": "metrics.own_metrics",
     "DatasetError": "errors",
     "Duel": "api.duel",
     "EvaluatorChain": "api.langchain",
@@ -101,6 +105,7 @@ _HOMES = {
     "generate": "api.functions",
     "load_config": "config",
     "load_dataset": "dataset",
+    "metric": "metrics.own_metrics",
     "probe": "api.probe",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",

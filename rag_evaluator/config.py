@@ -68,6 +68,7 @@ class Config(Section):
     language: str = Field(default="english", min_length=1)
     metrics: Names = Field(min_length=1)
     metric_options: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: each metric checks its own
+    custom_metrics: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: checked with the metrics
     retrieval: RetrievalConfig = RetrievalConfig()
     prompts_dir: Path = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()

@@ -67,10 +67,12 @@ class RetrievalConfig(Section):
         k: the first contexts that count; None: all that were retrieved. Fewer retrieved contexts are no fault.
         match: what decides whether a retrieved context is relevant: the judge, equal text after normalisation, or
             enough common character n-grams.
+        overlap: how many of the shorter text's n-grams are enough.
     """
 
     k: int | None = Field(default=None, ge=1)
     match: Literal["judge", "exact", "overlap"] = "judge"
+    overlap: float = Field(default=0.6, gt=0.0, le=1.0)
 
 
 class SortConfig(Section):

@@ -20,6 +20,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig, PromptsConfig
 from rag_evaluator.errors import ConfigError, PromptError
 from rag_evaluator.languages import find_language
+from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.prompts.loading import load_prompts
 
 ROOT = Path(__file__).parent.parent
@@ -306,17 +307,25 @@ def verdict(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
 
 
 JUDGE, OTHER, EMBEDDINGS = ScriptedJudge(verdict), ScriptedJudge(verdict), Embeddings()
-USUAL = {
-    name: getattr(ragas_metrics, row.class_name)(
-        **({"llm": JUDGE} if row.judge else {}), **({"embeddings": EMBEDDINGS} if row.embeddings else {})
-    )
-    for name, row in METRICS.items()
-}
+CLASSES = {name: canonical_name(name) for name in ragas_metrics.__all__ if canonical_name(name)}
+
+
+def usual(kind: str) -> Any:
+    """An object of a class of ragas, as the class makes it."""
+    row = METRICS[str(CLASSES[kind])]
+    models = {"llm": JUDGE} if row.judge else {}
+    return getattr(ragas_metrics, kind)(**models, **({"embeddings": EMBEDDINGS} if row.embeddings else {}))
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metric_is_understood_as_row_as_class_and_as_object_of_ragas(name: str) -> None:
-    for given in (METRICS[name], getattr(ragas_metrics, METRICS[name].class_name), USUAL[name]):
+def test_a_metric_is_understood_as_row(name: str) -> None:
+    assert list(RAGEvaluator({"metrics": [METRICS[name]]}).metrics) == [name]
+    assert list(RAGEvaluator({"metrics": METRICS[name]}).metrics) == [name]
+
+
+@pytest.mark.parametrize(("kind", "name"), CLASSES.items())
+def test_a_metric_is_understood_as_class_and_as_object_of_ragas(kind: str, name: str) -> None:
+    for given in (getattr(ragas_metrics, kind), usual(kind)):
         assert list(RAGEvaluator({"metrics": [given]}).metrics) == [name]
         assert list(RAGEvaluator({"metrics": given}).metrics) == [name]
 
@@ -342,13 +351,13 @@ def with_other_prompt() -> Any:
         ([ragas_metrics.RougeScore(rouge_type="rouge1")], "has its own rouge_type"),
         ([ragas_metrics.FactualCorrectness(llm=JUDGE, mode="recall")], "this FactualCorrectness has its own mode"),
         (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
-        ([ragas_metrics.SummaryScore], "metrics[0] is SummaryScore, which is not a metric here. Known: faithfulness"),
+        ([ragas_metrics.ToolCallF1], "metrics[0] is ToolCallF1, which is not a metric here. Known: faithfulness"),
         ([ragas.metrics.Faithfulness()], "is Faithfulness of ragas' older metrics. Give its name, 'faithfulness'"),
         (
             [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],
             "is a Metric that METRICS does not have",
         ),
-        ([USUAL["faithfulness"], ragas_metrics.ContextRecall(llm=OTHER)], "the objects hold several models as llm"),
+        ([usual("Faithfulness"), ragas_metrics.ContextRecall(llm=OTHER)], "the objects hold several models as llm"),
         ([object()], "'metrics[0]' is <object object at"),
     ],
 )
@@ -360,4 +369,4 @@ def test_a_metric_that_would_be_scored_otherwise_is_refused(metrics: list[Any], 
 
 def test_a_judge_beside_metric_objects_with_another_is_refused() -> None:
     with pytest.raises(ConfigError, match="another than was given"):
-        RAGEvaluator({"metrics": [USUAL["faithfulness"]]}, judge=OTHER)
+        RAGEvaluator({"metrics": [usual("Faithfulness")]}, judge=OTHER)

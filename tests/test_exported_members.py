@@ -22,11 +22,13 @@ ERRORS = {
 OTHERS = {  # public names that live neither in `api` nor in `errors`
     "METRICS",
     "Config",
+    "CustomMetric",
     "Judge",
     "Results",
     "ScriptedJudge",
     "load_config",
     "load_dataset",
+    "metric",
     "read_questions",
 }
 NOT_FOR_USERS = {

@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, as_config, load_config
-from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset, present_columns
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.definitions import check_functions, check_rows
+from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
+from rag_evaluator.metrics.needs import refuse_without_probabilities, with_rubrics
 from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_repeats
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.metrics.signatures import signatures as signatures_of
-from rag_evaluator.metrics.table import about_metrics, owners_of
+from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
@@ -45,7 +47,8 @@ class RAGEvaluator:
 
     Args:
         config: a YAML file, a `Config`, or a mapping with its keys. In a mapping `metrics` may also hold rows of
-            `METRICS` and metrics of `ragas.metrics.collections`, whose models are used where no other is given.
+            `METRICS`, metrics of `ragas.metrics.collections`, whose models are used where no other is given, and your
+            own: `CustomMetric`, functions with `@metric`.
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
             already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
             `JudgeProtocol`.
@@ -66,14 +69,17 @@ class RAGEvaluator:
         if isinstance(config, Mapping) and config.get("metrics"):
             metrics = as_list(config["metrics"])
             judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
-            config = {**config, "metrics": metric_names(metrics)}
+            config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
         self._judge = source_of(judge, config.judge, config.offline)
         self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
         sections = {"judge": self._judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
         self.metrics = chosen_metrics(self.config)
+        check_functions(self.config, self.metrics)
         check_reported(self.config, self.metrics)
+        if unused := [name for name in self.config.custom_metrics if name not in self.metrics]:
+            logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
         self.prompts: dict[Key, TracedPrompt] = {}
 
     @classmethod
@@ -86,7 +92,8 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        self.prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge)
+        prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge, questions_of(self.metrics))
+        self.prompts = by_metric(self.metrics, with_rubrics(prompts, self.metrics))
 
     def evaluate(
         self,
@@ -184,8 +191,9 @@ class RAGEvaluator:
         )
 
     def _times(self) -> dict[str, int]:
-        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be reproducible."""
+        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
         times = times_of(self.metrics, self.config.repeats)
+        refuse_without_probabilities(self.metrics, self._judge, self.config.place)
         refuse_reproducible(times, self._judge, self.config.place("repeats"))
         return times
 
@@ -199,7 +207,9 @@ class RAGEvaluator:
     def _samples(self, source: Any) -> Sequence[Sample]:
         """The rows, with what the metrics need. Raises `DatasetError`."""
         samples = open_dataset(source, self.config.columns)
-        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        check_rows(self.config, self.metrics, samples)
+        there = present_columns(samples)
+        needed = {name: metric.needs_canonical(there.__contains__) for name, metric in self.metrics.items()}
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
         check_readable(samples, {column for metric in self.metrics.values() for column in metric.optional})
         check_reporting(samples, self.config)

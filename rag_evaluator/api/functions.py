@@ -14,9 +14,10 @@ from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.judge.source import GivenJudge, source_of
-from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.definitions import own_metrics
+from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_metrics, with_own
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import METRICS, select_metrics
+from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.results import Results
@@ -172,9 +173,11 @@ def evaluate(
         raise DatasetError(f"k is {k}: expected 1 or more.")
     settings, folder = settings_of(config, language), Path(output_dir) / "result"
     listed = settings.metrics if metrics is None else as_list(metrics)
-    names = metric_names(listed)
-    chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate"), answers)
-    settings = settings.model_copy(update={"metrics": list(chosen)})
+    names, settings = metric_names(listed), with_own(settings, listed)
+    own = own_metrics(settings)
+    chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate", own), answers)
+    options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
+    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options})
     source = judge_source(model_of(listed, "llm", judge), settings)
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
@@ -189,7 +192,7 @@ def evaluate(
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
-    named = _renamed(results, {name: _given_name(name, names) for name in results.scores})
+    named = _renamed(results, {name: _given_name(name, names, own) for name in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
@@ -199,7 +202,8 @@ def settings_of(config: Settings, language: str | None) -> Config:
     if isinstance(config, str | Path):
         config = load_config(config)
     if not isinstance(config, Config):
-        config = make_config({"metrics": list(FOUR_METRICS), **(config or {})})
+        keys = {"metrics": list(FOUR_METRICS), **(config or {})}
+        config = make_config(with_metrics(keys) if isinstance(keys["metrics"], list | tuple) else keys)
     return config if language is None else config.model_copy(update={"language": language})
 
 
@@ -240,6 +244,6 @@ def _renamed(results: Results, names: Mapping[str, str]) -> Results:
     )
 
 
-def _given_name(canonical: str, metrics: Sequence[str]) -> str:
+def _given_name(canonical: str, metrics: Sequence[str], own: Mapping[str, Metric]) -> str:
     """The name by which the caller asked for a metric."""
-    return next(name for name in metrics if canonical in select_metrics([name]))
+    return next(name for name in metrics if canonical in select_metrics([name], own=own))

@@ -10,10 +10,11 @@ from langchain_core.runnables.config import run_in_executor
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.api.functions import Settings, judge_source
 from rag_evaluator.config import Config, as_config, make_config
-from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset, present_columns
 from rag_evaluator.dataset.outputs import is_named, output_row
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
-from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of
+from rag_evaluator.metrics.definitions import check_rows, own_metrics
+from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.reporting import REPORTED_BY
 
@@ -25,7 +26,9 @@ class _OfResults(RAGEvaluator):
 
     def _samples(self, source: Any) -> Sequence[Sample]:
         samples, columns = open_dataset(source, self.config.columns), self.config.columns
-        needed = {name: metric.columns for name, metric in self.metrics.items()}
+        check_rows(self.config, self.metrics, samples)
+        there = present_columns(samples)
+        needed = {name: metric.needs_canonical(there.__contains__) for name, metric in self.metrics.items()}
         check_readable(samples, {column for names in needed.values() for column in names})
         empty = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
         check_columns(
@@ -55,11 +58,11 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         self, metric: Any = "faithfulness", *, judge: Any = None, embeddings: Any = None, config: Settings = None
     ) -> None:
         listed = as_list(metric)
-        names = metric_names(listed)
-        settings = _settings(config, names)
-        self._names = {next(iter(select_metrics([name]))): name for name in settings.metrics}
+        settings = _settings(config, listed)
+        own = own_metrics(settings)
+        self._names = {next(iter(select_metrics([name], own=own))): name for name in settings.metrics}
         model = model_of(listed, "llm", judge)
-        asks = any(metric.judge for metric in select_metrics(settings.metrics).values())
+        asks = any(metric.judge for metric in select_metrics(settings.metrics, own=own).values())
         source = judge_source(model, settings) if asks else model
         self._evaluator = _OfResults(settings, source, model_of(listed, "embeddings", embeddings))
         self._lock = Lock()  # chains run in threads, and the models are to be loaded once
@@ -140,9 +143,9 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         return scores
 
 
-def _settings(config: Settings, names: list[Any]) -> Config:
+def _settings(config: Settings, metrics: list[Any]) -> Config:
     """The configuration with these metrics, and without what it says of a whole dataset."""
-    checked = make_config({"metrics": names})
-    given = {**config, "metrics": names} if isinstance(config, Mapping) else config
+    checked = make_config(with_metrics({"metrics": metrics}))
+    given = {**config, "metrics": checked.metrics} if isinstance(config, Mapping) else config
     reset = {key: getattr(checked, key) for key in ("metrics", "dataset", *REPORTED_BY)}
-    return checked if given is None else as_config(given).model_copy(update=reset)
+    return checked if given is None else with_own(as_config(given), metrics).model_copy(update=reset)

@@ -8,6 +8,7 @@ from rag_evaluator import __version__
 from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
+from rag_evaluator.cli.lists import add_list_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.signals import GRACE
 
@@ -27,6 +28,7 @@ EXAMPLES = """examples:
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator prompts check
+  rag-evaluator list metrics
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
 there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed
@@ -101,6 +103,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_compare_command(commands)
     add_gate_command(commands)
     add_prompt_commands(commands)
+    add_list_command(commands)
     return parser
 
 

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.status import Status
 
@@ -74,7 +74,7 @@ def print_summary(
     """
     print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
     print_groups(summary)
-    print_end(config, any(METRICS[name].judge for name in summary if name in METRICS), wrote, changed)
+    print_end(config, any(metric.judge for metric in chosen_metrics(config).values()), wrote, changed)
 
 
 def print_means(

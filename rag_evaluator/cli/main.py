@@ -10,6 +10,7 @@ from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
+from rag_evaluator.cli.lists import list_names
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
@@ -185,6 +186,7 @@ COMMANDS = {
     "compare": compare,
     "gate": gate,
     "prompts": prompts,
+    "list": list_names,
 }
 
 

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from rag_evaluator.config import default_config, load_config
+from rag_evaluator.config import Config, default_config, load_config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.metrics.table import METRICS, select_metrics
+from rag_evaluator.metrics.definitions import own_metrics
+from rag_evaluator.metrics.table import METRICS, questions_of, select_metrics
 from rag_evaluator.offline import disable_network
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         "source, have its structure, labels and numbers, repeat what it repeats, and are in their language. "
         "Exit code 2 where anything is wrong.",
     )
-    check.add_argument("folder", type=Path, nargs="?", default=PROMPTS_DIR, help="default: prompts")
+    check.add_argument("folder", type=Path, nargs="?", help="default: prompts_dir of the configuration, else prompts")
+    check.add_argument("--config", type=Path, help="also check the packs of the custom_metrics of this YAML file")
+    check.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
     check.add_argument(
         "--installed",
         action="store_true",
@@ -54,7 +57,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         "same command; packs that exist are kept. review_<language>.md lists what a person should check.",
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
-    adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this YAML file")
+    adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and custom_metrics from this file")
     adapt.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
     adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
@@ -63,8 +66,19 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
 
 def prompts(options: argparse.Namespace) -> int:
     """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
-    select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics")
-    return ACTIONS[options.action](options)
+    config = _config(options)
+    select_metrics(
+        [name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics", own_metrics(config)
+    )
+    return ACTIONS[options.action](options, config)
+
+
+def _config(options: argparse.Namespace) -> Config:
+    """The file that was given, else the defaults."""
+    overrides = getattr(options, "set", [])
+    if getattr(options, "config", None):
+        return load_config(options.config, overrides)
+    return default_config(overrides, metrics=list(METRICS))
 
 
 def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
@@ -72,7 +86,7 @@ def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
     parser.add_argument("--no-instruction", action="store_true", help=no_instruction)
 
 
-def export_prompts(options: argparse.Namespace) -> int:
+def export_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts export`: write ragas' English prompts."""
     from rag_evaluator.prompts.english import export
 
@@ -83,24 +97,25 @@ def export_prompts(options: argparse.Namespace) -> int:
     return OK
 
 
-def check_prompts(options: argparse.Namespace) -> int:
+def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
     from rag_evaluator.prompts.check import check_language, languages_in
     from rag_evaluator.prompts.source import choose_owners
 
-    languages = options.language or languages_in(options.folder)
+    folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
+    sources = {**_sources(options.installed), **_own_sources(config)}
+    languages = options.language or languages_in(folder, sources)
     if not languages:
-        raise PromptError(f"{options.folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
-    sources = _sources(options.installed)
+        raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     owners, instruction = choose_owners(options.metrics, sources), not options.no_instruction
-    checked = {name: check_language(options.folder, name, owners, instruction, sources) for name in languages}
+    checked = {name: check_language(folder, name, owners, instruction, sources) for name in languages}
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(_table(checked))
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
     for path, fault in faults:
         console.print(f"{path}: {fault}", markup=False, highlight=False, soft_wrap=True)
     if not faults:
-        print(f"every pack of {len(checked)} languages in {options.folder}/ is complete, current and in its language")
+        print(f"every pack of {len(checked)} languages in {folder}/ is complete, current and in its language")
     _note_other_ragas(sources, options.installed)
     return BAD_PACKS if faults else OK
 
@@ -115,6 +130,17 @@ def _sources(installed: bool) -> "Mapping[Key, Source]":
     return installed_sources()
 
 
+def _own_sources(config: Config) -> "Mapping[Key, Source]":
+    """The questions of the user's own metrics that may have packs."""
+    questions = questions_of(own_metrics(config))
+    if not questions:
+        return {}
+    from rag_evaluator.prompts.definition import definition_prompts
+    from rag_evaluator.prompts.english import english_source
+
+    return {key: english_source(prompt) for key, prompt in definition_prompts(questions).items()}
+
+
 def _note_other_ragas(sources: "Mapping[Key, Source]", installed: bool) -> None:
     """Say so if the packs were compared with the prompts of another ragas than the installed one."""
     from rag_evaluator.prompts.pack import installed_ragas
@@ -127,23 +153,21 @@ def _note_other_ragas(sources: "Mapping[Key, Source]", installed: bool) -> None:
         )
 
 
-def adapt_prompts(options: argparse.Namespace) -> int:
+def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
-    config = (
-        load_config(options.config, options.set)
-        if options.config
-        else default_config(options.set, metrics=list(METRICS))
-    )
     if config.offline:
         disable_network()
     from rag_evaluator.judge.source import GivenJudge
     from rag_evaluator.prompts.adapt.adapt import adapt
+    from rag_evaluator.prompts.definition import definition_prompts
     from rag_evaluator.prompts.english import all_prompts
     from rag_evaluator.prompts.loading import PackSet
     from rag_evaluator.prompts.source import choose_owners
 
-    owners = choose_owners(options.metrics, all_prompts())
-    packs = PackSet(owners, options.language, options.folder or config.prompts_dir)
+    questions = questions_of(own_metrics(config))
+    owners = choose_owners(options.metrics, {**all_prompts(), **definition_prompts(questions)})
+    wanted = {name: question for name, question in questions.items() if name in owners}
+    packs = PackSet(owners, options.language, options.folder or config.prompts_dir, wanted)
     judge = GivenJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     with _bar() as bar:
@@ -184,7 +208,7 @@ def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:
     return table
 
 
-ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+ACTIONS: Mapping[str, Callable[[argparse.Namespace, Config], int]] = {
     "export": export_prompts,
     "check": check_prompts,
     "adapt": adapt_prompts,

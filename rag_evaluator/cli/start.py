@@ -5,8 +5,8 @@ import os
 
 from rag_evaluator.config import Config, load_config
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.reported import check_reported
-from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.offline import disable_network
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, parse_worker, share_devices
@@ -17,7 +17,7 @@ OK = 0
 def read_config(options: argparse.Namespace) -> Config:
     """The configuration, its metrics checked before ragas and torch are imported, which takes seconds."""
     config = load_config(options.config, options.set)
-    check_reported(config, select_metrics(config.metrics, config.place))
+    check_reported(config, chosen_metrics(config))
     if config.offline:
         disable_network()
     return config

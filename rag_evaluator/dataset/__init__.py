@@ -41,6 +41,7 @@ __all__ = [
     "load_dataset",
     "open_dataset",
     "plain",
+    "present_columns",
     "row_names",
 ]
 
@@ -104,16 +105,20 @@ def _wrong(samples: Sequence[Sample]) -> Mapping[str, str]:
     return reasons
 
 
+def present_columns(samples: Sequence[Sample]) -> Collection[str]:
+    """The canonical columns that some sample has something in."""
+    if isinstance(samples, OnDiskSamples):
+        return samples.present
+    return {column for sample in samples for column in sample.columns if sample.has(column)}
+
+
 def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]], source_name: str) -> None:
     """DatasetError when a canonical column that a metric needs cannot be read, or is missing in all samples.
 
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
     check_readable(samples, {column for columns in needed.values() for column in columns})
-    if isinstance(samples, OnDiskSamples):
-        there = samples.present
-    else:
-        there = {column for sample in samples for column in sample.columns if sample.has(column)}
+    there = present_columns(samples)
     missing: dict[str, list[str]] = {}
     for metric, columns in needed.items():
         for column in columns:

@@ -36,6 +36,9 @@ TEXTS = ("user_input", "response", "retrieved_contexts", "reference", "reference
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids", "document_score")
 """Columns with an item for each context that was retrieved, in rank order."""
 
+MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
+"""Columns whose empty list says something: nothing was retrieved."""
+
 
 def accepted_names(canonical: str) -> tuple[str, ...]:
     """The canonical name first, as it wins over its aliases."""
@@ -115,7 +118,7 @@ def _canonical_columns(
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)
         try:
-            values = _with_text({name: read(Field(record, name, canonical)) for name in names})
+            values = _with_text({name: read(Field(record, name, canonical)) for name in names}, canonical)
             first = next(iter(values.values()), None)
             if any(value != first for value in values.values()):
                 raise DatasetError(
@@ -134,7 +137,7 @@ def _canonical_columns(
 
 def _check_scores(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
     """Scores that are not one for each retrieved context are moved to what cannot be read."""
-    count = len(readable.get("retrieved_contexts", ()))
+    count = len(readable.get("retrieved_contexts") or readable.get("retrieved_context_ids", ()))
     scores = readable.get("document_score", [])
     if scores and len(scores) != count and "retrieved_contexts" not in wrong:
         del readable["document_score"]
@@ -164,12 +167,14 @@ def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> l
     """
     mapped = [name for name, target in mapping.items() if target == canonical]
     names = mapped or [name for name in accepted_names(canonical) if name not in mapping]
-    filled = list(_with_text({name: record.row.get(name) for name in names}))
+    filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
     may_be_log = "reference" in filled and isinstance(text_or_list(record.row["reference"], record.is_cells), list)
     return filled[:1] if canonical in filled and not may_be_log else filled
 
 
-def _with_text(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not blank; else the first that is not empty; else none."""
+def _with_text(values: Mapping[str, Any], canonical: str) -> dict[str, Any]:
+    """Those that are not blank; else the first that is not empty; else the first list that says so; else none."""
     there = {name: value for name, value in values.items() if value not in EMPTY}
-    return {name: value for name, value in there.items() if not is_blank(value)} or dict(islice(there.items(), 1))
+    empty = {name: value for name, value in values.items() if value == [] and canonical in MAY_BE_EMPTY}
+    filled = {name: value for name, value in there.items() if not is_blank(value)}
+    return filled or dict(islice((there or empty).items(), 1))

@@ -100,7 +100,7 @@ class LangchainJudge(_WithoutTokens):
         except ValidationError as error:
             first = error.errors()[0]["msg"]
             raise JudgementError(f"the answer {text!r:.80} is no {response_model.__name__}: {first}") from error
-        for wrong in off_scale(answer):
+        for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
         return Opinion(answer)
 

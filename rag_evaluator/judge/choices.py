@@ -80,3 +80,12 @@ def log_ratio(one: float, other: float) -> float:
 def sigmoid(log_odds: float) -> float:
     """The probability that belongs to log odds."""
     return 1 / (1 + math.exp(-log_odds))
+
+
+def labels_of(options: Sequence[str]) -> list[str]:
+    """A short name of each option: of answers the values in which they differ, of others their text."""
+    answers = [option.answer.model_dump(mode="json") for option in options if isinstance(option, Option)]
+    if len(answers) < len(options):
+        return list(options)
+    names = [name for name in answers[0] if any(answer[name] != answers[0][name] for answer in answers)]
+    return [", ".join(str(answer[name]) for name in names) for answer in answers]

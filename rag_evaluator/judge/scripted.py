@@ -56,7 +56,7 @@ class ScriptedJudge(InstructorBaseRagasLLM):
             raise JudgementError(
                 f"the script's answer {line!r:.80} is no {response_model.__name__}: {error}"
             ) from error
-        for wrong in off_scale(answer):
+        for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the script's {response_model.__name__} is none that a judge can give: {wrong}")
         return answer
 

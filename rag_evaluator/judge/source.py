@@ -68,7 +68,7 @@ class GivenJudge:
         """As far as known before loading."""
         if self.model is None or _is_pipeline(self.model):
             return find_engine(self.config.engine).capabilities_of(self.config)
-        return as_judge(self.model).capabilities if _is_judge(self.model) else None
+        return as_judge(self.model).capabilities
 
     @property
     def about(self) -> Mapping[str, Any]:

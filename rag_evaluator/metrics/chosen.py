@@ -10,6 +10,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.config_errors import explain
 from rag_evaluator.config_sections import Section
 from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import canonical_name, select_metrics
 from rag_evaluator.origin import Key
@@ -20,7 +21,7 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
 
     Raises `ConfigError` for an unknown metric, and for options that a metric does not have.
     """
-    metrics = select_metrics(config.metrics, config.place)
+    metrics = select_metrics(config.metrics, config.place, own_metrics(config))
     given = _given_options(config, metrics)
     return {name: _with_options(config, name, metric, given) for name, metric in metrics.items()}
 
@@ -30,8 +31,12 @@ def _given_options(config: Config, metrics: Mapping[str, Metric]) -> dict[str, s
     written: dict[str, str] = {}
     for name in config.metric_options:
         start = f"{config.place('metric_options', name)}: 'metric_options.{name}'"
-        canonical = canonical_name(name)
-        if canonical is None or canonical not in metrics:
+        canonical = canonical_name(name) or name
+        if canonical not in metrics and canonical_name(name) is not None:
+            raise ConfigError(
+                f"{start}: {canonical} is not one of the metrics of this run. Add it, or remove the line."
+            )
+        if canonical not in metrics:
             raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
         other = written.setdefault(canonical, name)
         if other != name:

@@ -1,16 +1,20 @@
-"""Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects; and the models that objects hold."""
+"""Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects, users' own; and models they hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import isfunction
 from typing import Any
 
 from ragas.metrics.collections.base import BaseMetric
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
+from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.own_metrics import CustomMetric, FunctionMetric
 from rag_evaluator.metrics.table import METRICS, canonical_name
 
 MODELS = ("llm", "embeddings")
+OWN = (CustomMetric, FunctionMetric)
 
 
 def as_list(metrics: Any) -> list[Any]:
@@ -25,6 +29,39 @@ def metric_names(metrics: Sequence[Any]) -> list[Any]:
     Raises `ConfigError` for an object with settings of its own: the scores would not be made with them.
     """
     return [_name(metric, f"metrics[{position}]") for position, metric in enumerate(metrics)]
+
+
+def own_definitions(metrics: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """What `custom_metrics` says of metrics that are users' own, by name. Raises `ConfigError` for two of one name."""
+    definitions: dict[str, dict[str, Any]] = {}
+    for position, metric in enumerate(metrics):
+        if not isinstance(metric, OWN):
+            continue
+        if definitions.setdefault(metric.name, metric.definition()) != metric.definition():
+            raise ConfigError(f"metrics[{position}] is another metric of the name '{metric.name}'. Rename one.")
+    return definitions
+
+
+def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration in which metrics that were given as objects have names, and definitions if they are users' own.
+
+    Raises `ConfigError`.
+    """
+    metrics = as_list(config["metrics"])
+    all_own = _joined(config.get("custom_metrics") or {}, own_definitions(metrics))
+    return {**config, "metrics": metric_names(metrics), **({"custom_metrics": all_own} if all_own else {})}
+
+
+def with_own(config: Config, metrics: Sequence[Any]) -> Config:
+    """The configuration with the definitions of metrics that are users' own. Raises `ConfigError`."""
+    return config.model_copy(update={"custom_metrics": _joined(config.custom_metrics, own_definitions(metrics))})
+
+
+def _joined(there: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    for name in own:
+        if name in there and there[name] != own[name]:
+            raise ConfigError(f"custom_metrics.{name}: metrics has another one of this name. Rename one.")
+    return {**there, **own}
 
 
 def model_of(metrics: Sequence[Any], attribute: str, given: Any) -> Any:
@@ -51,6 +88,12 @@ def _name(given: Any, place: str) -> Any:
         if name is None:
             raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
         return name
+    if isinstance(given, OWN):
+        return given.name
+    if isfunction(given):
+        raise ConfigError(
+            f"{place} is the function {given.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
+        )
     kind = given if isinstance(given, type) else type(given)
     if not issubclass(kind, BaseMetric):
         if kind.__module__.startswith("ragas.metrics."):
@@ -69,14 +112,19 @@ def _name(given: Any, place: str) -> Any:
 
 def _refuse_settings(given: BaseMetric, name: str, place: str) -> None:
     """ConfigError if the object is not as its class makes it: prompts, strictness, mode and the like."""
+    metric = METRICS[name]
     models = {model: getattr(given, model) for model in MODELS if hasattr(given, model)}
-    usual = vars(type(given)(**models, **METRICS[name].options))
+    usual = vars(type(given)(**models, **metric.options))
     changed = [key for key, value in vars(given).items() if _comparable(value) != _comparable(usual.get(key))]
-    if changed:
-        raise ConfigError(
-            f"{place}: this {type(given).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
-            f"'{name}' for the usual settings; other prompts are packs in prompts_dir."
-        )
+    if not changed:
+        return
+    offered = [key for key in changed if metric.settings is not None and key in metric.settings.model_fields]
+    options = ", ".join(f"{key!r}: {getattr(given, key)!r}" for key in offered)
+    advice = f" metric_options={{'{name}': {{{options}}}}} sets {' and '.join(offered)}." if offered else ""
+    raise ConfigError(
+        f"{place}: this {type(given).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
+        f"'{name}' for the usual settings; other prompts are packs in prompts_dir.{advice}"
+    )
 
 
 def _comparable(value: Any) -> Any:

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config_sections import Section
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Better, Kind, Scale
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ class Metric:
             methods.
         columns: what `ascore` takes.
         optional: what it also takes from rows that have it.
+        instead: those of `optional` that take the place of `columns` in a row that has them all; empty: there are none.
+        may_be_empty: those whose empty list says something: nothing was retrieved.
         judge: whether it asks the language model.
         embedded: columns whose embeddings it compares; known before it is asked, so they are embedded together.
         options: arguments of the class that differ from its defaults.
@@ -40,8 +44,11 @@ class Metric:
         kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
         better: which end of the range is the better one.
         stage: the part of the system that it measures.
+        about: what it measures, in a few words.
+        question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
+        probabilities: whether it asks how likely each answer is, which not every judge can say.
     """
 
     made_by: str
@@ -57,11 +64,16 @@ class Metric:
     better: Better = "higher"
     stage: Stage = "generation"
     optional: Sequence[str] = ()
+    instead: Sequence[str] = ()
+    may_be_empty: Sequence[str] = ()
     settings: type[Section] | None = None
     section: str = ""
     changes: Callable[[Any], Mapping[str, Any]] | None = None  # Any: an object of `settings`
     owner: str = ""
     outcomes: Sequence[str] = ()
+    about: str = ""
+    probabilities: bool = False
+    question: CustomQuestion | None = None
 
     @property
     def scale(self) -> Scale:
@@ -82,6 +94,14 @@ class Metric:
     def reads(self) -> tuple[str, ...]:
         """The columns on which its scores depend."""
         return (*self.columns, *self.optional)
+
+    def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
+        """The columns without which there is no score, by what is there."""
+        return self.instead if self.instead and all(map(has, self.instead)) else self.columns
+
+    def needs_canonical(self, has: Callable[[str], bool]) -> list[str]:
+        """Those of them that ragas' names stand for; users' own metrics may read others, too."""
+        return [column for column in self.needs(has) if column in READ]
 
     def with_options(self, options: Section) -> "Metric":
         """The row with options, an object of `settings`."""

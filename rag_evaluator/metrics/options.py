@@ -1,10 +1,12 @@
 """The options of metrics that users may set: one class for each, with ragas' names and defaults."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rag_evaluator.config_sections import Section
+from rag_evaluator.judge.grammar.schema import rubric_numbers
 
 
 class FactualCorrectnessOptions(Section):
@@ -41,8 +43,60 @@ class RougeOptions(Section):
     mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
 
 
+class AnswerRubricOptions(Section):
+    """Of `answer_rubric`.
+
+    Attributes:
+        expected: the expectation over the probabilities of the labels, in place of the label that the judge writes.
+    """
+
+    expected: bool = False
+
+
+class RubricsScoreOptions(Section):
+    """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
+
+    Attributes:
+        rubrics: what each score means, from `score0_description` to `score9_description`; None: ragas' own, 1 to 5.
+    """
+
+    rubrics: dict[str, str] | None = None
+
+    @field_validator("rubrics")
+    @classmethod
+    def _describe_scores(cls, rubrics: dict[str, str] | None) -> dict[str, str] | None:
+        if rubrics is None:
+            return None
+        wrong = [name for name in rubrics if not rubric_numbers([name])]
+        if wrong or len(rubrics) < 2:
+            got = f", not {wrong[0]}" if wrong else ""
+            raise ValueError(f"expected at least two of score0_description to score9_description{got}")
+        empty = [name for name, text in rubrics.items() if not text.strip()]
+        if empty:
+            raise ValueError(f"expected a text for {empty[0]}")
+        return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
+
+
+class QuotesOptions(Section):
+    """Of `quoted_spans_alignment`: whether case is ignored, and how many words a quotation has at least."""
+
+    casefold: bool = True
+    min_span_words: int = Field(default=3, ge=1, le=100)
+
+
 class SummaryOptions(Section):
     """Of `summary_score`: whether long summaries lose, and how much of the score that is."""
 
     length_penalty: bool = True
     coeff: float = Field(default=0.5, ge=0, le=1)
+
+
+def expectation(options: AnswerRubricOptions) -> Mapping[str, Any]:
+    """An expectation needs probabilities. It stays `judged`: after a reason it is near one of the five values."""
+    return {"probabilities": options.expected}
+
+
+def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
+    """The range is that of the scores described."""
+    numbers = rubric_numbers(options.rubrics or ())
+    return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}

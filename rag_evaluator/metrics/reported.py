@@ -41,7 +41,7 @@ def _check_rules(config: Config, metrics: Mapping[str, Metric]) -> None:
 
 def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
     """A metric of this run by any of its names; `start` is how the error begins."""
-    metric = metrics.get(canonical_name(name) or "")
+    metric = metrics.get(canonical_name(name) or name)
     if metric is None:
         raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
     return metric

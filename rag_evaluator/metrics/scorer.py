@@ -56,14 +56,15 @@ class Scorer:
         Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
         """
         spec = self.specs[metric]
-        missing = sample.missing(spec.columns)
+        there = {column for column in spec.reads if sample.has(column)}
+        there |= {column for column in spec.may_be_empty if sample.columns.get(column) == []}
+        missing = sample.missing([column for column in spec.needs(there.__contains__) if column not in there])
         if missing:
             return Score(math.nan, missing, lasting=True)
-        columns = {
-            column: sample.columns[column] for column in spec.reads if column in spec.columns or sample.has(column)
-        }
+        columns = {column: sample.value(column) for column in spec.reads if column in there}
         while True:
-            recorder = Recorder(self.judge, columns, repeat)
+            canonical = {column: value for column, value in columns.items() if column in sample.columns}
+            recorder = Recorder(self.judge, canonical, repeat)
             score = await self._ask_ragas(metric, columns, recorder)
             if recorder.lost is not None:
                 raise recorder.lost
@@ -85,6 +86,8 @@ class Scorer:
             result = await metric.ascore(**columns)
             value = float(result.value) + 0.0  # turns -0.0 into 0.0
             outcome = result.reason if self.specs[name].outcomes else None
+            if "function" in self.specs[name].options and result.reason:
+                recorder.note(name, value, result.reason)
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value, reason = math.nan, str(error) or type(error).__name__
             undefined = isinstance(error, UndefinedScoreError)
@@ -112,5 +115,5 @@ async def load_scorer(
     metrics = {name: spec.create(llm, vectors, spoken, greedy) for name, spec in specs.items()}
     for name, spec in specs.items():
         for attribute in spec.prompts:
-            setattr(metrics[name], attribute, prompts[spec.owner or name, attribute])
+            setattr(metrics[name], attribute, prompts[name, attribute])
     return Scorer(metrics, specs, loaded, vectors)

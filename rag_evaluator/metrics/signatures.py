@@ -37,11 +37,15 @@ def signatures(
             parts["language"] = find_language(language).name
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
+        if "function" in metric.options:
+            from rag_evaluator.metrics.own.function import source_digest
+
+            parts["source"] = source_digest(metric.options["function"])
         if metric.prompts:
             sources = "".join(
                 prompt.source
                 for (owner, attribute), prompt in prompts.items()
-                if owner == (metric.owner or name) and attribute in metric.prompts
+                if owner == name and attribute in metric.prompts
             )
             parts["prompts"] = short_digest(sources)
         if metric.judge:

@@ -62,7 +62,7 @@ def words(text: str) -> list[str]:
             found[-1] += letter
         elif kind not in "LN":
             before = ""
-        elif kind == "L" and unicodedata.name(letter, "").partition(" ")[0] in UNSPACED:
+        elif is_unspaced(letter):
             found.append(letter)
             before = "single"
         elif before == "word":
@@ -71,6 +71,11 @@ def words(text: str) -> list[str]:
             found.append(letter)
             before = "word"
     return found
+
+
+def is_unspaced(letter: str) -> bool:
+    """Whether a character is a letter of a script that writes no spaces between words."""
+    return unicodedata.category(letter)[0] == "L" and unicodedata.name(letter, "").partition(" ")[0] in UNSPACED
 
 
 def localized(made_by: str, language: Language, options: Mapping[str, Any]) -> BaseMetric | None:

@@ -1,21 +1,30 @@
 """The metrics: one row each, naming the class that computes it and what it needs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics import options
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.retrieval_rows import RETRIEVAL
+from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
 COSINE = (-1.0, 1.0)
 RATING = (1.0, 5.0)
+OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
+Prompt = TypeVar("Prompt")
 METRICS: Mapping[str, Metric] = {
-    "faithfulness": Metric("Faithfulness", (*CONTEXT, "response"), prompts=STATEMENTS),
+    "faithfulness": Metric(
+        "Faithfulness",
+        (*CONTEXT, "response"),
+        prompts=STATEMENTS,
+        about="statements of the response that the contexts support",
+    ),
     "answer_relevancy": Metric(
         "AnswerRelevancy",
         ("user_input", "response"),
@@ -24,6 +33,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("response_relevancy", "answer_relevance"),
         range=COSINE,
         kind="continuous",
+        about="how near questions made from the response are to the question",
     ),
     "context_precision_with_reference": Metric(
         "ContextPrecisionWithReference",
@@ -31,6 +41,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("context_precision", "LLMContextPrecisionWithReference"),
         stage="retrieval",
+        about="whether useful contexts come first, by reference",
     ),
     "context_precision_without_reference": Metric(
         "ContextPrecisionWithoutReference",
@@ -38,6 +49,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("context_utilization", "LLMContextPrecisionWithoutReference"),
         stage="retrieval",
+        about="whether useful contexts come first, by the response",
     ),
     "context_recall": Metric(
         "ContextRecall",
@@ -45,9 +57,15 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("LLMContextRecall",),
         stage="retrieval",
+        about="sentences of the reference that the contexts support",
     ),
     "context_relevance": Metric(
-        "ContextRelevance", CONTEXT, prompts=JUDGES, aliases=("nv_context_relevance",), stage="retrieval"
+        "ContextRelevance",
+        CONTEXT,
+        prompts=JUDGES,
+        aliases=("nv_context_relevance",),
+        stage="retrieval",
+        about="rating of the contexts as a whole; context_relevancy counts sentences",
     ),
     "context_relevancy": Metric(
         "rag_evaluator.metrics.own.sentences:ContextRelevancy",
@@ -56,6 +74,7 @@ METRICS: Mapping[str, Metric] = {
         words=True,
         stage="retrieval",
         outcomes=("sentences help", "insufficient information"),
+        about="sentences of the contexts that help to answer; context_relevance rates them as a whole",
     ),
     "answer_correctness": Metric(
         "AnswerCorrectness",
@@ -63,6 +82,7 @@ METRICS: Mapping[str, Metric] = {
         embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
         range=(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
+        about="statements shared with the reference, and nearness of meaning",
     ),
     "semantic_similarity": Metric(
         "SemanticSimilarity",
@@ -72,6 +92,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("answer_similarity",),
         range=COSINE,
         kind="continuous",
+        about="nearness of meaning to the reference",
     ),
     "factual_correctness": Metric(
         "FactualCorrectness",
@@ -79,13 +100,21 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt", "nli_prompt"),
         aliases=("factual_correctness(mode=f1)",),
         settings=options.FactualCorrectnessOptions,
+        about="claims shared with the reference",
     ),
-    "answer_accuracy": Metric("AnswerAccuracy", ("user_input", *PAIR), prompts=JUDGES, aliases=("nv_accuracy",)),
+    "answer_accuracy": Metric(
+        "AnswerAccuracy",
+        ("user_input", *PAIR),
+        prompts=JUDGES,
+        aliases=("nv_accuracy",),
+        about="rating of the agreement with the reference",
+    ),
     "response_groundedness": Metric(
         "ResponseGroundedness",
         ("response", "retrieved_contexts"),
         prompts=JUDGES,
         aliases=("nv_response_groundedness",),
+        about="rating of how far the contexts support the response",
     ),
     "refusal_correctness": Metric(
         "rag_evaluator.metrics.own.refusal:RefusalCorrectness",
@@ -95,6 +124,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("abstention",),
         settings=options.RefusalOptions,
         outcomes=("rightly answered", "wrongly answered", "rightly refused", "wrongly refused"),
+        about="whether it refused to answer where it should have, and only there",
     ),
     "noise_sensitivity": Metric(
         "NoiseSensitivity",
@@ -103,11 +133,25 @@ METRICS: Mapping[str, Metric] = {
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
         settings=options.NoiseSensitivityOptions,
+        about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(
-        "ContextEntityRecall", ("retrieved_contexts", "reference"), prompts=("prompt",), stage="retrieval"
+        "ContextEntityRecall",
+        ("retrieved_contexts", "reference"),
+        prompts=("prompt",),
+        stage="retrieval",
+        about="names of the reference that the contexts have",
     ),
-    "bleu_score": Metric("BleuScore", PAIR, judge=False, words=True, aliases=("bleu",), kind="continuous"),
+    **RETRIEVAL,
+    "bleu_score": Metric(
+        "BleuScore",
+        PAIR,
+        judge=False,
+        words=True,
+        aliases=("bleu",),
+        kind="continuous",
+        about="runs of words shared with the reference",
+    ),
     "rouge_score": Metric(
         "RougeScore",
         PAIR,
@@ -116,53 +160,97 @@ METRICS: Mapping[str, Metric] = {
         aliases=("rouge", "rouge_score(mode=fmeasure)"),
         kind="continuous",
         settings=options.RougeOptions,
+        about="words shared with the reference, in order",
     ),
-    "chrf_score": Metric("CHRFScore", PAIR, judge=False, aliases=("chrf",), kind="continuous"),
+    "chrf_score": Metric(
+        "CHRFScore",
+        PAIR,
+        judge=False,
+        aliases=("chrf",),
+        kind="continuous",
+        about="letter sequences shared with the reference",
+    ),
     "rubrics_score_without_reference": Metric(
         "RubricsScoreWithoutReference",
         ("user_input", "response"),
         prompts=("scoring_prompt",),
         aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
         range=RATING,
+        settings=options.RubricsScoreOptions,
+        changes=options.scale_of_rubrics,
+        about="rating from 1 to 5 by a rubric",
     ),
     "rubrics_score_with_reference": Metric(
-        "RubricsScoreWithReference", ("user_input", *PAIR), prompts=("scoring_prompt",), range=RATING
+        "RubricsScoreWithReference",
+        ("user_input", *PAIR),
+        prompts=("scoring_prompt",),
+        range=RATING,
+        settings=options.RubricsScoreOptions,
+        changes=options.scale_of_rubrics,
+        about="rating from 1 to 5 by a rubric, against the reference",
     ),
     "instance_specific_rubrics": Metric(
-        "InstanceSpecificRubrics",
+        f"{OWN}.rubrics:RowRubrics",
         ("user_input", "response", "rubrics"),
         optional=("reference",),
         prompts=("scoring_prompt",),
         aliases=("instance_rubrics",),
         range=RATING,
+        about="rating by the rubric of each row",
     ),
     "summary_score": Metric(
-        "SummaryScore",
+        f"{OWN}.summary:DefinedSummary",
         ("reference_contexts", "response"),
         prompts=("extract_keyphrases_prompt", "generate_questions_prompt", "generate_answers_prompt"),
         aliases=("summarization_score",),
         settings=options.SummaryOptions,
+        about="whether a summary answers questions made from the text",
     ),
-    "exact_match": Metric("ExactMatch", PAIR, judge=False),  # 0 or 1 as a verdict is: judged, though by no model
-    "string_presence": Metric("StringPresence", PAIR, judge=False, aliases=("string_present",)),  # likewise
+    "quoted_spans_alignment": Metric(
+        f"{OWN}.quotes:DefinedQuotes",
+        ("response", "retrieved_contexts"),
+        judge=False,
+        settings=options.QuotesOptions,
+        about="quotes of the response that stand in the contexts",
+    ),
+    "answer_rubric": Metric(
+        f"{OWN}.rubric:AnswerRubric",
+        ("user_input", *PAIR),
+        prompts=("prompt",),
+        settings=options.AnswerRubricOptions,
+        changes=options.expectation,
+        about="one of five labels: agreement with the reference, with a reason",
+    ),
+    "exact_match": Metric(
+        "ExactMatch", PAIR, judge=False, about="equal to the reference"
+    ),  # 0 or 1 as a verdict is: judged, though by no model
+    "string_presence": Metric(
+        "StringPresence", PAIR, judge=False, aliases=("string_present",), about="the reference stands in the response"
+    ),  # likewise
     "non_llm_string_similarity": Metric(
-        "NonLLMStringSimilarity", PAIR, judge=False, aliases=("string_similarity",), kind="continuous"
+        "NonLLMStringSimilarity",
+        PAIR,
+        judge=False,
+        aliases=("string_similarity",),
+        kind="continuous",
+        about="edit distance to the reference",
     ),
 }
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as it is compared with others."""
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 _NAMES = {
-    _plain(alias): name for name, metric in METRICS.items() for alias in (name, metric.class_name, *metric.aliases)
+    plain_name(alias): name for name, metric in METRICS.items() for alias in (name, metric.class_name, *metric.aliases)
 }
 
 
 def canonical_name(name: str) -> str | None:
     """The name in `METRICS` of a metric by any of its names."""
-    return _NAMES.get(_plain(name))
+    return _NAMES.get(plain_name(name))
 
 
 def scale_of(name: str) -> Scale | None:
@@ -171,29 +259,49 @@ def scale_of(name: str) -> Scale | None:
     return None if canonical is None else METRICS[canonical].scale
 
 
-def select_metrics(names: Sequence[str], place: str | Callable[..., str] = "config") -> dict[str, Metric]:
+def select_metrics(
+    names: Sequence[str], place: str | Callable[..., str] = "config", own: Mapping[str, Metric] | None = None
+) -> dict[str, Metric]:
     """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
 
     Args:
         place: where the names were written, or `Config.place`, which tells it for each.
+        own: the user's own metrics.
 
     Raises `ConfigError` for an unknown name, with the nearest known one.
     """
     chosen: dict[str, Metric] = {}
+    known = {**METRICS, **(own or {})}
     for position, name in enumerate(names):
-        canonical = canonical_name(name)
+        canonical = name if name in known else canonical_name(name)
         if canonical is None:
             where = place if isinstance(place, str) else place("metrics", position)
             raise ConfigError(
-                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, METRICS)}"
+                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, known)}"
             )
-        chosen[canonical] = METRICS[canonical]
+        chosen[canonical] = known[canonical]
     return chosen
 
 
 def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
-    """Whose prompt packs metrics use, each once."""
-    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items()))
+    """Whose prompt packs metrics use, each once; those of users' own metrics are made of their questions."""
+    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items() if metric.question is None))
+
+
+def questions_of(metrics: Mapping[str, Metric]) -> dict[str, CustomQuestion]:
+    """What users' own metrics ask, by metric."""
+    return {name: metric.question for name, metric in metrics.items() if metric.question is not None}
+
+
+def by_metric(
+    metrics: Mapping[str, Metric], prompts: Mapping[tuple[str, str], Prompt]
+) -> dict[tuple[str, str], Prompt]:
+    """(metric, attribute) -> prompt; from (owner, attribute) -> prompt, as several metrics may have the same owner."""
+    return {
+        (name, attribute): prompts[metric.owner or name, attribute]
+        for name, metric in metrics.items()
+        for attribute in metric.prompts
+    }
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
@@ -202,7 +310,7 @@ def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float]
     Args:
         thresholds: score from which a row passes, by any name of the metric.
     """
-    limits = {canonical_name(name): limit for name, limit in (thresholds or {}).items()}
+    limits = {canonical_name(name) or name: limit for name, limit in (thresholds or {}).items()}
     return {
         name: {
             "range": list(metric.range),

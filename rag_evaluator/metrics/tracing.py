@@ -1,7 +1,7 @@
 """A judge as a ragas LLM; it records what metrics ask and what they are answered, for `details.jsonl`."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, TypeVar
@@ -11,11 +11,14 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.protocol import JudgeProtocol, Opinion
+from rag_evaluator.judge.choices import labels_of
+from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion
 from rag_evaluator.judge.requests import Judgement, PromptText
 from rag_evaluator.results.questions import refer, references
 
 Answer = TypeVar("Answer", bound=BaseModel)
+Reply = TypeVar("Reply")
+DECIMALS = 4  # of probabilities
 
 
 class Recorder(InstructorBaseRagasLLM):
@@ -29,7 +32,7 @@ class Recorder(InstructorBaseRagasLLM):
     Attributes:
         judgements: JSON of every `Judgement`, in the order of asking.
         too_long: whether a prompt did not fit the judge's window.
-        failed: prompts that got no answer, with the message; one that is answered when asked again is taken out.
+        failed: questions that got no answer, with the message; one that is answered when asked again is taken out.
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
     """
 
@@ -42,40 +45,60 @@ class Recorder(InstructorBaseRagasLLM):
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        opinion = await self._ask(prompt, prompt, lambda judge, draw: judge.opinion(prompt, response_model, draw))
+        self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion)
+        assert isinstance(opinion.answer, response_model)
+        return opinion.answer
+
+    async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """The probability of each option as the answer, of 4 decimals: later ones may differ between batches.
+
+        It is recorded as a judgement, whose `response` has the probability of each option under its short name.
+        """
+        question = f"{prompt}\0{sorted(options)}"
+        found = await self._ask(question, prompt, lambda judge, draw: judge.choose(prompt, options, draw))
+        shares = {option: round(float(found[option]), DECIMALS) for option in options}
+        self._write(prompt, dict(zip(labels_of(options), shares.values(), strict=True)))
+        return shares
+
+    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
+
+    async def _ask(self, question: str, prompt: str, ask: Callable[[JudgeProtocol, Draw], Awaitable[Reply]]) -> Reply:
+        """What the judge says. `question` is the prompt, with the options where some are given."""
         assert self.judge is not None
         if self.lost is not None:  # the metric goes on after an error: there is no judge to ask
             raise self.lost
-        occurrence = self._asked[prompt]  # a metric that asks the same again wants another sample, if the judge samples
-        self._asked[prompt] += 1
+        occurrence = self._asked[question]  # a metric that asks the same again wants another sample, if it samples
+        self._asked[question] += 1
         try:
-            opinion = await self.judge.opinion(prompt, response_model, (self.repeat, occurrence))
+            reply = await ask(self.judge, (self.repeat, occurrence))
         except JudgeLostError as error:
             self.lost = error
             raise
         except Exception as error:
             self.too_long = self.too_long or isinstance(error, PromptTooLongError)
-            self._failed(prompt, str(error) or type(error).__name__)
+            self.failed[question] = message = str(error) or type(error).__name__
+            if occurrence == 0:  # some metrics ask again after a failure: recorded once
+                self._write(prompt, None, error=message)
             raise
-        self.failed.pop(prompt, None)
-        self._write(prompt, opinion, None)
-        assert isinstance(opinion.answer, response_model)
-        return opinion.answer
+        self.failed.pop(question, None)
+        return reply
 
-    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
-        raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
+    def note(self, name: str, value: float, reason: str) -> None:
+        """Record what a function says of its own value: no question belongs to it."""
+        said: dict[str, object] = {"reason": reason, "value": value}
+        self.judgements.append(asdict(Judgement(name, "", "", {}, said, None, (), 0, 0)))
 
-    def _failed(self, prompt: str, error: str) -> None:
-        self.failed[prompt] = error
-        if self._asked[prompt] == 1:  # some metrics ask again after a failure: recorded once
-            self._write(prompt, None, error)
-
-    def _write(self, prompt: str, opinion: Opinion | None, error: str | None) -> None:
+    def _write(
+        self, prompt: str, response: dict[str, object] | None, error: str | None = None, opinion: Opinion | None = None
+    ) -> None:
         judgement = Judgement(
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
             prompt_digest=short_digest(prompt),
             source_digest=prompt.source if isinstance(prompt, PromptText) else "",
             input=self._input(prompt),
-            response=None if opinion is None else opinion.answer.model_dump(mode="json"),
+            response=response,
             error=error,
             confidence=() if opinion is None else opinion.confidence,
             prompt_tokens=0 if opinion is None else opinion.prompt_tokens,
@@ -88,5 +111,5 @@ class Recorder(InstructorBaseRagasLLM):
         return str(prompt) if values is None else refer(values, self._known, self.judgements)
 
     @cached_property
-    def _known(self) -> dict[str, dict[str, Any]]:
+    def _known(self) -> dict[Hashable, dict[str, Any]]:
         return references(self.columns)

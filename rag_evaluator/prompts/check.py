@@ -1,7 +1,7 @@
 """Checks packs against their English sources: complete, current, same structure, labels kept, in their language."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,9 +41,13 @@ class Checked:
     faults: Sequence[Fault]
 
 
-def languages_in(folder: Path) -> list[str]:
-    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted."""
-    prefixes = [f"{metric}_{attribute}_" for metric, attribute in packaged_sources()]
+def languages_in(folder: Path, keys: Iterable[Key] = ()) -> list[str]:
+    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted.
+
+    Args:
+        keys: prompts beside those of the package.
+    """
+    prefixes = [f"{metric}_{attribute}_" for metric, attribute in (*packaged_sources(), *keys)]
     prefixes += [f"{name}_" for names in LEGACY_NAMES.values() for name in names]
     languages = set()
     for path in folder.glob("*.json"):

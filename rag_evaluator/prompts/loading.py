@@ -1,8 +1,9 @@
 """Hands the prompts of a language to the metrics: the English ones, or packs of a folder, else of the package."""
 
+import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from pydantic import BaseModel
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, file_name, find_language, nearest_language
+from rag_evaluator.prompts.definition import definition_prompts, translated
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.legacy import legacy_path, load_pack
+from rag_evaluator.prompts.own.custom import CustomInput, CustomPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
+from rag_evaluator.prompts.question import DEFINITION, SHELL, CustomQuestion
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
 
@@ -62,6 +67,34 @@ class TracedPrompt:
         return PromptText(text, data, self.name, self.language, self.source, values if again else None)
 
 
+class QuestionPrompt(TracedPrompt):
+    """The prompt of a user's own metric: its question in the prompt around all of them.
+
+    Args:
+        shell: instruction, and the examples of a question that has none.
+        question: in the same language.
+    """
+
+    def __init__(self, shell: Pack, question: CustomQuestion) -> None:
+        self.question = question.text
+        self.scale = {str(label): text for label, text in question.scale.items()}
+        own = [
+            {
+                "input": {"question": self.question, "scale": self.scale, "values": example["values"]},
+                "output": {"reason": example["reason"], "label": example["label"]},
+            }
+            for example in question.examples
+        ]
+        pack = Pack(shell.language, shell.instruction, own or shell.examples)
+        super().__init__(PackPrompt(pack, CustomPrompt()), SHELL[1], pack)
+        asked = [pack.digest, self.question, self.scale]
+        self.source = short_digest(json.dumps(asked, ensure_ascii=False))
+
+    def ask(self, values: Mapping[str, str]) -> PromptText:
+        """The question about the columns of a row."""
+        return self.to_string(CustomInput(question=self.question, scale=self.scale, values=dict(values)))
+
+
 @dataclass(frozen=True)
 class PackSet:
     """The prompts of metrics, `sort` or `generate` in a language.
@@ -70,11 +103,13 @@ class PackSet:
         owners: names of metrics, `sort`, `generate`.
         language: as users write it.
         folder: where packs are; a pack that is not there is taken from those that come with the package.
+        questions: those of users' own metrics, by metric.
     """
 
     owners: Sequence[str]
     language: str
     folder: Path
+    questions: Mapping[str, CustomQuestion] = field(default_factory=dict)
 
     @cached_property
     def spoken(self) -> Language:
@@ -84,7 +119,10 @@ class PackSet:
     @cached_property
     def originals(self) -> "dict[Key, BasePrompt[Any, Any]]":
         """The English prompts."""
-        return {key: prompt for key, prompt in all_prompts().items() if key[0] in self.owners}
+        owners = {*self.owners, *([SHELL[0]] if self.questions else [])}
+        to_translate = {name: q for name, q in self.questions.items() if q.needs_pack(self.language)}
+        usual = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
+        return {**usual, **definition_prompts(to_translate)}
 
     def path_of(self, key: Key) -> Path:
         return pack_path(self.folder, key, self.spoken.name)
@@ -93,11 +131,13 @@ class PackSet:
         """The pack files: those that exist, and those that are missing.
 
         Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave
-        it counts where there is none under today's. English needs none.
+        it counts where there is none under today's. That of users' own metrics is looked for in the package, too.
+        English needs none.
         """
         name, existing, missing = self.spoken.name, {}, {}
         for key in self.originals if name != ENGLISH else ():
-            paths = (_pack_file(place, key, name) for place in (self.folder, *others))
+            shared = [PACKAGED] if key == SHELL and SHELL[0] not in self.owners else []
+            paths = (_pack_file(place, key, name) for place in (self.folder, *others, *shared))
             path = next((path for path in paths if path is not None), None)
             if path is None:
                 missing[key] = self.path_of(key)
@@ -110,6 +150,33 @@ class PackSet:
 
         Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
         """
+        prompts = self._load()
+        if not self.questions:
+            return prompts
+        self._warn_of_unused()
+        shell = prompts[SHELL].pack
+        questions = {
+            name: translated(question, prompts[name, DEFINITION].pack, self.path_of((name, DEFINITION)))
+            if question.needs_pack(self.language)
+            else question
+            for name, question in self.questions.items()
+        }
+        others = {key: prompt for key, prompt in prompts.items() if key[0] in self.owners}
+        return {**others, **{(name, SHELL[1]): QuestionPrompt(shell, question) for name, question in questions.items()}}
+
+    def _warn_of_unused(self) -> None:
+        """A question without `language` is taken for one in that of the run, also if it was translated once."""
+        for name, question in self.questions.items():
+            path = self.path_of((name, DEFINITION))
+            if not question.needs_pack(self.language) and path.is_file():
+                logger.warning(
+                    "%s is not used: custom_metrics.%s is taken for %s. If it is English, set its language: english",
+                    path,
+                    name,
+                    self.spoken.name,
+                )
+
+    def _load(self) -> dict[Key, TracedPrompt]:
         originals = self.originals
         if self.spoken.name == ENGLISH:
             return {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
@@ -122,7 +189,8 @@ class PackSet:
             hint = f"did you mean '{near}'? If not: " if near else ""
             raise PromptError(
                 f"language '{self.language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in "
-                f"{self.folder}: {', '.join(path.name for path in missing.values())}. {_what_to_do(self.spoken.name)}"
+                f"{self.folder}: {', '.join(path.name for path in missing.values())}. "
+                + _what_to_do(self.spoken.name, self.questions)
             )
         packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
         return {key: TracedPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
@@ -149,10 +217,11 @@ def _pack_file(folder: Path, key: Key, name: str) -> Path | None:
     return path if path.is_file() else legacy_path(folder, key, name)
 
 
-def _what_to_do(language: str) -> str:
+def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:
+    config = "--config <your file> " if any(question.needs_pack(language) for question in questions.values()) else ""
     return (
-        f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language {language}' and review what it "
-        f"wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."
+        f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt {config}--language {language}' and review what "
+        f"it wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."
     )
 
 

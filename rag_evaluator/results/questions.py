@@ -5,14 +5,17 @@ A judgement's `input` holds the values of the prompt's input model. What is know
     {"column": "user_input"}                                       a column of the row
     {"column": "retrieved_contexts", "item": 2}                    one of its texts
     {"column": "retrieved_contexts", "items": 3, "joined": "\\n"}   the first three, joined
+    {"each": [...]}                                                a list of texts, a reference to each
+    {"column": "retrieved_contexts", "items": 3, "numbered": true} the first three, see `numbered`
     {"judgement": 0, "key": "statements"}                          part of an earlier answer about the same score
+    {"object": {...}}                                              an object of which some values are references
     {"literal": {...}}                                             an object that is no reference
 
 Everything else is the value itself. Instruction and examples are in `prompts.json`, as frames around the input.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +57,17 @@ def put_together(frames: Iterable[Frame], values: Values) -> str | None:
     return None
 
 
-def references(columns: Values) -> dict[str, dict[str, Any]]:
-    """Text -> reference, for every text that a row holds as a column or in a list of texts."""
-    places: dict[str, dict[str, Any]] = {}
+def numbered(texts: Sequence[str]) -> str:
+    """Texts as one, numbered from 1, with blank lines between them."""
+    return "\n\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+
+
+def references(columns: Values) -> dict[Hashable, dict[str, Any]]:
+    """Text -> reference, for every text that a row holds as a column or in a list of texts.
+
+    An object of texts is found by its items.
+    """
+    places: dict[Hashable, dict[str, Any]] = {}
     for name, value in columns.items():
         if isinstance(value, str):
             places.setdefault(value, {"column": name})
@@ -65,10 +76,13 @@ def references(columns: Values) -> dict[str, dict[str, Any]]:
             for position, text in enumerate(value):
                 places.setdefault(text, {"column": name, "item": position})
             places.setdefault("\n".join(value), {"column": name, "items": len(value), "joined": "\n"})
+            places.setdefault(numbered(value), {"column": name, "items": len(value), "numbered": True})
+        if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+            places.setdefault(tuple(value.items()), {"column": name})
     return places
 
 
-def refer(values: Values, known: Mapping[str, Values], judgements: Sequence[Values]) -> dict[str, Any]:
+def refer(values: Values, known: Mapping[Hashable, Values], judgements: Sequence[Values]) -> dict[str, Any]:
     """An input with references in place of values, the inverse of `resolve`.
 
     Args:
@@ -78,15 +92,22 @@ def refer(values: Values, known: Mapping[str, Values], judgements: Sequence[Valu
     return {name: _reference(value, known, judgements) for name, value in values.items()}
 
 
-def _reference(value: Any, known: Mapping[str, Values], judgements: Sequence[Values]) -> Any:
+def _reference(value: Any, known: Mapping[Hashable, Values], judgements: Sequence[Values]) -> Any:
     if isinstance(value, str):
         return known.get(value, value)
     if isinstance(value, Mapping):
-        return {"literal": value}
+        texts = all(isinstance(text, str) for text in value.values())
+        whole = known.get(tuple(value.items())) if texts else None
+        if whole is not None:
+            return whole
+        parts = {name: _reference(part, known, ()) for name, part in value.items()}
+        return {"literal": value} if parts == value else {"object": parts}
     for position, judgement in enumerate(judgements):
         for key, part in (judgement["response"] or {}).items():
             if isinstance(value, list) and part == value:
                 return {"judgement": position, "key": key}
+    if isinstance(value, list) and value and all(isinstance(text, str) and text in known for text in value):
+        return {"each": [known[text] for text in value]}
     return value
 
 
@@ -96,9 +117,15 @@ def resolve(reference: Any, columns: Values, judgements: Sequence[Values]) -> An
         return reference
     if "literal" in reference:
         return reference["literal"]
+    if "each" in reference:
+        return [resolve(item, columns, judgements) for item in reference["each"]]
+    if "object" in reference:
+        return {name: resolve(part, columns, judgements) for name, part in reference["object"].items()}
     if "judgement" in reference:
         return judgements[reference["judgement"]]["response"][reference["key"]]
     value = columns[reference["column"]]
+    if "numbered" in reference:
+        return numbered(value[: reference["items"]])
     if "joined" in reference:
         return reference["joined"].join(value[: reference["items"]])
     return value[reference["item"]] if "item" in reference else value
@@ -118,6 +145,8 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
     """
     where = f"row {line['row']}, {line['metric']}"
     for judgement in line["judgements"]:
+        if judgement.get("prompt_digest") == "":  # said by a function, which was asked nothing
+            continue
         if "input" not in judgement:
             raise ResultsError(f"{where}: its questions are not recorded: another version of this program judged it.")
         try:

@@ -29,6 +29,8 @@ def run_digest_of(config: Config, data: str | None = None) -> str | None:
     None where it cannot be told so quickly: a model that is no folder, rows that are no file.
     """
     metrics = chosen_metrics(config).values()
+    if any("function" in metric.options for metric in metrics):  # whose text only a module tells
+        return None
     folders = []
     if any(metric.judge for metric in metrics):
         folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))

@@ -37,6 +37,8 @@ def loaded(arguments: list[str]) -> list[Any]:
     [
         (["--help"], 0),
         (["prompts", "--help"], 0),
+        (["list", "metrics"], 0),
+        (["list", "languages", "--json"], 0),
         (["prompts", "check", str(ROOT / "prompts")], 0),
         (["prompts", "check", str(ROOT / "prompts"), "--language", "es", "--metrics", "faithfulness", "sort"], 0),
         (["prompts", "check", str(ROOT / "docs")], 2),

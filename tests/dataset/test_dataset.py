@@ -468,7 +468,27 @@ def test_the_row_keeps_its_own_names_values_and_order() -> None:
 @pytest.mark.parametrize("value", [None, "", [], math.nan, numpy.array([])], ids=repr)
 @pytest.mark.parametrize("column", ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"])
 def test_missing_and_empty_values_are_absent(column: str, value: Any) -> None:
-    assert columns_of_row({"id": 1, column: value}) == {}
+    says_that_nothing_was_retrieved = column == "retrieved_contexts" and not isinstance(value, str | float | None)
+    assert columns_of_row({"id": 1, column: value}) == ({column: []} if says_that_nothing_was_retrieved else {})
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"contexts": [], "context": ["c"]}, ["c"]),
+        ({"contexts": [], "context": [" "]}, [" "]),
+        ({"contexts": None, "context": []}, []),
+    ],
+)
+def test_an_empty_list_of_contexts_is_read_where_no_other_column_has_some(row: Row, expected: list[str]) -> None:
+    assert columns_of_row(row) == {"retrieved_contexts": expected}
+
+
+def test_an_empty_list_in_a_cell_says_that_nothing_was_retrieved(tmp_path: Path) -> None:
+    rows = [{"question": "q", "contexts": []}, {"question": "p", "contexts": ["c"]}]
+    samples = load_dataset(write_csv(tmp_path / "rows.csv", rows))
+    assert [sample.columns["retrieved_contexts"] for sample in samples] == [[], ["c"]]
+    assert samples[0].missing(["retrieved_contexts"]) == "no retrieved_contexts in this row"
 
 
 def test_a_canonical_name_wins_over_its_aliases() -> None:
@@ -583,7 +603,7 @@ def test_beside_another_contexts_column_a_reference_list_is_the_answer_even_wher
     rows = [{"contexts": ["c"], "reference": ["r"]}, {"contexts": [], "reference": ["s"]}, {"reference": ["t"]}]
     assert columns_of(load_dataset(rows)) == [
         {"retrieved_contexts": ["c"], "reference": "r"},
-        {"reference": "s"},
+        {"retrieved_contexts": [], "reference": "s"},
         {"reference": "t"},
     ]
 

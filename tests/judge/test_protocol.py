@@ -87,8 +87,10 @@ def lost(*_: Any) -> Any:
 def test_a_lost_judge_stops_the_run_whatever_the_metric_does_with_errors(name: str, rows: list[dict[str, Any]]) -> None:
     embeddings = DeterministicFakeEmbedding(size=8)
     evaluator = RAGEvaluator({"metrics": [name]}, judge=ScriptedJudge(lost), embeddings=embeddings)
+    rubrics = {"score1_description": "Wrong.", "score5_description": "Right."}
+    full = [{**row, "reference_contexts": row["retrieved_contexts"], "rubrics": rubrics} for row in rows]
     with pytest.raises(JudgeLostError, match="the server is gone"):
-        evaluator.evaluate(rows)
+        evaluator.evaluate(full)
 
 
 def test_what_was_scored_before_the_judge_was_lost_is_kept_and_the_rest_is_scored_by_the_next_run(

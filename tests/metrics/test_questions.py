@@ -37,9 +37,17 @@ ROWS: list[dict[str, Any]] = [
         "contexts": [f"In Tesk. {AWKWARD}", "Tesk lies on the Om.", f"{FAR}: Om."],
         "answer": f"{AWKWARD} In Tesk.",
         "ground_truth": "input: {}\nOutput: Tesk",
+        "correct_context": [f"In Tesk. {AWKWARD}", "Where?"],
+        "rubrics": {"score1_description": AWKWARD, "score5_description": "low"},
     },
-    {"question": "low", "contexts": ["low"], "answer": "low", "ground_truth": "low", "note": AWKWARD},
-    {"question": "q", "contexts": ["q", "q", "a\nb", "a", "b"], "answer": "a", "ground_truth": "a\nb"},
+    {
+        **{"question": "low", "contexts": ["low"], "answer": "low", "ground_truth": "low", "note": AWKWARD},
+        **{"correct_context": ["low"], "rubrics": {"score1_description": "low", "score5_description": "low"}},
+    },
+    {
+        **{"question": "q", "contexts": ["q", "q", "a\nb", "a", "b"], "answer": "a", "ground_truth": "a\nb"},
+        **{"correct_context": ["a", "b"], "rubrics": {"score2_description": "a\nb", "score1_description": "q"}},
+    },
 ]
 LANGUAGES = ("english", "spanish")
 
@@ -78,7 +86,8 @@ def csv_of(folder: Path) -> Path:
 
     path = folder / "rows.csv"
     frame = pd.DataFrame(ROWS)
-    frame["contexts"] = [json.dumps(texts) for texts in frame["contexts"]]
+    for name in ("contexts", "correct_context", "rubrics"):
+        frame[name] = [json.dumps(value) for value in frame[name]]
     frame.to_csv(path, index=False)
     return path
 
@@ -108,7 +117,8 @@ def test_every_question_to_the_judge_is_put_together_again_from_the_results_fold
 
 
 def test_details_name_the_columns_in_place_of_copying_them(judged: tuple[Path, set[str]]) -> None:
-    inputs = [json.dumps(one["input"]) for line in lines_of(judged[0]) for one in line["judgements"]]
+    lines = [line for line in lines_of(judged[0]) if line["metric"] != "context_relevancy"]  # it numbers sentences
+    inputs = [json.dumps(one["input"]) for line in lines for one in line["judgements"]]
     assert not [text for text in inputs if "N\\u00faria said" in text]
     by_metric = {line["metric"]: line["judgements"] for line in lines_of(judged[0]) if line["row"] == 0}
     assert by_metric["context_precision_with_reference"][1]["input"] == {
@@ -116,6 +126,7 @@ def test_details_name_the_columns_in_place_of_copying_them(judged: tuple[Path, s
         "context": {"column": "retrieved_contexts", "item": 1},
         "answer": {"column": "reference"},
     }
+    assert by_metric["instance_specific_rubrics"][0]["input"]["rubrics"] == {"column": "rubrics"}
     assert by_metric["faithfulness"][1]["input"] == {
         "context": {"column": "retrieved_contexts", "items": 2, "joined": "\n"},  # the third does not fit
         "statements": {"judgement": 0, "key": "statements"},
@@ -144,8 +155,11 @@ def test_any_text_in_any_prompt_is_put_together_again(
 ) -> None:
     for prompt in english.values():
         model = prompt.prompt.input_model
-        kinds = {name: field.annotation for name, field in model.model_fields.items()}
-        values = {name: texts if kind is not str else text for name, kind in kinds.items()}
+        kinds = {name: str(field.annotation) for name, field in model.model_fields.items()}
+        by_kind = {"list": texts, "dict": dict.fromkeys(texts, text)}
+        values = {
+            name: by_kind.get(next(iter(re.findall("list|dict", k.lower())), ""), text) for name, k in kinds.items()
+        }
         data = model(**{name: level if name in LEVELS else value for name, value in values.items()})
         assert put_together(prompt.frames, prompt.to_string(data).values or {}) == prompt.to_string(data)
 

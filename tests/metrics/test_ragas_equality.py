@@ -5,16 +5,19 @@ import hashlib
 import json
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
+from ragas.metrics import collections
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.schema import SCALES
+from rag_evaluator.judge.grammar.schema import tighten
+from rag_evaluator.metrics.table import OWN, plain_name
 from rag_evaluator.models.embeddings import LocalEmbeddings
 
 
@@ -30,42 +33,110 @@ class HashEmbeddings(Embeddings):
 
 def answer_at_random(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
     """A legal answer that depends on the prompt's text and nothing else."""
-    rng = random.Random(prompt)
-    return _fill(response_model.model_json_schema(), response_model.model_json_schema().get("$defs", {}), rng, prompt)
+    schema = tighten(response_model)
+    if numbers := _rubrics_given(prompt):
+        schema["properties"]["score"] = {"enum": numbers}
+    answer: dict[str, Any] = _fill(schema, random.Random(prompt), prompt)
+    return answer
 
 
-def _fill(schema: dict[str, Any], definitions: dict[str, Any], rng: random.Random, prompt: str) -> Any:
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+def _fill(schema: dict[str, Any], rng: random.Random, prompt: str) -> Any:
+    if "anyOf" in schema:
+        schema = rng.choice(schema["anyOf"])
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return rng.choice(schema["enum"])
     if schema["type"] == "object":
-        title = schema["title"]
-        return {
-            name: rng.choice(SCALES[title, name]) if (title, name) in SCALES else _fill(value, definitions, rng, prompt)
-            for name, value in schema["properties"].items()
-        }
+        return {name: _fill(value, rng, prompt) for name, value in schema["properties"].items()}
     if schema["type"] == "array":
         count = _statements_given(prompt) or rng.randint(1, 3)
-        return [_fill(schema["items"], definitions, rng, prompt) for _ in range(count)]
+        return [_fill(schema["items"], rng, prompt) for _ in range(count)]
+    if '"questions": [' in prompt.rsplit("input: ", 1)[-1]:  # of a summary: each is answered by one of these
+        return rng.choice(["0", "1"])
     return rng.choice(["Tesk", "Nolu Brak was born in Tesk.", "It was opened in 1921.", "Who built it?"])
 
 
 def _statements_given(prompt: str) -> int:
-    """The number of statements in an NLI prompt's input: verdicts must be as many."""
+    """The number of statements or questions in a prompt's input: verdicts must be as many."""
     tail = prompt.rsplit("input: ", 1)[-1]
-    return tail.split('"statements": [', 1)[1].count('",\n') + 1 if '"statements": [' in tail else 0
+    found = re.search(r'"(?:statements|questions)": \[', tail)
+    return tail[found.end() :].count('",\n') + 1 if found else 0
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_scores_equal_those_of_the_ragas_metric(name: str, rows: list[dict[str, Any]]) -> None:
-    embeddings = LocalEmbeddings(HashEmbeddings())
+def _rubrics_given(prompt: str) -> list[int]:
+    """The scores that the rubrics of the input describe, else those of the instruction."""
+    head, _, tail = prompt.rpartition("input: ")
+    keys = re.findall(r'"score(\d)_description"', tail) or re.findall(r"^score(\d)_description", head, re.MULTILINE)
+    return [int(key) for key in keys]
+
+
+def class_of_ragas(name: str) -> type | None:
+    """The class of ragas that has the name of a metric; None for a metric that is not ragas'."""
+    classes = {known: getattr(collections, known) for known in collections.__all__}
+    return next((kind for known, kind in classes.items() if plain_name(known) == plain_name(name)), None)
+
+
+OF_RAGAS = [name for name in METRICS if class_of_ragas(name)]
+OWN_RUBRICS = {
+    "score0_description": "Wrong.",
+    "score1_description": "It's partly\\ right: {so}.",
+    "score3_description": "Ja",
+}
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("factual_correctness", {"mode": "recall", "atomicity": "high"}),
+    ("noise_sensitivity", {"mode": "irrelevant"}),
+    ("rouge_score", {"rouge_type": "rouge1", "mode": "precision"}),
+    ("rubrics_score_with_reference", {"rubrics": OWN_RUBRICS}),
+    ("rubrics_score_without_reference", {"rubrics": OWN_RUBRICS}),
+    ("summary_score", {"length_penalty": False}),
+    ("summary_score", {"coeff": 0.9}),
+    ("quoted_spans_alignment", {"casefold": False}),
+    ("quoted_spans_alignment", {"min_span_words": 2}),
+]
+QUOTES = [
+    ' As "nolu  Brak was born" says, and "in Tesk".',
+    " 'built by Lira Vosk in' or not",
+    ' "Mount Selo is 812", "No"',
+]
+ROW_RUBRICS = {"score1_description": "Wrong.", "score4_description": "Right: 'so'", "score5_description": "¡Sí!"}
+
+
+@pytest.fixture
+def full_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with what the rarer metrics read."""
+    return [
+        {
+            **row,
+            "response": row["response"].replace("don't", "do not") + quotes,
+            "reference_contexts": row["retrieved_contexts"],
+            "rubrics": ROW_RUBRICS,
+        }
+        for row, quotes in zip(rows, QUOTES, strict=True)
+    ]
+
+
+def test_every_metric_that_is_not_ragas_own_is_known() -> None:
+    ours = {name for name, metric in METRICS.items() if metric.made_by.startswith(OWN)}
+    assert set(METRICS) - set(OF_RAGAS) < ours
+
+
+@pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in OF_RAGAS), *OPTIONS], ids=str)
+def test_scores_equal_those_of_the_ragas_metric(
+    name: str, options: dict[str, Any], full_rows: list[dict[str, Any]]
+) -> None:
+    embeddings, row_of = LocalEmbeddings(HashEmbeddings()), METRICS[name]
     ours, theirs = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
-    results = RAGEvaluator({"metrics": [name]}, judge=ours, embeddings=embeddings).evaluate(rows)
+    config = {"metrics": [name], "metric_options": {name: options} if options else {}}
+    results = RAGEvaluator(config, judge=ours, embeddings=embeddings).evaluate(full_rows)
 
-    metric = METRICS[name].create(theirs, embeddings, greedy=True)
+    models = {"llm": theirs} if row_of.judge else {}
+    vectors = {"embeddings": embeddings} if row_of.embeddings else {}
+    once = {"strictness": 1} if name == "answer_relevancy" else {}  # as a greedy judge would answer the same
+    metric = class_of_ragas(name)(**models, **vectors, **row_of.options, **once, **options)  # type: ignore[misc]
 
     async def score_with_ragas() -> list[float]:
-        columns = METRICS[name].columns
-        return [float((await metric.ascore(**{c: row[c] for c in columns})).value) for row in rows]
+        return [float((await metric.ascore(**{c: row[c] for c in row_of.reads})).value) for row in full_rows]
 
     expected = asyncio.run(score_with_ragas())
     assert [score.value for score in results.scores[name]] == expected

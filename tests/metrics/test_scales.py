@@ -14,7 +14,13 @@ RETRIEVAL = {
     "context_precision_without_reference",
     "context_recall",
     "context_relevance",
+    "context_relevancy",
     "context_entity_recall",
+    "retrieval_precision",
+    "retrieval_ndcg",
+    "retrieval_map",
+    "retrieval_mrr",
+    "retrieval_recall",
 }
 
 
@@ -40,6 +46,10 @@ def test_metrics_of_retrieval_are_told_from_those_of_the_answer() -> None:
         ("noise_sensitivity(mode=relevant)", Scale(0, 1, "judged", "lower")),
         ("factual_correctness(mode=precision)", None),
         ("faithfullness", None),
+        ("rubrics_score", Scale(1, 5, "judged", "higher")),
+        ("InstanceSpecificRubrics", Scale(1, 5, "judged", "higher")),
+        ("answer_rubric", Scale(0, 1, "judged", "higher")),
+        ("quoted_spans_alignment", Scale(0, 1, "judged", "higher")),
     ],
 )
 def test_the_scale_of_a_metric_is_found_by_any_of_its_names(name: str, scale: Scale | None) -> None:

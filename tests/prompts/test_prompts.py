@@ -22,9 +22,8 @@ from rag_evaluator.resources import packaged
 from rag_evaluator.tasks.run_digest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
-OF_RAGAS = [
-    (name, attribute) for name, metric in METRICS.items() if ":" not in metric.made_by for attribute in metric.prompts
-]
+OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]
+OF_RAGAS = [key for key in OF_METRICS if key not in OWN_PROMPTS]
 KEYS = [*OF_RAGAS, *OWN_PROMPTS]
 TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
 SPANISH_ROW = {
@@ -32,6 +31,8 @@ SPANISH_ROW = {
     "retrieved_contexts": ["Núria Cañizares nació en Ávila.", "Ávila está en España."],
     "response": "Núria Cañizares nació en Ávila.",
     "reference": "En Ávila, España.",
+    "reference_contexts": ["Núria Cañizares nació en Ávila."],
+    "rubrics": {"score1_description": "Falso.", "score5_description": "Cierto."},
 }
 LEVELS = [("low", "low"), ("low", "high"), ("high", "low"), ("high", "high")]
 
@@ -182,7 +183,7 @@ def test_every_prompt_of_every_metric_is_taken_from_the_packs_of_the_language(
     config = {"metrics": metrics, "language": "español", "prompts_dir": str(packs)}
     RAGEvaluator(config, judge=scripted, embeddings=DeterministicFakeEmbedding(size=8)).evaluate([SPANISH_ROW])
     seen = {prompt.partition(" ñandú: ")[0] for prompt in scripted.prompts}
-    assert seen == {f"«{metric}_{attribute}»" for metric, attribute in OF_RAGAS}
+    assert seen == {f"«{metric}_{attribute}»" for metric, attribute in OF_METRICS}
     assert not [prompt for prompt in scripted.prompts if "\\u00" in prompt]
     assert sum("Núria Cañizares nació en Ávila." in prompt for prompt in scripted.prompts) > len(metrics)
 

@@ -10,6 +10,7 @@ PLACES = {
     "a": {"column": "retrieved_contexts", "item": 0},
     "b": {"column": "retrieved_contexts", "item": 1},
     "a\nb": {"column": "retrieved_contexts", "items": 2, "joined": "\n"},
+    "1. a\n\n2. b": {"column": "retrieved_contexts", "items": 2, "numbered": True},
 }
 
 
@@ -19,14 +20,22 @@ PLACES = {
         {"answerable": True},
         {"number": 7},
         {"document_score": [0.5, 1.0]},
-        {"rubrics": {"score1_description": "a"}},
         {"mixed": ["a", 1]},
+        {"nested": {"score1_description": ["a"]}},
         {"nothing": None},
     ],
     ids=repr,
 )
 def test_only_texts_are_referred_to(column: dict[str, Any]) -> None:
     assert references({**column, **CONTEXTS}) == PLACES
+
+
+def test_an_object_of_texts_is_referred_to_as_a_whole() -> None:
+    columns = {**CONTEXTS, "rubrics": {"score1_description": "bad", "score2_description": "good"}}
+    known = references(columns)
+    assert refer({"rubrics": dict(columns["rubrics"])}, known, []) == {"rubrics": {"column": "rubrics"}}
+    other = dict(reversed(columns["rubrics"].items()))  # another order is another text
+    assert refer({"rubrics": other}, known, []) == {"rubrics": {"literal": other}}
 
 
 def test_an_input_with_other_values_is_put_together_again() -> None:

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from rag_evaluator.trust.draws import draw_stratified, draw_uncertain, draw_uniform
+from rag_evaluator.trust.intervals import difference_interval
 from rag_evaluator.trust.ppi import label_difference, label_mean
 from rag_evaluator.trust.scale import Scale
 
@@ -184,6 +185,19 @@ def test_the_difference_of_two_runs_uses_rows_with_a_label_in_both() -> None:
     same = label_difference((F, F), (Y, Y))
     assert same.label_mean == 0
     assert same.ci_low is not None and same.ci_low < 0
+
+
+def test_the_difference_of_two_runs_is_narrower_than_labels_alone_if_the_judge_is_good() -> None:
+    rng = np.random.default_rng(0)
+    first = (rng.random(2_000) < 0.7).astype(float)
+    second = np.where(rng.random(2_000) < 0.3, 1.0, first)
+    scores = [np.where(rng.random(2_000) < 0.03, 1 - labels, labels) for labels in (first, second)]
+    seen = [np.where(np.arange(2_000) < 30, labels, NAN) for labels in (first, second)]
+    result = label_difference((scores[0], scores[1]), (seen[0], seen[1]))
+    alone = difference_interval((second - first)[:30], Scale())
+    assert result.ci_low is not None and result.ci_high is not None
+    assert alone.ci_low is not None and alone.ci_high is not None
+    assert result.ci_high - result.ci_low < 0.9 * (alone.ci_high - alone.ci_low)
 
 
 @pytest.mark.parametrize(

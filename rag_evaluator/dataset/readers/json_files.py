@@ -41,7 +41,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def read_json(path: Path) -> Iterator[InputRecord]:
-    """A list of objects, an object with that list under one of `_ROW_LISTS`, or an object of equally long lists."""
+    """A list of objects, an object with that list under samples, data, rows or results, or one of equal lists."""
     document = _parse(read_text(path), path.name, None, "If it has one object per line, rename it to .jsonl.")
     return numbered(rows_of(document, path.name), f"{path.name}, ")
 

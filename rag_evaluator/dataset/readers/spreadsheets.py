@@ -33,6 +33,7 @@ def read_csv(path: Path) -> Iterator[InputRecord]:
 
 
 def read_tsv(path: Path) -> Iterator[InputRecord]:
+    """As CSV, with tabs between the cells."""
     return _records(path.name, _separated_rows(path, "\t"))
 
 

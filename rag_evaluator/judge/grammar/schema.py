@@ -4,7 +4,8 @@ The schema is plain JSON Schema, with two keywords of our own: `x-optional` on a
 be left out, the order stays) and `x-partition` on an object (its first two arrays share out the same statements).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,6 +13,8 @@ from pydantic import BaseModel
 Schema = dict[str, Any]  # JSON
 
 BINARY = (0, 1)
+STARS = (1, 2, 3, 4, 5)
+DIGITS = tuple(range(10))
 SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("StatementFaithfulnessAnswer", "verdict"): BINARY,
     ("ContextPrecisionOutput", "verdict"): BINARY,
@@ -20,11 +23,21 @@ SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("ContextRelevanceOutput", "rating"): (0, 1, 2),
     ("ResponseGroundednessOutput", "rating"): (0, 1, 2),
     ("AnswerAccuracyOutput", "rating"): (0, 2, 4),
+    ("RubricScoreOutput", "score"): STARS,
+    ("InstanceRubricScoreOutput", "score"): STARS,
 }
 """(response model of ragas, field) -> its values: ragas declares plain integers. Models of our own have a `Literal`."""
 EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {"ReferenceOutput": ("answerable", "answer")}
 """Response model -> its flag, and the text that is empty where the flag is 0."""
+BY_RUBRICS = frozenset({("RubricScoreOutput", "score"), ("InstanceRubricScoreOutput", "score")})
+"""Those whose scale is another one where the input has rubrics: the numbers that these name."""
+RUBRIC = re.compile(r"score(\d)_description")
 MAX_ITEMS = 128
+
+
+def rubric_numbers(names: Iterable[str]) -> list[int]:
+    """The scores that rubrics describe, ascending; names of another form describe none."""
+    return sorted(int(match[1]) for match in map(RUBRIC.fullmatch, names) if match)
 
 
 def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> Schema:
@@ -42,14 +55,17 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
     return rule(schema, data.model_dump()) if rule and data is not None else schema
 
 
-def off_scale(answer: BaseModel) -> Iterator[str]:
+def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]:
     """What in an answer the schema would not allow, in words: `statements[0].verdict is 7: expected one of 0, 1`.
 
-    It does not compare with the input: statements may be others than those in the question.
+    Of the input it knows the rubrics only: statements may be others than those in the question.
     """
     kind = type(answer).__name__
     for name, value in answer:
         scale = SCALES.get((kind, name))
+        if (kind, name) in BY_RUBRICS:
+            default = DIGITS if data is None else scale
+            scale = tuple(rubric_numbers(getattr(data, "rubrics", ()))) or default
         if scale and value not in scale:
             yield f"{name} is {value!r}: expected one of {', '.join(map(str, scale))}"
         for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
@@ -102,6 +118,28 @@ def _bounded(array: str, source: str, words_per_item: int, at_least: int = 1) ->
     return rule
 
 
+def _questions(schema: Schema, data: dict[str, Any]) -> Schema:
+    """At least one, and two about each keyphrase at most."""
+    limits = {"minItems": 1, "maxItems": min(MAX_ITEMS, max(1, 2 * len(data["keyphrases"])))}
+    schema["properties"]["questions"] |= limits
+    return schema
+
+
+def _answers(schema: Schema, data: dict[str, Any]) -> Schema:
+    """Exactly one "0" or "1" for each question: ragas reads the answers as texts."""
+    array = schema["properties"]["answers"]
+    array["prefixItems"] = [{"enum": ["0", "1"]} for _ in data["questions"]]
+    del array["items"]
+    return schema
+
+
+def _of_rubrics(schema: Schema, data: dict[str, Any]) -> Schema:
+    """A score that the rubrics describe."""
+    if numbers := rubric_numbers(data.get("rubrics", ())):
+        schema["properties"]["score"] = {"enum": numbers}
+    return schema
+
+
 def _repeated(schema: Schema, data: dict[str, Any]) -> Schema:
     """Exactly the statements that were given, in order, so that no verdict is lost, added or shifted."""
     array = schema["properties"]["statements"]
@@ -132,6 +170,12 @@ def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
     return {**schema, "x-partition": ["TP", "FP"]}
 
 
+def _labelled(schema: Schema, data: dict[str, Any]) -> Schema:
+    """One of the labels of the user's scale."""
+    schema["properties"]["label"] = {"enum": [int(label) for label in data["scale"]]}
+    return schema
+
+
 def _with_statement(item: Schema, text: str) -> Schema:
     return {**item, "properties": {**item["properties"], "statement": {"const": text}}}
 
@@ -156,11 +200,19 @@ RULES: Mapping[str, Rule] = {
     "NLIStatementOutput": _repeated,
     "StatementFaithfulnessOutput": _repeated,
     "ClassificationWithReason": _partition,
+    "RubricScoreOutput": _of_rubrics,
+    "InstanceRubricScoreOutput": _of_rubrics,
+    "ExtractedKeyphrases": _bounded("keyphrases", "text", 1),
+    "QuestionsGenerated": _questions,
+    "AnswersGenerated": _answers,
     "SentencesOutput": _numbers,
+    "CustomOutput": _labelled,
 }
 CUT_LISTS: Mapping[str, str] = {
     "StatementGeneratorOutput": "statements",
     "ClaimDecompositionOutput": "claims",
     "EntitiesList": "entities",
+    "ExtractedKeyphrases": "keyphrases",
+    "QuestionsGenerated": "questions",
 }
 """Lists that can be used although the budget ended within them: response model -> the list that is cut."""

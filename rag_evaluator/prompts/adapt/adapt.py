@@ -25,6 +25,7 @@ from rag_evaluator.prompts.english import english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, write_pack
+from rag_evaluator.prompts.question import CustomQuestion
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
@@ -49,19 +50,21 @@ class Adapted:
     asked: int
 
 
-def ready_prompts(owners: Sequence[str], config: Config, judge: JudgeSource) -> dict[Key, TracedPrompt]:
+def ready_prompts(
+    owners: Sequence[str], config: Config, judge: JudgeSource, questions: Mapping[str, CustomQuestion] | None = None
+) -> dict[Key, TracedPrompt]:
     """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
 
     The judge is loaded only if packs are to be made.
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
-    packs = PackSet(owners, config.language, config.prompts_dir)
+    packs = PackSet(owners, config.language, config.prompts_dir, questions or {})
     if config.prompts.adapt and packs.find(PACKAGED)[1]:
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
         )
-        done = adapt(packs, judge, config.prompts.adapt_instruction)
+        done = adapt(packs, judge, config.prompts.adapt_instruction, others=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
     return packs.load()
@@ -73,6 +76,7 @@ def adapt(
     instruction: bool = True,
     force: bool = False,
     progress: Progress = silent,
+    others: Sequence[Path] = (),
 ) -> Adapted:
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
@@ -82,6 +86,7 @@ def adapt(
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
         progress: called with (texts done, texts in all).
+        others: folders whose packs need not be made.
 
     Every reply is recorded at once: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
@@ -96,14 +101,17 @@ def adapt(
     try:
         workshop.mkdir(parents=True, exist_ok=True)
         with FileLock(workshop / f"{name}.lock"):
-            return _adapt(packs, judge, instruction, force, progress)
+            return _adapt(packs, judge, instruction, force, progress, others)
     except OSError as error:
         raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(packs: PackSet, judge: JudgeSource, instruction: bool, force: bool, progress: Progress) -> Adapted:
-    existing, missing = packs.find()
-    chosen = [*existing, *missing] if force else list(missing)
+def _adapt(
+    packs: PackSet, judge: JudgeSource, instruction: bool, force: bool, progress: Progress, others: Sequence[Path]
+) -> Adapted:
+    existing, missing = packs.find(*others)
+    there = [key for key, path in existing.items() if path.parent == packs.folder]
+    chosen = [*there, *missing] if force else list(missing)
     kept = [] if force else list(existing.values())
     if not chosen:
         return Adapted([], kept, None, 0, 0)

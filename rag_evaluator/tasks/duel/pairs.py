@@ -69,7 +69,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MatchedRows:
     """The pairs of two runs, in the order of the first; `on` is the column that rows were matched on."""
 
     on: str
@@ -83,7 +83,7 @@ class Pairs:
         return short_digest(json.dumps([self.on, asdict(self.counts), units], ensure_ascii=False))
 
 
-def pairs_of(runs: Sequence[SavedScores], on: str | None, config: Config) -> Pairs:
+def pairs_of(runs: Sequence[SavedScores], on: str | None, config: Config) -> MatchedRows:
     """The pairs of two runs. Several answers of each run to one question are paired in their order.
 
     Args:
@@ -113,7 +113,7 @@ def pairs_of(runs: Sequence[SavedScores], on: str | None, config: Config) -> Pai
     ]
     unmatched = (len(run.samples) - len(partners) for run in runs)
     counts = Counts(len(units), len(partners) - len(units), *unmatched)
-    return Pairs(on, units, counts)
+    return MatchedRows(on, units, counts)
 
 
 def _partners(a: Matched, b: Matched) -> Iterator[tuple[int, int, str]]:

@@ -17,7 +17,7 @@ from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.saved import finished_scores
 from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome
-from rag_evaluator.tasks.duel.pairs import Pair, Pairs, pairs_of
+from rag_evaluator.tasks.duel.pairs import MatchedRows, Pair, pairs_of
 from rag_evaluator.tasks.duel.summary import Ended, summarise
 from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
 
@@ -36,7 +36,7 @@ class DuelStage(QuestionStage[Pair]):
     files = (ROWS, SUMMARY, MANIFEST)
 
     def __init__(
-        self, pairs: Pairs, plan: Plan, about: Mapping[str, Any], level: float, asking: Asking | None = None
+        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], level: float, asking: Asking | None = None
     ) -> None:
         super().__init__(pairs.units, plan, about, asking)
         self.pairs, self.level = pairs, level

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_evaluator.metrics.ir import measured
+
 DEFAULT_K = 10
 DECIMALS = 3
 
@@ -60,15 +62,8 @@ def retrieval_measures(
 
     nDCG is None where no context is relevant: there is no best order to compare with.
     """
-    import ir_measures
-
-    qrels = [ir_measures.Qrel("q", str(item), grade) for item, grade in enumerate(relevance)]
-    run = [ir_measures.ScoredDoc("q", str(item), float(-rank)) for rank, item in enumerate(order)]
-    measures = {name: ir_measures.parse_measure(name) for name in names}
-    values = ir_measures.calc_aggregate(measures.values(), qrels, run) if order else {}
-    known = {name: float(values.get(measure, 0.0)) for name, measure in measures.items()}
     undefined = not any(relevance)
     return {
         name: None if (undefined and name.startswith("nDCG")) or math.isnan(value) else round(value, decimals)
-        for name, value in known.items()
+        for name, value in measured(order, relevance, names).items()
     }

@@ -16,12 +16,20 @@ from ragas.metrics.collections.faithfulness.util import (
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, RULES, SCALES, tighten
 from rag_evaluator.prompts.english import all_prompts
 from rag_evaluator.prompts.own import OWN_PROMPTS
+from rag_evaluator.prompts.own.custom import CustomOutput
+from rag_evaluator.prompts.own.duel import DuelOutput
 from rag_evaluator.prompts.own.generate import ReferenceOutput, SupportOutput
+from rag_evaluator.prompts.own.refusal import AnswerableOutput, RefusedOutput
+from rag_evaluator.prompts.own.retrieval import ChunkOutput, MatchOutput
+from rag_evaluator.prompts.own.rubric import RubricOutput
+from rag_evaluator.prompts.own.sentences import SentencesOutput
 from rag_evaluator.prompts.own.sort import CompareOutput, FilterOutput
 
 
 def test_every_integer_that_ragas_asks_for_has_a_scale() -> None:
     for key, prompt in all_prompts().items():
+        if prompt.output_model is CustomOutput:  # its labels are those of the question
+            continue
         integers = _integers(tighten(prompt.output_model))
         assert not integers, f"{key}: {integers} may be any number"
 
@@ -50,6 +58,12 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
         (CompareOutput, "choice", [1, 2]),
         (ReferenceOutput, "answerable", [0, 1]),
         (SupportOutput, "verdict", [0, 1]),
+        (ChunkOutput, "verdict", [0, 1]),
+        (MatchOutput, "verdict", [0, 1]),
+        (AnswerableOutput, "verdict", [0, 1]),
+        (RefusedOutput, "verdict", [0, 1]),
+        (DuelOutput, "choice", [1, 2]),
+        (RubricOutput, "label", [1, 2, 3, 4, 5]),
     ],
 )
 def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name: str, scale: list[int]) -> None:
@@ -58,18 +72,25 @@ def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name
     assert list(get_args(model.model_fields[name].annotation)) == scale
     assert model.model_json_schema()["properties"][name]["type"] == "integer"
     assert "enum" not in model.model_json_schema()["properties"][name]
-    others = {"answer": "a"} if model is ReferenceOutput else {}
+    others = {field: "a" for field in ("answer", "reason") if field in model.model_fields}
     with pytest.raises(ValidationError):
         model.model_validate({name: 7, **others})
     assert getattr(model.model_validate({name: "1", **others}), name) == 1  # as LLMs without a grammar may write it
 
 
 def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
-    assert {prompt.output_model for prompt in OWN_PROMPTS.values()} == {
+    by_the_input = {SentencesOutput, CustomOutput}  # their numbers are those of the sentences, and of the question
+    assert {prompt.output_model for prompt in OWN_PROMPTS.values()} - by_the_input == {
         FilterOutput,
         CompareOutput,
         ReferenceOutput,
         SupportOutput,
+        ChunkOutput,
+        MatchOutput,
+        AnswerableOutput,
+        RefusedOutput,
+        DuelOutput,
+        RubricOutput,
     }
 
 

@@ -1,0 +1,216 @@
+"""The rows of users' own metrics, made from `custom_metrics` and checked against all that is known without a model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, TypeVar, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from rag_evaluator.config import Config
+from rag_evaluator.config_custom import AskedMetric, ComputedMetric
+from rag_evaluator.config_errors import explain
+from rag_evaluator.config_sections import Section
+from rag_evaluator.dataset import ALIASES, Sample, is_blank, row_names
+from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.languages import find_language
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import canonical_name, plain_name
+from rag_evaluator.origin import Key, dotted
+from rag_evaluator.prompts.pack import ENGLISH
+from rag_evaluator.prompts.question import CustomQuestion, as_shown
+from rag_evaluator.results.rows import DROPPED
+
+SECTION = "custom_metrics"
+LONGEST = 60  # letters of a name: it is part of the names of files
+RESERVED = frozenset({"sort", "generate", "duel", "retrieval", "custom", DROPPED})
+"""Names that packs and results use for other things."""
+ANSWER = ("reason", "label")  # of an example
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def own_metrics(config: Config) -> dict[str, Metric]:
+    """The rows of all metrics that the configuration defines, by name. Raises `ConfigError` with its place."""
+    rows: dict[str, Metric] = {}
+    for name, written in config.custom_metrics.items():
+        _check_name(config, name, rows)
+        row = _computed if "function" in (written or {}) else _asked
+        rows[name] = row(config, name, written or {})
+    return rows
+
+
+def check_rows(config: Config, metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
+    """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
+    names = row_names(samples)
+    for name, metric in metrics.items():
+        if name not in config.custom_metrics:
+            continue
+        if name in names:
+            _fail(config, (SECTION, name), "is also a column of the rows, which its scores would replace. Rename one.")
+        for position, column in enumerate(metric.columns):
+            if column not in {*ALIASES, *names}:
+                place = (SECTION, name, "columns", position)
+                _fail(
+                    config,
+                    place,
+                    f"is '{column}', which no row has.{did_you_mean(column, dict.fromkeys([*names, *ALIASES]))}",
+                )
+
+
+def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` if a function is not there, or takes other arguments."""
+    for name, metric in metrics.items():
+        if "function" in metric.options:
+            from rag_evaluator.metrics.own.function import check_arguments
+
+            try:
+                check_arguments(metric.options["function"], metric.columns)
+            except ConfigError as error:
+                _fail(config, (SECTION, name, "function"), f"is {error}")
+
+
+def _check_name(config: Config, name: str, others: Mapping[str, Any]) -> None:
+    there = canonical_name(name)
+    columns = {accepted for canonical in ALIASES for accepted in accepted_names(canonical)}
+    alike = [other for other in others if plain_name(other) == plain_name(name)]
+    like = f"is too much like '{alike[0] if alike else ''}': names are compared without case and _. Choose another."
+    faults = {
+        f"is no name of a metric: expected at most {LONGEST} letters, digits and _, no digit first, such as 'tone'.": (
+            not name.isidentifier() or len(name) > LONGEST
+        ),
+        f"is the name of a metric that exists, {there}. Choose another name.": there is not None,
+        "is the name of a column. Choose another name.": name in columns,
+        "is a name that this program uses for something else. Choose another name.": name.lower() in RESERVED,
+        like: bool(alike),
+    }
+    for message, wrong in faults.items():
+        if wrong:
+            _fail(config, (SECTION, name), message)
+
+
+def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
+    options = _valid(config, name, written, AskedMetric)
+    columns = _columns(config, name, options.columns)
+    language = options.language or config.language
+    question = CustomQuestion(options.question, options.scale, language, _examples(config, name, options, columns))
+    _check_language(config, name, question, written["scale"])
+    return Metric(
+        "rag_evaluator.metrics.own.custom:Asked",
+        columns,
+        options={"columns": columns},
+        prompts=("prompt",),
+        range=(float(min(options.scale)), float(max(options.scale))),
+        better=options.better,
+        stage=options.stage,
+        question=question,
+    )
+
+
+def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
+    options = _valid(config, name, written, ComputedMetric)
+    if not isinstance(options.function, str):
+        _fail(config, (SECTION, name, "function"), f"is {options.function!r:.60}: expected module:function.")
+    return Metric(
+        "rag_evaluator.metrics.own.function:Computed",
+        options.columns,
+        judge=False,
+        options={"function": options.function, "range": list(options.range)},
+        range=options.range,
+        kind=options.kind,
+        better=options.better,
+        stage=options.stage,
+    )
+
+
+def _valid(config: Config, name: str, written: Mapping[str, Any], kind: type[AnySection]) -> AnySection:
+    place = (SECTION, name)
+    try:
+        return kind.model_validate(dict(written))
+    except ValidationError as error:
+        details = [cast(ErrorDetails, {**detail, "loc": (*place, *detail["loc"])}) for detail in error.errors()]
+        known: dict[Key, bool] = {(*place, option): False for option in kind.model_fields}
+        raise ConfigError("\n".join(explain(details, config.origin, known))) from None
+
+
+def _columns(config: Config, name: str, written: Sequence[str]) -> tuple[str, ...]:
+    """The columns under their canonical names, if they have such."""
+    columns: list[str] = []
+    for position, column in enumerate(written):
+        canonical = _canonical(config, column)
+        place = (SECTION, name, "columns", position)
+        if canonical in columns:
+            _fail(config, place, f"is '{column}', which is {canonical} and is there already. Remove it.")
+        if column == name:
+            _fail(config, place, "is the name of the metric itself. Choose another name for the metric.")
+        columns.append(canonical)
+    return tuple(columns)
+
+
+def _canonical(config: Config, column: str) -> str:
+    """The canonical column that is meant; any other is read as the row has it."""
+    if column in config.columns:
+        return config.columns[column]
+    return next((canonical for canonical in ALIASES if column in accepted_names(canonical)), column)
+
+
+def _examples(config: Config, name: str, options: AskedMetric, columns: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        _example(config, (SECTION, name, "examples", n), example, options, columns)
+        for n, example in enumerate(options.examples)
+    ]
+
+
+def _example(
+    config: Config, place: Key, example: Mapping[str, Any], options: AskedMetric, columns: Sequence[str]
+) -> dict[str, Any]:
+    """`values`, `reason` and `label` of an example."""
+    given = {key if key in ANSWER else _canonical(config, key): value for key, value in example.items()}
+    for key in example:
+        if key not in ANSWER and _canonical(config, key) not in columns:
+            known = [*options.columns, *ANSWER]
+            _fail(
+                config,
+                (*place, key),
+                f"is neither a column of the metric nor reason or label.{did_you_mean(key, known)}",
+            )
+    for key in (*columns, *ANSWER):
+        if is_blank(given.get(key)):
+            _fail(config, place, f"has no {key}. An example has {', '.join((*options.columns, *ANSWER))}.")
+    if not isinstance(given["reason"], str):
+        _fail(config, (*place, "reason"), f"is {given['reason']!r:.40}: expected a text. Put it in quotes.")
+    values = {column: as_shown(given[column]) for column in columns}
+    return {"values": values, "reason": given["reason"], "label": _label(config, place, given["label"], options.scale)}
+
+
+def _label(config: Config, place: Key, written: Any, scale: Mapping[int, str]) -> int:
+    """A label by its number or by what it means."""
+    known: dict[Any, int] = {text: label for label, text in scale.items() if text}
+    known |= {form: label for label in scale for form in (label, str(label))}
+    if isinstance(written, bool | list | dict) or written not in known:
+        _fail(config, (*place, "label"), f"is {written!r:.40}: expected one of {', '.join(map(str, scale))}.")
+    return known[written]
+
+
+def _check_language(config: Config, name: str, question: CustomQuestion, scale: Any) -> None:
+    place = (SECTION, name, "language")
+    try:
+        language, run = find_language(question.language).name, find_language(config.language).name
+    except ConfigError as error:
+        _fail(config, place, f"is not usable: {error}")
+    if language not in (run, ENGLISH):
+        _fail(
+            config,
+            place,
+            f"is '{question.language}', and that of the run is '{config.language}'. Questions are translated from "
+            "English only: write it in English, or in the language of the run.",
+        )
+    if isinstance(scale, str) and ".." not in scale and language != ENGLISH:
+        _fail(
+            config,
+            (SECTION, name, "scale"),
+            f"is '{scale}', which is English: write the labels in {language}, the worse one first: [..., ...].",
+        )
+
+
+def _fail(config: Config, key: Key, message: str) -> NoReturn:
+    raise ConfigError(f"{config.place(*key)}: '{dotted(key)}' {message}")

@@ -1,0 +1,119 @@
+"""A user's own metric that a Python function computes from the columns of a row."""
+
+import inspect
+import json
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from rag_evaluator.errors import ConfigError, UndefinedScoreError
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.models.identity import UNNAMED
+
+# Any in this module: arguments and values of users' functions.
+
+
+class FunctionName(str):
+    """`module:name` of a function that was given as an object.
+
+    Attributes:
+        function: the object; the name alone is what files keep of it.
+    """
+
+    function: Callable[..., Any]
+
+    def __new__(cls, function: Callable[..., Any]) -> "FunctionName":
+        module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", type(function).__name__)
+        made = super().__new__(cls, f"{module}:{name}")
+        made.function = function
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) and getattr(other, "function", self.function) is self.function
+
+    __hash__ = str.__hash__
+
+
+def find_function(name: str) -> Callable[..., Any]:
+    """The function that was given, or that a module has. Raises `ConfigError`, which begins with the name."""
+    if isinstance(name, FunctionName):
+        return name.function
+    module, colon, path = name.partition(":")
+    if not colon:
+        raise ConfigError(f"'{name}': expected module:function, such as 'my_metrics:short'.")
+    try:
+        found: Any = import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # a module of the user may raise anything
+        raise ConfigError(
+            f"'{name}', which cannot be imported: {type(error).__name__}: {error}. Put the folder of the module on "
+            "PYTHONPATH, or give the function from Python: RAGEvaluator({'metrics': [function]})."
+        ) from error
+    found = getattr(found, "function", found)  # `@metric` keeps it there
+    if not callable(found):
+        raise ConfigError(f"'{name}', which is no function.")
+    return found  # type: ignore[no-any-return]  # callable() says it
+
+
+def check_arguments(name: str, columns: Sequence[str]) -> None:
+    """Raises `ConfigError` if the function does not take the columns as arguments; see `find_function`."""
+    try:
+        inspect.signature(find_function(name)).bind(**dict.fromkeys(columns))
+    except TypeError as error:
+        raise ConfigError(
+            f"'{name}', which cannot be called with the columns {', '.join(columns)} as arguments: {error}. Correct "
+            "columns, or the parameters of the function."
+        ) from None
+    except ValueError:  # built-in functions tell nothing of their parameters
+        return
+
+
+def source_digest(name: str) -> str:
+    """Digest of the function's text and defaults, by which scores are found again.
+
+    A function whose text is not there, or that uses variables of a function around it, has no such digest: its scores
+    are always made anew.
+    """
+    function = find_function(name)
+    if getattr(function, "__closure__", None):
+        return UNNAMED
+    defaults = [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
+    try:
+        return short_digest(json.dumps([textwrap.dedent(inspect.getsource(function)), defaults]))
+    except (OSError, TypeError):
+        return UNNAMED
+
+
+class Computed:
+    """The value of a function, which may be asynchronous.
+
+    The function gives a number, true or false, or None where it has no score, or a pair of one of these and its reason.
+
+    Args:
+        function: takes the columns by their names.
+        range: the lowest and the highest value.
+    """
+
+    def __init__(self, function: str, range: Sequence[float]) -> None:
+        self.function, self.range = find_function(function), range
+
+    async def ascore(self, **values: Any) -> Any:
+        """A `MetricResult`. Raises `UndefinedScoreError` where there is no value, and what the function raises."""
+        from ragas.metrics.result import MetricResult
+
+        given = self.function(**values)
+        if inspect.isawaitable(given):
+            given = await given
+        value, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        value = value.item() if hasattr(value, "item") else value  # numpy and torch
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            raise UndefinedScoreError(reason or "the function gave no value")
+        if not isinstance(value, int | float):
+            raise UndefinedScoreError(f"the function gave {value!r:.40}: expected a number, true or false, or None")
+        low, high = self.range
+        if not low <= value <= high:
+            raise UndefinedScoreError(f"the function gave {value:g}, which is outside its range, {low:g} to {high:g}")
+        return MetricResult(value=float(value), reason=None if reason is None else str(reason))

@@ -1,0 +1,178 @@
+"""What may be wrong in `custom_metrics`: each case is a row, and is reported with its line before a model is loaded."""
+
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.cli.prompts import OTHERS
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.definitions import RESERVED
+
+ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
+GOOD = {
+    "question": "Is the response polite?",
+    "columns": "[user_input, response]",
+    "scale": "{0: rude, 1: neutral, 2: polite}",
+}
+EXAMPLE = "user_input: a, response: b, reason: r, label"
+
+
+def written(name: str, keys: dict[str, str]) -> str:
+    """The file of a run with one metric of its own; keys begin in line 4."""
+    lines = [f"    {key}: {value}" for key, value in keys.items()]
+    return "\n".join([f"metrics: [{name}]", "custom_metrics:", f"  {name}:", *lines]) + "\n"
+
+
+def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        RAGEvaluator.from_config(path, overrides).check(ROWS)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "line", "message"),
+    [
+        ({"question": "' '"}, 4, "question' is ' ': expected a text, received a blank one."),
+        ({"question": "no"}, 4, 'question\' is False: input should be a valid string. Put it in quotes: "no".'),
+        ({"question": None}, 3, "question' is missing. Add it"),
+        ({"qestion": "x"}, 7, "qestion' is not a known key. Did you mean 'custom_metrics.tone.question'?"),
+        ({"columns": "[]"}, 5, "columns' is []: list should have at least 1 item"),
+        ({"columns": "[response, response]"}, 5, "columns' is ['response', 'response']: 'response' is there twice"),
+        ({"columns": "[response, answer]"}, 5, "columns[1]' is 'answer', which is response and is there already."),
+        ({"columns": "[respnse]"}, 5, "columns[0]' is 'respnse', which no row has. Did you mean 'response'?"),
+        ({"columns": "[tone]"}, 5, "columns[0]' is the name of the metric itself."),
+        ({"scale": "{0: rude}"}, 6, "scale' is {0: 'rude'}: expected 2 to 101 labels, such as {0: rude, 1: neu"),
+        ({"scale": "[rude]"}, 6, "scale' is ['rude']: expected 2 to 101 labels"),
+        ({"scale": "{0: rude, '0': polite}"}, 6, "label 0 is there twice; remove one of them."),
+        ({"scale": "{0: rude, 0: polite}"}, 6, "key '0' occurs twice. Remove one of them."),
+        ({"scale": "[rude, rude]"}, 6, "'rude' is the meaning of two labels; give each its own."),
+        ({"scale": "{0: no, 1: yes}"}, 6, 'YAML reads no and yes as false and true: put "no" in quotes.'),
+        ({"scale": "{low: rude, high: polite}"}, 6, "label 'low' is no whole number; number the labels, such as {0:"),
+        ({"scale": "{0: rude, 1: 2}"}, 6, "expected a text that says what label 1 means."),
+        ({"scale": "[pass, fail]"}, 6, "a list goes from the worst label to the best: write [fail, pass]"),
+        ({"scale": "fail or pass"}, 6, "expected labels with their meaning, such as {0: rude, 1: neutral,"),
+        ({"scale": "5..1"}, 6, "expected 2 to 101 labels"),
+        ({"scale": "0..1000"}, 6, "expected at most 101 labels, such as 0..100."),
+        ({"scale": "{min: 0}"}, 6, "expected the keys min and max"),
+        ({"scale": "{min: 0, max: 10, lowest: bad, highest: bad}"}, 6, "expected different texts as lowest and hi"),
+        ({"better": "more"}, 7, "better' is 'more': input should be 'higher' or 'lower'."),
+        ({"stage": "generaton"}, 7, "Did you mean 'generation'?"),
+        ({"language": "german"}, 7, "is 'german', and that of the run is 'english'. Questions are translated from Eng"),
+        ({"language": "a/b"}, 7, "language' is not usable: language is 'a/b'"),
+        ({"examples": f"[{{{EXAMPLE}: 3}}]"}, 7, "examples[0].label' is 3: expected one of 0, 1, 2."),
+        ({"examples": f"[{{{EXAMPLE}: true}}]"}, 7, "examples[0].label' is True: expected one of 0, 1, 2."),
+        ({"examples": "[{user_input: a, reason: r, label: 1}]"}, 7, "examples[0]' has no response. An example has u"),
+        ({"examples": "[{user_input: a, response: b, label: 1}]"}, 7, "examples[0]' has no reason."),
+        ({"examples": f"[{{{EXAMPLE}: 1, contexts: [x]}}]"}, 7, "examples[0].contexts' is neither a column of the"),
+        ({"examples": "polite"}, 7, "examples' is 'polite': input should be a valid list."),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_a_fault_in_a_definition_is_reported_with_its_line(
+    changed: dict[str, str | None], line: int, message: str, tmp_path: Path
+) -> None:
+    keys = {key: value for key, value in {**GOOD, **changed}.items() if value is not None}
+    reported = message_of(written("tone", keys), tmp_path)
+    assert reported.startswith(f"config.yaml, line {line}: ")
+    assert message in reported
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("faithfulness", "is the name of a metric that exists, faithfulness. Choose another name."),
+        ("Context_Utilization", "is the name of a metric that exists, context_precision_without_reference."),
+        ("my-tone", "is no name of a metric: expected at most 60 letters, digits and _"),
+        ("2nd", "is no name of a metric"),
+        ("t" * 61, "is no name of a metric"),
+        ("question", "is the name of a column."),
+        ("response", "is the name of a column."),
+        ("mood", "is also a column of the rows, which its scores would replace."),
+        ("sort", "is a name that this program uses for something else."),
+        ("dropped_contexts", "is a name that this program uses for something else."),
+    ],
+)
+def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message: str, tmp_path: Path) -> None:
+    reported = message_of(written(name, GOOD), tmp_path)
+    assert reported.startswith(f"config.yaml, line 3: 'custom_metrics.{name}' {message}")
+
+
+def test_names_of_packs_cannot_be_names_of_metrics() -> None:
+    assert set(OTHERS) <= RESERVED
+
+
+def test_names_that_differ_in_case_only_are_reported(tmp_path: Path) -> None:
+    text = written("tone", GOOD) + written("To_ne", GOOD).partition("custom_metrics:\n")[2]
+    assert "'custom_metrics.To_ne' is too much like 'tone'" in message_of(text, tmp_path)
+
+
+def test_a_metric_that_is_listed_but_not_defined_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
+    text = written("tone", GOOD).replace("[tone]", "[tome]")
+    assert message_of(text, tmp_path) == (
+        "config.yaml, line 1: metrics[0] is 'tome', which is not a metric. Did you mean 'tone'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("custom_metrics.tone.scale=[a]", "--set custom_metrics.tone.scale: 'custom_metrics.tone.scale' is ['a']: ex"),
+        ("thresholds.tone=7", "--set thresholds.tone: 'thresholds.tone' is 7, expected a number from 0 to 2."),
+        ("require=[tone >= 3]", "--set require: 'require[0]': "),
+        ("metric_options.tone.x=1", "tone has no options."),
+    ],
+)
+def test_a_fault_in_an_override_is_reported_as_it_was_typed(override: str, message: str, tmp_path: Path) -> None:
+    assert message in message_of(written("tone", GOOD), tmp_path, override)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"function": "short"}, "function' is 'short': expected module:function, such as 'my_metrics:short'."),
+        ({"function": "no_such_module:short"}, "which cannot be imported: ModuleNotFoundError: No module named"),
+        ({"function": "os.path:no_such"}, "which cannot be imported: AttributeError"),
+        ({"function": "os:sep"}, "'os:sep', which is no function."),
+        ({"function": "3"}, "function' is 3: expected module:function."),
+        ({"columns": "[response]"}, "cannot be called with the columns response as arguments: "),
+        ({"range": "[1, 0]"}, "range' is [1, 0]: expected the lowest value and then the highest"),
+        ({"scale": "0..10"}, "scale' is not a known key."),
+    ],
+    ids=str,
+)
+def test_a_fault_in_a_function_is_reported_with_its_line(changed: dict[str, str], message: str, tmp_path: Path) -> None:
+    keys = {"function": "shutil:copyfile", "columns": "[src, dst]", **changed}
+    reported = message_of(written("tone", keys), tmp_path)
+    assert reported.startswith("config.yaml, line ")
+    assert message in reported
+
+
+def test_the_command_line_reports_a_fault_before_ragas_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(written("tone", {**GOOD, "scale": "[polite]"}), encoding="utf-8")
+    assert main(["evaluate", str(path)]) == 2
+    assert "config.yaml, line 6: 'custom_metrics.tone.scale' is ['polite']" in capsys.readouterr().err
+
+
+def test_a_definition_that_is_not_listed_is_checked_and_named_in_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = written("tone", GOOD).replace("[tone]", "[bleu]")
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    RAGEvaluator.from_config(tmp_path / "config.yaml", [])
+    assert "custom_metrics has tone, which metrics does not: not scored" in caplog.text
+    assert "scale' is 'x'" in message_of(text, tmp_path, "custom_metrics.tone.scale=x")
+
+
+def test_a_question_can_be_changed_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(written("tone", GOOD), encoding="utf-8")
+    evaluator = RAGEvaluator.from_config(tmp_path / "config.yaml", ["custom_metrics.tone.question=Is it short?"])
+    judge = ScriptedJudge({"CustomOutput": {"reason": "r", "label": 1}})
+    RAGEvaluator(evaluator.config, judge).evaluate(ROWS)
+    assert '"question": "Is it short?"' in judge.prompts[0]

@@ -1,0 +1,140 @@
+"""Options of metrics: what is wrong with them is said with its line before anything is loaded."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ragas.metrics import collections
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import load_config
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.table import canonical_name
+
+DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+HEAD = "metrics: [answer_rubric, rouge, rubrics_score_with_reference, bleu]\n"
+Load = Callable[..., Any]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def chosen(text: str, *overrides: str) -> Any:
+        (tmp_path / "config.yaml").write_text(HEAD + text, encoding="utf-8")
+        return chosen_metrics(load_config(tmp_path / "config.yaml", overrides))
+
+    return chosen
+
+
+FAULTS = [
+    (
+        "metric_options:\n  answer_rubric:\n    expcted: true",
+        "line 4: 'metric_options.answer_rubric.expcted' is not a known key. Did you mean 'metric_options.answer_rubric"
+        ".expected'?",
+    ),
+    (
+        "metric_options:\n  answer_rubric:\n    expected: perhaps",
+        "line 4: 'metric_options.answer_rubric.expected' is 'perhaps': input should be a valid boolean",
+    ),
+    (
+        "metric_options: {rouge_score: {mode: recal}}",
+        "line 2: 'metric_options.rouge_score.mode' is 'recal': input should be 'fmeasure', 'precision' or 'recall'. "
+        "Did you mean 'recall'?",
+    ),
+    ("metric_options: {bleu_score: {n: 2}}", "line 2: 'metric_options.bleu_score': bleu_score has no options. Remove"),
+    (
+        "metric_options:\n  rouge: {mode: recall}\n  rouge_score: {mode: recall}",
+        "line 4: 'metric_options.rouge_score' and 'rouge' are the same metric. Remove one of them.",
+    ),
+    (
+        "metric_options:\n  summary_score: {coeff: 0.1}",
+        "line 3: 'metric_options.summary_score': summary_score is not one of the metrics of this run. Add it, or",
+    ),
+    (
+        "metric_options: {answer_rubrik: {}}",
+        "line 2: 'metric_options.answer_rubrik' is not one of the metrics of this run. Did you mean 'answer_rubric'?",
+    ),
+    ("metric_options: {answer_rubric: 3}", "line 2: 'metric_options.answer_rubric' is 3: input should be a valid dict"),
+    (
+        "metric_options:\n  rubrics_score_with_reference:\n    rubrics: {score1_description: a}",
+        "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a'}: expected at "
+        "least two of score0_description to score9_description.",
+    ),
+    (
+        "metric_options:\n  rubrics_score_with_reference:\n    rubrics: {score1_description: a, good: b}",
+        "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a', 'good': 'b'}: "
+        "expected at least two of score0_description to score9_description, not good.",
+    ),
+    (
+        "metric_options:\n  rubrics_score_with_reference:\n"
+        "    rubrics: {score1_description: a, score2_description: ' '}",
+        "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a', "
+        "'score2_description': ' '}: expected a text for score2_description.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "told"), FAULTS)
+def test_a_wrong_option_is_told_with_its_line(load: Load, lines: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(lines)
+    assert str(caught.value).startswith(f"config.yaml, {told}")
+
+
+OVERRIDES = [
+    ("metric_options.answer_rubric.expected=true", "answer_rubric", {"expected": True}),
+    ("metric_options.rouge.mode=recall", "rouge_score", {"mode": "recall"}),
+    ("metric_options={RougeScore: {rouge_type: rouge1}}", "rouge_score", {"rouge_type": "rouge1"}),
+    ("metric_options.answer_rubric=", "answer_rubric", {}),
+    ("metric_options.answer_rubric.expected=false", "answer_rubric", {}),
+]
+
+
+@pytest.mark.parametrize(("override", "metric", "options"), OVERRIDES)
+def test_an_option_is_set_in_the_shell(load: Load, override: str, metric: str, options: dict[str, Any]) -> None:
+    assert load("", override)[metric].options == options
+
+
+def test_a_wrong_option_in_the_shell_is_told_as_it_was_written(load: Load) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load("", "metric_options.answer_rubric.expcted=true")
+    assert str(caught.value).startswith("--set metric_options.answer_rubric.expcted: 'metric_options.answer_rubric.exp")
+
+
+def test_a_wrong_option_ends_the_command_before_a_model_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.yaml").write_text(f"{HEAD}metric_options: {{rouge: {{mod: recall}}}}\n", encoding="utf-8")
+    assert main(["evaluate", str(tmp_path / "config.yaml")]) == 2
+    assert "config.yaml, line 2: 'metric_options.rouge.mod' is not a known key" in capsys.readouterr().err
+
+
+def test_settings_of_an_object_of_ragas_are_answered_with_metric_options() -> None:
+    given = collections.RougeScore(rouge_type="rouge1", mode="recall")
+    with pytest.raises(ConfigError) as caught:
+        RAGEvaluator({"metrics": [given]})
+    advice = "metric_options={'rouge_score': {'rouge_type': 'rouge1', 'mode': 'recall'}} sets rouge_type and mode."
+    assert str(caught.value).endswith(advice)
+
+
+def test_settings_of_an_object_that_no_option_offers_are_not() -> None:
+    given = collections.AnswerAccuracy(llm=ScriptedJudge([]), max_retries=7)
+    with pytest.raises(ConfigError) as caught:
+        RAGEvaluator({"metrics": [given]})
+    assert "metric_options" not in str(caught.value)
+
+
+def test_every_class_of_ragas_is_a_metric_or_is_said_to_be_left_out() -> None:
+    table = DOCS.split("| class of ragas | why it is left out |", 1)[1].split("\n\n", 1)[0]
+    left_out = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))
+    known = {name for name in collections.__all__ if canonical_name(name)}
+    assert left_out == set(collections.__all__) - known
+
+
+def test_every_option_of_a_metric_is_in_the_docs() -> None:
+    for name, metric in METRICS.items():
+        for option in metric.settings.model_fields if metric.settings else ():
+            assert re.search(rf"^\| `{name}`.*`{option}`", DOCS, re.MULTILINE), f"{name}: {option}"

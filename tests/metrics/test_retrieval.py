@@ -1,0 +1,380 @@
+"""Retrieval by judged chunks: values by hand, by ir_measures and by the formulas; which questions are asked."""
+
+import asyncio
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
+from rag_evaluator.cli.main import main
+from rag_evaluator.config_sections import RetrievalConfig
+from rag_evaluator.errors import DatasetError, PromptTooLongError
+from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.metrics.own.matching import normalised, overlap
+
+ROOT = Path(__file__).parents[2]
+ALL = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_recall"]
+Values = dict[str, float]
+
+
+class Judge(ScriptedJudge):
+    """A context is relevant if it begins with `good`; it matches the reference context whose number it ends in."""
+
+    def __init__(self) -> None:
+        super().__init__(self._say, model_id="retrieval")
+
+    @staticmethod
+    def _say(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        data, _ = json.JSONDecoder().raw_decode(prompt, prompt.rfind("input: ") + len("input: "))
+        if "context" in data:
+            return {"reason": "r", "verdict": int(data["context"].startswith("good"))}
+        number = data["reference_context"].split()[-1]
+        return {"reason": "r", "verdict": int(any(text.split()[-1] == number for text in data["contexts"]))}
+
+
+def row_of(contexts: list[str], expected: int | None = None, **columns: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {"user_input": "q", "retrieved_contexts": contexts, "reference": "a", **columns}
+    return row if expected is None else {**row, "reference_contexts": [f"expected {n}" for n in range(1, expected + 1)]}
+
+
+async def score(name: str, row: dict[str, Any], options: dict[str, Any]) -> Any:
+    spec = METRICS[name].with_options(RetrievalConfig(**options))
+    columns = {column: row[column] for column in spec.reads if column in row}
+    metric: Any = spec.create(Judge() if spec.judge else None, None)
+    return await metric.ascore(**columns)
+
+
+def scored(row: dict[str, Any], **options: Any) -> Values:
+    """The value of each metric that the row has the columns for."""
+    names = ALL if "reference_contexts" in row else ALL[:-1]
+    return {name.removeprefix("retrieval_"): asyncio.run(score(name, row, options)).value for name in names}
+
+
+def log2(number: float) -> float:
+    return math.log2(number)
+
+
+G, B = "good 9", "bad 9"
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Values]] = {
+    "relevant ones in the middle": (
+        row_of([B, G, G, B]),
+        {},
+        {
+            "precision": 2 / 4,
+            "mrr": 1 / 2,
+            "map": (1 / 2 + 2 / 3) / 2,
+            "ndcg": (1 / log2(3) + 1 / log2(4)) / (1 + 1 / log2(3)),
+        },
+    ),
+    "reference contexts of which one is matched and two are not": (
+        row_of([B, "good 1", B], expected=3),
+        {},
+        {
+            "precision": 1 / 3,
+            "mrr": 1 / 2,
+            "map": (1 / 2) / 3,
+            "ndcg": (1 / log2(3)) / (1 + 1 / log2(3) + 1 / log2(4)),
+            "recall": 1 / 3,
+        },
+    ),
+    "fewer contexts than k are not held against the system": (
+        row_of([G, G, G, B]),
+        {"k": 10},
+        {"precision": 3 / 4, "mrr": 1.0, "map": 1.0, "ndcg": 1.0},
+    ),
+    "k leaves out what comes later": (
+        row_of([B, "good 1", "good 2"], expected=2),
+        {"k": 2},
+        {
+            "precision": 1 / 2,
+            "mrr": 1 / 2,
+            "map": (1 / 2) / 2,
+            "ndcg": (1 / log2(3)) / (1 + 1 / log2(3)),
+            "recall": 1 / 2,
+        },
+    ),
+    "k is 1": (
+        row_of(["good 1", B], expected=2),
+        {"k": 1},
+        {"precision": 1.0, "mrr": 1.0, "map": 1 / 2, "ndcg": 1.0, "recall": 1 / 2},
+    ),
+    "none is relevant": (
+        row_of([B, B], expected=2),
+        {},
+        {"precision": 0.0, "mrr": 0.0, "map": 0.0, "ndcg": 0.0, "recall": 0.0},
+    ),
+    "nothing was retrieved": (
+        row_of([], expected=2),
+        {},
+        {"precision": 0.0, "mrr": 0.0, "map": 0.0, "ndcg": 0.0, "recall": 0.0},
+    ),
+    "all are relevant and all expected ones are there": (
+        row_of(["good 1", "good 2", G], expected=2),
+        {},
+        {"precision": 1.0, "mrr": 1.0, "map": 1.0, "ndcg": 1.0, "recall": 1.0},
+    ),
+    "contexts in the order of their scores": (
+        row_of([B, "good 1", G], expected=1, document_score=[0.1, 0.2, 0.9]),
+        {},
+        {"precision": 2 / 3, "mrr": 1.0, "map": 1.0, "ndcg": 1.0, "recall": 1.0},
+    ),
+    "equal scores keep the order of the list": (
+        row_of([B, G], document_score=[0.5, 0.5]),
+        {},
+        {"precision": 1 / 2, "mrr": 1 / 2, "map": 1 / 2, "ndcg": 1 / log2(3)},
+    ),
+    "more scores than contexts, as the last did not fit": (
+        row_of([B, G], document_score=[0.1, 0.2, 0.3]),
+        {},
+        {"precision": 1 / 2, "mrr": 1.0, "map": 1.0, "ndcg": 1.0},
+    ),
+    "blank contexts are not relevant, blank or doubled reference contexts do not count": (
+        row_of(["", "good 1"], reference_contexts=["expected 1", " ", "expected 1"]),
+        {},
+        {"precision": 1 / 2, "mrr": 1 / 2, "map": 1 / 2, "ndcg": 1 / log2(3), "recall": 1.0},
+    ),
+    "equal texts": (
+        row_of(["No.", "“Tesk” lies\non the  OM"], reference_contexts=['"tesk" lies on the Om.', "Another"]),
+        {"match": "exact"},
+        {"precision": 1 / 2, "mrr": 1 / 2, "map": 1 / 4, "ndcg": (1 / log2(3)) / (1 + 1 / log2(3)), "recall": 1 / 2},
+    ),
+    "common n-grams": (
+        row_of(["The river Om flows", "Nothing here is alike"], reference_contexts=["Tesk. The river Om flows south."]),
+        {"match": "overlap"},
+        {"precision": 1 / 2, "mrr": 1.0, "map": 1.0, "ndcg": 1.0, "recall": 1.0},
+    ),
+    "ids in place of texts": (
+        row_of(
+            ["x", "y", "z"],
+            reference_contexts=["x"],
+            retrieved_context_ids=["7", "8", "9"],
+            reference_context_ids=["8", "5", "8"],
+            document_score=[1, 2, 3],
+        ),
+        {"match": "exact", "k": 2},
+        {"precision": 1 / 2, "mrr": 1 / 2, "map": 1 / 4, "ndcg": (1 / log2(3)) / (1 + 1 / log2(3)), "recall": 1 / 2},
+    ),
+    "ids say nothing where the judge or n-grams decide": (
+        row_of(["x"], reference_contexts=["y"], retrieved_context_ids=["7"], reference_context_ids=["7"]),
+        {"match": "overlap"},
+        {"precision": 0.0, "mrr": 0.0, "map": 0.0, "ndcg": 0.0, "recall": 0.0},
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "options", "expected"), CASES.values(), ids=CASES)
+def test_values_are_those_worked_out_by_hand(row: dict[str, Any], options: dict[str, Any], expected: Values) -> None:
+    assert scored(row, **options) == pytest.approx(expected)
+
+
+verdicts = st.lists(st.sampled_from([0, 1]), max_size=8)
+
+
+@settings(max_examples=60)
+@given(
+    found=verdicts,
+    matched=st.none() | st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5),
+    k=st.none() | st.integers(1, 9),
+)
+def test_values_are_those_of_the_formulas_and_of_ir_measures(
+    found: list[int], matched: list[int] | None, k: int | None
+) -> None:
+    """Contexts are `good` or `bad`; the expected contexts of which `matched` is 1 are matched by the first context."""
+    contexts = [f"{'good' if verdict else 'bad'} 0" for verdict in found]
+    row = row_of(contexts)
+    if matched is not None:
+        row["reference_contexts"] = [f"expected{n} {0 if hit else n + 1}" for n, hit in enumerate(matched)]
+    first = found[:k]
+    cutoff, hits = len(first), sum(first)
+    hidden = 0 if matched is None or not first else matched.count(0)
+    total = hits + hidden
+    ranks = [rank for rank, verdict in enumerate(first, start=1) if verdict]
+    best = sum(1 / log2(rank + 1) for rank in range(1, min(total, cutoff) + 1))
+    formulas = {
+        "precision": hits / cutoff if cutoff else 0.0,
+        "mrr": 1 / ranks[0] if ranks else 0.0,
+        "map": sum(place / rank for place, rank in enumerate(ranks, start=1)) / total if ranks else 0.0,
+        "ndcg": sum(1 / log2(rank + 1) for rank in ranks) / best if ranks else 0.0,
+    }
+    if matched is not None:
+        formulas["recall"] = sum(matched) / len(matched) if first else 0.0
+    assert scored(row, k=k) == pytest.approx(formulas)
+    if first:
+        qrels = [ir_measures.Qrel("q", f"d{n}", v) for n, v in enumerate([*first, *[1] * hidden])]
+        run = [ir_measures.ScoredDoc("q", f"d{n}", 100.0 - n) for n in range(cutoff)]
+        names = {"precision": f"P@{cutoff}", "mrr": "RR", "map": f"AP@{cutoff}", "ndcg": f"nDCG@{cutoff}"}
+        measures = {name: ir_measures.parse_measure(measure) for name, measure in names.items()}
+        values = ir_measures.calc_aggregate(measures.values(), qrels, run)
+        for name, measure in measures.items():
+            assert formulas[name] == pytest.approx(values[measure])
+
+
+def evaluate(rows: list[dict[str, Any]], metrics: list[str] = ALL, **retrieval: Any) -> Any:
+    judge = Judge()
+    results = RAGEvaluator({"metrics": metrics, "retrieval": retrieval}, judge=judge).evaluate(rows)
+    return results, judge
+
+
+ASKED: dict[str, tuple[list[str], int | None, set[str]]] = {  # metrics, expected contexts -> prompts asked
+    "precision": (["retrieval_precision"], 2, {"chunk_prompt"}),
+    "mrr": (["retrieval_mrr"], 2, {"chunk_prompt"}),
+    "ndcg": (["retrieval_ndcg"], 2, {"chunk_prompt", "match_prompt"}),
+    "map without expected contexts": (["retrieval_map"], None, {"chunk_prompt"}),
+    "recall": (["retrieval_recall"], 2, {"match_prompt"}),
+}
+
+
+@pytest.mark.parametrize(("metrics", "expected", "prompts"), ASKED.values(), ids=ASKED)
+def test_each_metric_asks_only_what_it_needs(metrics: list[str], expected: int | None, prompts: set[str]) -> None:
+    results, judge = evaluate([row_of([G, B, "good 1"], expected)], metrics, k=2)
+    judgements = [one for line in results.details() for one in line["judgements"]]
+    assert {one["prompt"] for one in judgements} == prompts
+    assert len(judge.prompts) == 2 * len(prompts)  # two contexts within k, two expected contexts
+
+
+def test_the_same_questions_are_asked_for_all_five_metrics() -> None:
+    _, judge = evaluate([row_of([G, "", B, "good 1"], 2, document_score=[4, 3, 1, 2])])
+    assert len(judge.prompts) == 4 * 3 + 3 * 2
+    assert len(set(judge.prompts)) == 3 + 2
+
+
+def test_a_recall_question_shows_the_contexts_within_k_best_first() -> None:
+    results, _ = evaluate([row_of([G, B, "", "good 1"], 1, document_score=[1, 2, 3, 4])], ["retrieval_recall"], k=3)
+    [line] = results.details()
+    assert line["judgements"][0]["input"] == {
+        "reference_context": {"column": "reference_contexts", "item": 0},
+        "contexts": {"each": [{"column": "retrieved_contexts", "item": place} for place in (3, 1)]},
+    }
+
+
+def test_nothing_retrieved_is_zero_and_no_column_is_missing() -> None:
+    rows = [row_of([G], 1), row_of([], 1), {"user_input": "q", "reference": "a", "reference_contexts": ["expected 1"]}]
+    results, _ = evaluate(rows, [*ALL, "context_precision_with_reference", "context_recall"])
+    for name, scores in results.scores.items():
+        reasons = [score.reason for score in scores[1:]]
+        empty = None if name in ALL else "no retrieved_contexts in this row"
+        assert reasons == [empty, "no retrieved_contexts in this row"], name
+        assert scores[1].value == 0.0 or name not in ALL
+
+
+def test_the_summary_counts_whether_the_relevant_documents_are_all_known() -> None:
+    rows = [row_of([G], 1), row_of([G]), row_of([G], 2), row_of([], 1)]
+    summary = evaluate(rows)[0].summary()
+    for name in ("retrieval_ndcg", "retrieval_map"):
+        assert summary[name]["outcomes"] == {"total_relevant: known": 3, "total_relevant: unknown": 1}
+    assert "outcomes" not in summary["retrieval_precision"]
+    assert summary["retrieval_recall"]["reasons"] == {"no reference_contexts in this row": 1}
+
+
+def test_contexts_that_do_not_fit_are_left_out_with_their_scores() -> None:
+    class Narrow(Judge):
+        def generate(self, prompt: str, response_model: type[BaseModel]) -> Any:
+            if "far" in prompt.rsplit("input: ", 1)[-1]:
+                raise PromptTooLongError("too long")
+            return super().generate(prompt, response_model)
+
+    row = row_of([B, "good 1", "far 1"], 1, document_score=[1, 2, 3])
+    results = RAGEvaluator({"metrics": ALL}, judge=Narrow()).evaluate([row])
+    assert {name: scores[0].value for name, scores in results.scores.items()} == {
+        "retrieval_precision": 0.5,
+        "retrieval_ndcg": 1.0,
+        "retrieval_map": 1.0,
+        "retrieval_mrr": 1.0,
+        "retrieval_recall": 1.0,
+    }
+    assert results.rows()[0]["dropped_contexts"] == {name: [2] for name in ALL}
+
+
+@pytest.mark.parametrize("match", ["exact", "overlap"])
+def test_without_a_judge_none_is_loaded_and_no_prompt_is_needed(match: str, tmp_path: Path) -> None:
+    config = {
+        "metrics": ALL,
+        "retrieval": {"match": match},
+        "judge": {"model": str(tmp_path / "none")},
+        "language": "klingon",
+    }
+    rows = [{"retrieved_contexts": ["Tesk lies on the Om."], "reference_contexts": ["Tesk lies on the Om"]}]
+    results = RAGEvaluator(config).evaluate(rows)
+    assert {scores[0].value for scores in results.scores.values()} == {1.0}
+    assert not any(f"match:{match}" in line for line in results.signatures.values())
+    assert all(f'"match": "{match}"' in line for line in results.signatures.values())
+
+
+def test_rows_with_ids_need_no_texts_where_ids_are_compared() -> None:
+    rows = [
+        {"retrieved_context_ids": ["7"], "reference_context_ids": ["7", "8"], "document_score": [0.5]},
+        {"retrieved_contexts": ["a"], "reference_contexts": ["b"]},
+        {"retrieved_context_ids": [], "reference_context_ids": ["7"]},
+        {"retrieved_context_ids": ["7"]},
+    ]
+    results = RAGEvaluator({"metrics": ["retrieval_recall"], "retrieval": {"match": "exact"}}).evaluate(rows)
+    scores = results.scores["retrieval_recall"]
+    assert [score.value for score in scores[:3]] == [0.5, 0.0, 0.0]
+    assert scores[3].reason == "no retrieved_contexts and no reference_contexts in this row"
+    with pytest.raises(DatasetError, match="expected the column 'reference_contexts'"):
+        RAGEvaluator({"metrics": ["retrieval_recall"], "retrieval": {"match": "overlap"}}).evaluate(
+            [rows[0] | {"contexts": ["a"]}]
+        )
+
+
+def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    generated: list[Any] = []
+    generate = EngineJudge._generate
+
+    async def counted(self: EngineJudge, request: Any) -> Any:
+        generated.append(request)
+        return await generate(self, request)
+
+    monkeypatch.setattr(EngineJudge, "_generate", counted)
+    assert main([str(ROOT / "examples" / "retrieval" / "config.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
+    summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
+    assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)
+    lines = (tmp_path / "retrieval" / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [one["prompt_digest"] for line in lines for one in json.loads(line)["judgements"]]
+    assert len(generated) == len(set(asked)) < len(asked) / 2
+    texts = {question["metric"] for question in read_questions(tmp_path / "retrieval")}
+    assert texts == set(summary)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "share"),
+    [
+        ("abcdefgh", "abcdefgh", 1.0),
+        ("abcdefgh", "Cdef, gh", 0.0),
+        ("abcdefgh", "cdefgh", 1.0),  # a piece of it: both of its n-grams
+        ("abcdefg", "abcdexx", 1 / 3),
+        ("abcd", "ABCD.", 1.0),  # shorter than an n-gram: equal or not
+        ("abcd", "abcde", 0.0),
+        ("", "abcdefgh", 0.0),
+    ],
+)
+def test_overlap_is_the_share_of_the_shorter_text(first: str, second: str, share: float) -> None:
+    assert overlap(first, second) == overlap(second, first) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Straße", "STRASSE"),
+        ("ﬁne １２", "fine 12"),
+        ("a\u00adb\u200b", "ab"),
+        ("«Sí», dijo.", "sí dijo"),
+        ("他走了。", "他走了"),
+    ],
+)
+def test_texts_that_differ_in_form_only_are_equal(first: str, second: str) -> None:
+    assert normalised(first) == normalised(second)
+
+
+@pytest.mark.parametrize(("first", "second"), [("3.5", "35"), ("a+b", "a-b"), ("!!", "??"), ("résumé", "resume")])
+def test_texts_that_differ_in_more_are_not_equal(first: str, second: str) -> None:
+    assert normalised(first) != normalised(second)

@@ -1,0 +1,122 @@
+"""ragas' rubric scores with rubrics of the user, and with rubrics of a row."""
+
+import asyncio
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ragas.metrics.collections.domain_specific_rubrics.util import RubricScoreInput, RubricScoreOutput
+from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput, InstanceRubricScoreOutput
+from test_ragas_equality import answer_at_random
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge, read_questions
+from rag_evaluator.errors import PromptError, UndefinedScoreError
+from rag_evaluator.judge.grammar.schema import off_scale, tighten
+from rag_evaluator.metrics.own.rubrics import RowRubrics
+from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
+from rag_evaluator.prompts.pack import read_pack
+from rag_evaluator.prompts.rubrics import RubricsPrompt
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")
+OWN = {"score0_description": "Falsch \\1 {x}.", "score2_description": "Halb richtig", "score7_description": "Richtig."}
+KEYS = [f"score{number}_description" for number in (1, 2, 3, 4, 5)]
+PACKS = sorted(path for name in NAMES for path in ROOT.glob(f"*prompts/{name}_scoring_prompt_*.json"))
+
+
+def evaluator(name: str, judge: ScriptedJudge | None = None, **config: Any) -> RAGEvaluator:
+    options = {name: {"rubrics": OWN}}
+    return RAGEvaluator({"metrics": [name], "metric_options": options, **config}, judge=judge or ScriptedJudge([]))
+
+
+@pytest.mark.parametrize("path", PACKS, ids=lambda path: path.stem)
+def test_the_rubrics_of_a_pack_are_replaced_and_nothing_else(path: Path) -> None:
+    name = next(name for name in NAMES if path.name.startswith(name))
+    pack = read_pack(path)
+    assert re.findall(r"^(\w+): \S", pack.instruction, re.MULTILINE) == KEYS
+    english = load_prompts([name], "english", ROOT)[name, "scoring_prompt"]
+    prompt = RubricsPrompt(TracedPrompt(english.prompt, "scoring_prompt", pack), OWN)
+    head, _, tail = pack.instruction.partition("score1_description")
+    rubrics = "\n".join(f"{key}: {text}" for key, text in OWN.items())
+    assert prompt.pack.instruction == head + rubrics + "\n" * (len(tail) - len(tail.rstrip("\n")))
+    assert (prompt.language, prompt.pack.examples) == (pack.language, pack.examples)
+    text = prompt.to_string(RubricScoreInput(user_input="q", response="r"))
+    assert text.startswith(prompt.pack.instruction)
+    assert text.values == {"user_input": "q", "response": "r"}
+
+
+@pytest.mark.parametrize("instruction", ["Give a score.", "score1_description: a\nOr:\nscore1_description: b"])
+def test_a_pack_that_does_not_hold_rubrics_once_is_told(instruction: str) -> None:
+    prompt = load_prompts([NAMES[0]], "english", ROOT)[NAMES[0], "scoring_prompt"]
+    changed = TracedPrompt(prompt.prompt, prompt.name, replace(prompt.pack, instruction=instruction))
+    with pytest.raises(PromptError, match="the english pack of scoring_prompt must have its rubrics once"):
+        RubricsPrompt(changed, OWN)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_lie_in_the_range_of_the_rubrics_of_the_user(name: str, rows: list[dict[str, Any]]) -> None:
+    judge = ScriptedJudge([{"feedback": "f", "score": score} for score in (0, 7, 5)])
+    results = evaluator(name, judge).evaluate(rows)
+    assert [score.value for score in results.scores[name][:2]] == [0.0, 7.0]
+    assert "score is 5: expected one of 0, 2, 7" in str(results.scores[name][2].reason)
+    assert evaluator(name).metrics[name].range == (0.0, 7.0)
+    assert results.manifest["metrics"][name]["range"] == [0.0, 7.0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rubrics_of_the_user_change_the_signature_and_their_order_does_not(name: str) -> None:
+    other = {name: {"rubrics": dict(reversed(OWN.items()))}}
+    plain = RAGEvaluator({"metrics": [name]}, judge=ScriptedJudge([])).signatures()
+    lines = evaluator(name).signatures()
+    assert lines == evaluator(name, metric_options=other).signatures() != plain
+    assert "Halb richtig" in lines[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_questions_with_rubrics_of_the_user_are_read_again(
+    name: str, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    judge = ScriptedJudge(answer_at_random)
+    folder = evaluator(name, judge).evaluate(rows).write(tmp_path)
+    assert [question["text"] for question in read_questions(folder)] == [str(prompt) for prompt in judge.prompts]
+
+
+def own(data: dict[str, str]) -> InstanceRubricScoreInput:
+    return InstanceRubricScoreInput(user_input="q", response="r", rubrics=data)
+
+
+SCALES: list[tuple[Any, Any, list[int]]] = [
+    (RubricScoreOutput, None, [1, 2, 3, 4, 5]),
+    (RubricScoreOutput, RubricScoreInput(user_input="q", response="r"), [1, 2, 3, 4, 5]),
+    (RubricScoreOutput, own(OWN), [0, 2, 7]),
+    (InstanceRubricScoreOutput, None, [1, 2, 3, 4, 5]),
+    (InstanceRubricScoreOutput, own({"score3_description": "a", "score1_description": "b"}), [1, 3]),
+    (InstanceRubricScoreOutput, own({"good": "a", "bad": "b"}), [1, 2, 3, 4, 5]),
+]
+
+
+@pytest.mark.parametrize(("model", "data", "scale"), SCALES)
+def test_the_judge_gives_scores_that_the_rubrics_describe(model: Any, data: Any, scale: list[int]) -> None:
+    assert tighten(model, data)["properties"]["score"] == {"enum": scale}
+    refused = [score for score in range(-1, 11) if [*off_scale(model(feedback="f", score=score), data)]]
+    digits = range(10) if data is None else scale  # nothing says what the rubrics are
+    assert refused == [score for score in range(-1, 11) if score not in digits]
+
+
+ROW = {"user_input": "q", "response": "r"}
+REFUSED = [
+    {"score1_description": "a"},
+    {"score0_description": "a", "score2_description": "b"},
+    {"good": "a", "bad": "b"},
+]
+
+
+@pytest.mark.parametrize("rubrics", REFUSED, ids=json.dumps)
+def test_rubrics_of_a_row_that_do_not_describe_one_to_five_are_no_score(rubrics: dict[str, str]) -> None:
+    judge = ScriptedJudge([])
+    with pytest.raises(UndefinedScoreError, match="expected at least two of score1_description to score5_description"):
+        asyncio.run(RowRubrics(llm=judge).ascore(**ROW, rubrics=rubrics))
+    assert judge.asked == 0

@@ -166,6 +166,7 @@ class RAGEvaluator:
         """
         source = self._source(data)
         samples, signatures = self._samples(source), self._signatures()
+        refuse_without_probabilities(self.metrics, self._judge, self.config.place)
         metrics = about_metrics(self.metrics)
         about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics)
         data = data_digest(source if isinstance(source, str | Path) else samples)

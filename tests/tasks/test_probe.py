@@ -11,9 +11,10 @@ from typing import Any, get_args
 
 import pytest
 from conftest import Zygote
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, probe
+from rag_evaluator import CustomMetric, RAGEvaluator, ScriptedJudge, metric, probe
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import ProbeConfig
 from rag_evaluator.dataset import load_dataset
@@ -33,6 +34,7 @@ SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")
 ROWS = 26
 FILES = ("rows.jsonl", "probe.json")
+ROOT = Path(__file__).parents[2]
 
 Supports = Callable[[str, str, int], bool]  # context, statement, position of the statement
 Rating = Callable[[str, str], int]  # answer, reference
@@ -203,16 +205,31 @@ def test_metrics_that_no_probe_concerns_are_named(tmp_path: Path) -> None:
     assert found["notes"][0].startswith("not probed: bleu_score:")
 
 
-def test_a_judged_metric_without_a_probe_has_the_controls_only(tmp_path: Path) -> None:
-    judge = ScriptedJudge({"CustomOutput": {"reason": "", "label": "1"}, "ScoreFeedback": {"feedback": "", "score": 1}})
-    found = probe({"metrics": ["rubrics_score_without_reference"]}, rows_of(3), tmp_path, judge)
-    assert set(found["metrics"]["rubrics_score_without_reference"]) == {"same_text"}
+def test_own_metrics_have_the_control_if_they_ask_the_judge_and_nothing_else(tmp_path: Path) -> None:
+    polite = CustomMetric("polite", "Is it polite?", ["response"], {0: "rude", 1: "polite"})
+    short = metric(lambda response: len(response) < 200, columns=["response"], name="short")
+    judge = ScriptedJudge({"CustomOutput": {"reason": "so", "label": "1"}})
+    found = probe({"metrics": [polite, short]}, rows_of(3), tmp_path, judge)
+    assert {name: list(cells) for name, cells in found["metrics"].items()} == {"polite": ["same_text"]}
+    assert found["notes"][0].startswith("not probed: short:")
+
+
+def write_pack(folder: Path, language: str) -> None:
+    """The prompt of answer_relevancy in a language, with English examples."""
+    source = ROOT / "orig_prompts" / "answer_relevancy_prompt_english.json"
+    pack = json.loads(source.read_text(encoding="utf-8"))
+    folder.mkdir()
+    target = folder / f"answer_relevancy_prompt_{language}.json"
+    target.write_text(json.dumps({**pack, "language": language}), encoding="utf-8")
 
 
 def test_a_language_without_an_evasive_answer_is_said(tmp_path: Path) -> None:
-    config = {"metrics": ["answer_relevancy", "context_recall"], "language": "swahili"}
-    pairs = pairs_of(load_dataset(rows_of(3)), 3, find_language(config["language"]), 0)[1]
-    assert "evasive" not in {pair.probe for pair in pairs}
+    asked = {"AnswerRelevanceOutput": {"question": "Where?", "noncommittal": 0}}
+    config = {"metrics": ["answer_relevancy"], "language": "swahili", "prompts_dir": str(tmp_path / "packs")}
+    write_pack(tmp_path / "packs", "swahili")
+    found = probe(config, rows_of(2), tmp_path / "results", ScriptedJudge(asked), DeterministicFakeEmbedding(size=4))
+    assert "evasive" not in found["metrics"]["answer_relevancy"]
+    assert found["notes"] == ["evasive: no evasive answer is known in swahili"]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +356,7 @@ def test_submit_takes_the_task_and_a_sample_below_1_is_refused(
 
 
 def test_the_docs_list_the_probes_and_the_words() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "judging-the-judge.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "judging-the-judge.md").read_text(encoding="utf-8")
     probes, words = (
         re.findall(r"^\| `([^`]+)`", text.split(heading)[1].split("\n\n")[0], re.MULTILINE)
         for heading in ("| probe | change |", "| word | meaning |")

@@ -11,7 +11,7 @@ from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.units import GOOD, Pair, concerned
 from rag_evaluator.trust.scale import Scale
-from rag_evaluator.trust.verdicts import CONTINUOUS_TOLERANCE, Cell, Pairs, Thresholds, judge_cells
+from rag_evaluator.trust.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
 
 Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
 SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
@@ -41,7 +41,7 @@ def _about(probe: str) -> dict[str, str]:
     return {"change": PROBES[probe].meaning, "expected": PROBES[probe].expected}
 
 
-def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[Cell]:
+def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:
     """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
     limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
     controls = [place for place, cell in enumerate(cells) if cell.control]
@@ -107,7 +107,7 @@ def _scale(metric: Metric) -> Scale:
     return scale._replace(low=max(scale.low, 0.0)) if scale.kind == "continuous" else scale
 
 
-def _figures(cell: Cell, pairs: int) -> dict[str, Any]:
+def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
     share = asdict(cell.share)
     counts = ("falls", "ties", "rises", "floor", "missing", "p", "p_holm", "word")
     shown = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")

@@ -103,7 +103,7 @@ def concerned(pair: Pair, metrics: Mapping[str, Metric]) -> list[str]:
 
 
 def _can_score(metric: Metric, pair: Pair) -> bool:
-    return not set(pair.changed).isdisjoint(metric.reads) and not pair.good.missing(metric.columns)
+    return not set(pair.changed).isdisjoint(metric.reads) and not pair.good.missing(metric.needs(pair.good.has))
 
 
 def units_of(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:

@@ -145,7 +145,7 @@ def test_of_200_random_judges_none_is_reliable_and_at_most_5_percent_have_a_cell
 ) -> None:
     monkeypatch.setattr(gc, "collect", lambda: 0)  # statsmodels collects garbage in each call of Holm's method
     pairs = pairs_of(load_dataset(rows_of(ROWS)), ROWS, find_language("english"), 0)[1]
-    metrics = {name: METRICS[name] for name in METRIC_NAMES}
+    metrics = {name: METRICS[name] for name in METRIC_NAMES[:2]}
     units = units_of(pairs, metrics)
     above = 0
     for seed in range(200):
@@ -153,7 +153,7 @@ def test_of_200_random_judges_none_is_reliable_and_at_most_5_percent_have_a_cell
         records = {(unit.row, unit.side, unit.metric): Record(scores.choice((0.0, 0.5, 1.0))) for unit in units}
         found = words_of(report(pairs, metrics, records, ProbeConfig()))
         words = [word for cells in found.values() for word in cells.values()]
-        assert len(words) == sum(map(len, PROBED.values()))
+        assert len(words) == sum(len(PROBED[name]) for name in metrics)
         assert "reliable" not in words
         above += "weak" in words
     assert above <= 10

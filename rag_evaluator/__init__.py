@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
     from rag_evaluator.api.langchain import EvaluatorChain
+    from rag_evaluator.api.probe import probe
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -69,6 +70,7 @@ __all__ = [
     "load_config",
     "load_dataset",
     "metric",
+    "probe",
     "read_questions",
     "sort",
 ]
@@ -104,6 +106,7 @@ _HOMES = {
     "load_config": "config",
     "load_dataset": "dataset",
     "metric": "metrics.own_metrics",
+    "probe": "api.probe",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",
 }

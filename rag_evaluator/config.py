@@ -22,6 +22,7 @@ from rag_evaluator.config_sections import (
     EmbeddingsConfig,
     GenerateConfig,
     JudgeConfig,
+    ProbeConfig,
     PromptsConfig,
     RetrievalConfig,
     Section,
@@ -75,6 +76,7 @@ class Config(Section):
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
+    probe: ProbeConfig = ProbeConfig()
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
     weight: str | None = None

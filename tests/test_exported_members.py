@@ -38,6 +38,7 @@ NOT_FOR_USERS = {
     "judge_source",
     "optional_texts",
     "read_scores",
+    "run_probe",
     "scales_for",
     "settings_of",
 }  # steps of the functions

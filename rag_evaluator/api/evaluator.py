@@ -30,11 +30,13 @@ from rag_evaluator.run import manifest
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.plan import data_digest
 from rag_evaluator.run.stages import make_all, run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_in_memory, results_of
+from rag_evaluator.tasks.probe.stage import Probing, probe_stage
 from rag_evaluator.tasks.run_digest import run_digest_of
 
 logger = logging.getLogger(__name__)
@@ -156,6 +158,19 @@ class RAGEvaluator:
             manifest.describe(self.config, with_repeats(signatures, times), self.prompts, len(samples), metrics),
             self._scorer,
         )
+
+    def probing(self, data: Any = None) -> Probing:
+        """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
+
+        Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
+        """
+        source = self._source(data)
+        samples, signatures = self._samples(source), self._signatures()
+        refuse_without_probabilities(self.metrics, self._judge, self.config.place)
+        metrics = about_metrics(self.metrics)
+        about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics)
+        data = data_digest(source if isinstance(source, str | Path) else samples)
+        return probe_stage(samples, data, self.config, self.metrics, about, self._scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""

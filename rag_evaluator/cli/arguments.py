@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   rag-evaluator merge results/demo
   rag-evaluator submit config.yaml --workers 16 --dry-run
   rag-evaluator submit config.yaml --workers 4 --task sort
+  rag-evaluator probe config.yaml --sample 50
   rag-evaluator duel results/base results/demo
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
@@ -37,6 +38,7 @@ there: run again to continue, 130, 143 and 138 stopped at once by a second signa
 FUNCTIONS = {
     "sort": "order each row's contexts by the judge, and compare with the retriever's order",
     "generate": "write a reference answer for each row that has none, from its contexts",
+    "probe": "change rows for the worse, by rules, and see whether the judge notices; needs no labels",
 }
 
 
@@ -94,6 +96,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
         _add_beginning(command)
+        if name == "probe":
+            command.add_argument("--sample", type=int, metavar="ROWS", help="rows that are changed; default: 50")
     duel = add_duel_command(commands)
     _add_beginning(duel)
     add_compare_command(commands)

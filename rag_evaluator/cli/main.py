@@ -83,6 +83,13 @@ def function(options: argparse.Namespace) -> int:
     return _stoppable(getattr(tasks, options.command), options)
 
 
+def probe(options: argparse.Namespace) -> int:
+    """`rag-evaluator probe config.yaml`: see whether the judge notices texts that are worse by construction."""
+    from rag_evaluator.cli import probe as probing
+
+    return _stoppable(probing.probe, options)
+
+
 def duel(options: argparse.Namespace) -> int:
     """`rag-evaluator duel results/a results/b`."""
     from rag_evaluator.cli import duel as module
@@ -174,6 +181,7 @@ COMMANDS = {
     "submit": submit,
     "sort": function,
     "generate": function,
+    "probe": probe,
     "duel": duel,
     "compare": compare,
     "gate": gate,

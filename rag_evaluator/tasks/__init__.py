@@ -11,6 +11,7 @@ TASKS: Mapping[str, str] = {
     "evaluate": "rag_evaluator.tasks.evaluation:of_journal",
     "sort": "rag_evaluator.tasks.sort:of_journal",
     "generate": "rag_evaluator.tasks.generate:of_journal",
+    "probe": "rag_evaluator.tasks.probe.stage:of_journal",
     "duel": "rag_evaluator.tasks.duel.stage:of_journal",
 }
 """Name of a task -> what makes a stage from its journal, to write the results of."""

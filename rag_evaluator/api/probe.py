@@ -1,0 +1,59 @@
+"""`probe`: can this judge judge? A check of the judge that needs no labels."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.api.evaluator import RAGEvaluator
+from rag_evaluator.config import Config
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import Progress, silent
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.worker_journal import Start
+from rag_evaluator.run.workers import ALONE, Worker
+from rag_evaluator.signals import Stop
+from rag_evaluator.tasks.probe.stage import read_report
+
+
+def probe(
+    config: Config | Mapping[str, Any] | str | Path,
+    data: Any = None,
+    folder: str | Path | None = None,
+    judge: Any = None,
+    embeddings: Any = None,
+    progress: Progress = silent,
+    start: Start = "continue",
+) -> dict[str, Any]:
+    """Change rows for the worse, by rules, and look whether the judge notices.
+
+    Args:
+        config, judge, embeddings: as `RAGEvaluator` takes them.
+        data: path or rows; None takes `dataset` of the configuration.
+        folder: results folder; None takes that of the configuration. What was found goes to `probe/` in it.
+        progress: called with (scores made, scores to make).
+        start: what to do with a folder that has been used, see `RAGEvaluator.run`.
+
+    Returns:
+        What `probe/probe.json` says: for each metric and probe falls, ties, rises, the win share with its interval,
+        and a word: `too few`, `reliable`, `wrong way`, `weak`, `no better than chance`, `undecided`.
+
+    Raises `RagEvaluatorError` for bad input before a model is loaded.
+    """
+    evaluator = RAGEvaluator(config, judge, embeddings)
+    place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
+    run_probe(evaluator, place, data, progress=progress, start=start)
+    return read_report(place)
+
+
+def run_probe(
+    evaluator: RAGEvaluator,
+    folder: Path,
+    data: Any = None,
+    worker: Worker = ALONE,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+    start: Start = "continue",
+) -> Journal:
+    """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
+    return run_stage(evaluator.probing(data), folder, worker, run, progress, stop, start)

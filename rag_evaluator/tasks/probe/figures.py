@@ -1,0 +1,118 @@
+"""What a probe found: for each metric and probe how often the judge noticed, and all changed rows for reading."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rag_evaluator.config_sections import ProbeConfig
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.run.task import Record
+from rag_evaluator.tasks.probe.table import PROBES
+from rag_evaluator.tasks.probe.units import GOOD, Pair, concerned
+from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
+
+Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
+SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
+"""Judged scores that an embedding model has a part in, so that they change a little with every sign."""
+
+
+def report(pairs: Sequence[Pair], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
+    """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures."""
+    by_cell: dict[tuple[str, str], list[Pair]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
+    for pair in pairs:
+        for metric in concerned(pair, metrics):
+            by_cell[metric, pair.probe].append(pair)
+    keys = [key for key, found in by_cell.items() if found]
+    cells = _judged([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], keys, settings)
+    figures: dict[str, dict[str, Any]] = {}
+    for (metric, probe), cell in zip(keys, cells, strict=True):
+        figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
+    used = dict.fromkeys(probe for probe in PROBES for _, other in keys if other == probe)
+    return {
+        "probes": {probe: {"rows": sum(pair.probe == probe for pair in pairs), **_about(probe)} for probe in used},
+        "settings": settings.model_dump(),
+        "metrics": figures,
+    }
+
+
+def _about(probe: str) -> dict[str, str]:
+    return {"change": PROBES[probe].meaning, "expected": PROBES[probe].expected}
+
+
+def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:
+    """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
+    limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
+    controls = [place for place, cell in enumerate(cells) if cell.control]
+    found = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
+    worst: dict[str, tuple[float, int]] = {}
+    for place, cell in zip(controls, found, strict=True):
+        metric, high = keys[place][0], cell.share.ci_high
+        worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
+    return judge_cells(cells, [worst[metric][1] if metric in worst else None for metric, _ in keys], limits)
+
+
+def rows_for_reading(
+    pairs: Sequence[Pair], metrics: Mapping[str, Metric], records: Records
+) -> Iterator[dict[str, Any]]:
+    """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
+    for pair in pairs:
+        scores = {
+            metric: {
+                "good": records[pair.row, GOOD, metric].value,
+                "changed": records[pair.row, pair.probe, metric].value,
+                "reasons": _reasons(pair, metric, records),
+            }
+            for metric in concerned(pair, metrics)
+        }
+        yield {
+            "row": pair.row,
+            "probe": pair.probe,
+            "meaning": PROBES[pair.probe].meaning,
+            "question": pair.good.columns.get("user_input"),
+            "good": {column: pair.good.columns.get(column) for column in pair.changed},
+            "changed": dict(pair.changed),
+            "scores": scores,
+        }
+
+
+def _reasons(pair: Pair, metric: str, records: Records) -> list[str]:
+    """Why scores are missing."""
+    both = (records[pair.row, side, metric].reason for side in (GOOD, pair.probe))
+    return list(dict.fromkeys(reason for reason in both if reason))
+
+
+def _pairs(pairs: Sequence[Pair], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
+    name, probe = key
+
+    def values(sides: Sequence[str]) -> list[float]:
+        found = (records[pair.row, side, name].value for pair, side in zip(pairs, sides, strict=True))
+        return [math.nan if value is None else float(value) for value in found]
+
+    return Pairs(
+        good=values([GOOD] * len(pairs)),
+        changed=values([pair.probe for pair in pairs]),
+        units=[str(pair.row) for pair in pairs],
+        scale=_scale(metric),
+        control=PROBES[probe].is_control,
+        only_gains=PROBES[probe].expected == "not better",
+        tolerance=SMALL_CHANGES.get(name),
+    )
+
+
+def _scale(metric: Metric) -> Scale:
+    """The scale of a metric, without the lower half of cosines: 0 is the worst that texts get."""
+    scale = metric.scale
+    return scale._replace(low=max(scale.low, 0.0)) if scale.kind == "continuous" else scale
+
+
+def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
+    share = asdict(cell.share)
+    counts = ("falls", "ties", "rises", "floor", "missing", "p", "p_holm", "word")
+    shown = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
+    return {
+        "pairs": pairs,
+        **{name: getattr(cell, name) for name in counts},
+        "share": {name: share[name] for name in shown},
+    }

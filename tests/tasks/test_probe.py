@@ -1,0 +1,365 @@
+"""`probe`: words that judges of known faults get, resume, workers, settings, the command."""
+
+import gc
+import json
+import random
+import re
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from conftest import Zygote
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from pydantic import BaseModel
+
+from rag_evaluator import CustomMetric, RAGEvaluator, ScriptedJudge, metric, probe
+from rag_evaluator.cli.main import main
+from rag_evaluator.config_sections import ProbeConfig
+from rag_evaluator.dataset import load_dataset
+from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
+from rag_evaluator.languages import find_language
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.run.journal import journals_in
+from rag_evaluator.run.task import Record
+from rag_evaluator.tasks import stage_of
+from rag_evaluator.tasks.probe.figures import report
+from rag_evaluator.tasks.probe.table import PROBES
+from rag_evaluator.tasks.probe.texts import normalised
+from rag_evaluator.tasks.probe.units import pairs_of, units_of
+from rag_evaluator.trust.verdicts import Word
+
+SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
+METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")
+ROWS = 26
+FILES = ("rows.jsonl", "probe.json")
+ROOT = Path(__file__).parents[2]
+
+Supports = Callable[[str, str, int], bool]  # context, statement, position of the statement
+Rating = Callable[[str, str], int]  # answer, reference
+
+
+def name_of(number: int) -> str:
+    return (SYLLABLES[number % 10] + SYLLABLES[number // 10 % 10] + "rk").capitalize()
+
+
+def rows_of(count: int) -> list[dict[str, Any]]:
+    """Rows of which each has a fact of its own, with a name and a year, and a context without it."""
+    rows = []
+    for number in range(count):
+        fact = f"The bridge of {name_of(number)} was {'re' * (number % 7)}built in {1200 + 15 * number}."
+        other = f"Few people know that {name_of(number + count)} lies by a river."
+        contexts = [fact, other] if number % 2 else [other, fact]
+        columns = {"response": f"{name_of(number)}?", "reference": fact, "reference_contexts": [fact]}
+        rows.append({"user_input": f"Question {number}?", "retrieved_contexts": contexts, **columns})
+    return rows
+
+
+def judge_of(supports: Supports, rating: Rating) -> ScriptedJudge:
+    """A judge of statements and answers."""
+
+    def script(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        asked = prompt.data.model_dump()  # type: ignore[attr-defined]
+        if response_model.__name__ == "StatementGeneratorOutput":
+            return {"statements": [f"{text.strip(' .')}." for text in asked["answer"].split(". ") if text.strip()]}
+        if response_model.__name__ == "AnswerAccuracyOutput":
+            return {"rating": rating(asked["user_answer"], asked["reference_answer"])}
+        if response_model.__name__ == "ContextRecallOutput":
+            attributed = int(supports(asked["context"], asked["answer"], 0))
+            return {"classifications": [{"statement": asked["answer"], "reason": "so", "attributed": attributed}]}
+        pairs = enumerate(asked["statements"])
+        verdicts = [(text, int(supports(asked["context"], text, place))) for place, text in pairs]
+        return {"statements": [{"statement": text, "reason": "so", "verdict": verdict} for text, verdict in verdicts]}
+
+    return ScriptedJudge(script, model_id="script")
+
+
+def chance(*texts: object) -> random.Random:
+    return random.Random("\0".join(map(str, texts)))
+
+
+JUDGES: Mapping[str, tuple[Supports, Rating]] = {
+    "perfect": (
+        lambda context, statement, _: normalised(statement) in normalised(context),
+        lambda answer, reference: 4 if set(normalised(answer).split()) == set(normalised(reference).split()) else 0,
+    ),
+    "random": (
+        lambda context, statement, place: chance(context, statement, place).random() < 0.5,
+        lambda answer, reference: chance(answer, reference).choice((0, 2, 4)),
+    ),
+    "constant": (lambda context, statement, place: True, lambda answer, reference: 4),
+    "position": (lambda context, statement, place: place == 0, lambda answer, reference: 2),
+    "length": (
+        lambda context, statement, place: len(statement.split()) > 4,
+        lambda answer, reference: 4 if len(answer) > 60 else 2,
+    ),
+}
+PROBED = {
+    "faithfulness": ("other_answer", "changed_number", "changed_name", "contradiction", "other_contexts"),
+    "context_recall": ("other_contexts", "dropped_context"),
+    "answer_accuracy": ("other_answer", "changed_number", "changed_name"),
+}
+WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "perfect": {metric: dict.fromkeys(probes, "reliable") for metric, probes in PROBED.items()},
+    "constant": {"context_recall": dict.fromkeys(PROBED["context_recall"], "no better than chance")},
+    "position": {  # one more statement is noticed by whoever believes the first one only
+        "faithfulness": {
+            **dict.fromkeys(PROBED["faithfulness"], "no better than chance"),
+            "contradiction": "reliable",
+        }
+    },
+    "length": {"answer_accuracy": dict.fromkeys(PROBED["answer_accuracy"], "no better than chance")},
+}
+
+
+def probed(judge: str, folder: Path, metrics: Iterable[str] = METRIC_NAMES, rows: int = ROWS) -> dict[str, Any]:
+    config = {"metrics": list(metrics), "probe": {"sample": rows}, "chunk_size": 512}
+    return probe(config, rows_of(rows), folder, judge_of(*JUDGES[judge]))
+
+
+def words_of(found: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    cells = found["metrics"]
+    return {metric: {name: cell["word"] for name, cell in cells[metric].items() if cell["word"]} for metric in cells}
+
+
+@pytest.mark.parametrize("judge", WORDS)
+def test_judges_of_known_faults_get_their_words(judge: str, tmp_path: Path) -> None:
+    found = probed(judge, tmp_path, WORDS[judge])
+    assert words_of(found) == WORDS[judge]
+    alarms = {metric: cells["same_text"]["share"]["mean"] for metric, cells in found["metrics"].items()}
+    assert alarms == dict.fromkeys(WORDS[judge], 0.0)
+    if "answer_accuracy" in alarms:
+        assert found["metrics"]["answer_accuracy"]["longer"]["share"]["mean"] == (judge == "length")
+
+
+def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_path: Path) -> None:
+    found = probed("random", tmp_path, ["faithfulness"])
+    words = {word for cells in words_of(found).values() for word in cells.values()}
+    assert words <= {"too few", "no better than chance", "undecided"}
+    assert found["metrics"]["faithfulness"]["same_text"]["share"]["mean"] > 0.25
+
+
+def test_of_200_random_judges_none_is_reliable_and_at_most_5_percent_have_a_cell_above_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gc, "collect", lambda: 0)  # statsmodels collects garbage in each call of Holm's method
+    pairs = pairs_of(load_dataset(rows_of(ROWS)), ROWS, find_language("english"), 0)[1]
+    metrics = {name: METRICS[name] for name in METRIC_NAMES[:2]}
+    units = units_of(pairs, metrics)
+    above = 0
+    for seed in range(200):
+        scores = random.Random(seed)
+        records = {(unit.row, unit.side, unit.metric): Record(scores.choice((0.0, 0.5, 1.0))) for unit in units}
+        found = words_of(report(pairs, metrics, records, ProbeConfig()))
+        words = [word for cells in found.values() for word in cells.values()]
+        assert len(words) == sum(len(PROBED[name]) for name in metrics)
+        assert "reliable" not in words
+        above += "weak" in words
+    assert above <= 10
+
+
+def test_pairs_without_a_score_are_missing_and_pairs_of_worst_scores_are_floor() -> None:
+    pairs = pairs_of(load_dataset(rows_of(ROWS)), ROWS, find_language("english"), 0)[1]
+    metrics = {"faithfulness": METRICS["faithfulness"]}
+    records = {
+        (unit.row, unit.side, unit.metric): Record(None, "too long") if unit.row == 3 else Record(float(unit.row > 9))
+        for unit in units_of(pairs, metrics)
+    }
+    cell = report(pairs, metrics, records, ProbeConfig())["metrics"]["faithfulness"]["changed_number"]
+    assert (cell["pairs"], cell["missing"], cell["floor"], cell["ties"]) == (26, 1, 9, 16)
+    assert cell["share"]["n"] == 16
+
+
+def test_relevancy_of_0_on_both_sides_is_floor_and_a_small_change_is_a_tie() -> None:
+    pairs = pairs_of(load_dataset(rows_of(4)), 4, find_language("english"), 0)[1]
+    names = ("answer_relevancy", "answer_correctness")
+    metrics = {name: METRICS[name] for name in names}
+    good = {0: 0.0, 1: 0.8, 2: 0.8, 3: 0.8}
+    records = {
+        (unit.row, unit.side, unit.metric): Record(
+            good[unit.row] - (0.0 if unit.side == "good" else (0.0, 0.04, 0.06, 0.01)[unit.row])
+        )
+        for unit in units_of(pairs, metrics)
+    }
+    cells = report(pairs, metrics, records, ProbeConfig())["metrics"]
+    relevancy, correctness = cells["answer_relevancy"]["other_answer"], cells["answer_correctness"]["other_answer"]
+    assert [relevancy[name] for name in ("floor", "falls", "ties")] == [1, 1, 2]
+    assert [correctness[name] for name in ("floor", "falls", "ties")] == [0, 2, 2]
+
+
+def test_every_changed_row_is_kept_for_reading_with_both_scores(tmp_path: Path) -> None:
+    probed("perfect", tmp_path, rows=6)
+    lines = (tmp_path / "probe" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    [line] = [row for row in map(json.loads, lines) if (row["row"], row["probe"]) == (2, "changed_number")]
+    fact = rows_of(6)[2]["reference"]
+    assert line["good"] == {"response": fact}
+    assert line["changed"]["response"] != fact
+    assert line["scores"]["faithfulness"] == {"good": 1.0, "changed": 0.0, "reasons": []}
+
+
+def test_metrics_that_no_probe_concerns_are_named(tmp_path: Path) -> None:
+    config = {"metrics": ["context_recall", "bleu"]}
+    found = probe(config, rows_of(3), tmp_path, judge_of(*JUDGES["perfect"]))
+    assert list(found["metrics"]) == ["context_recall"]
+    assert found["notes"][0].startswith("not probed: bleu_score:")
+
+
+def test_own_metrics_have_the_control_if_they_ask_the_judge_and_nothing_else(tmp_path: Path) -> None:
+    polite = CustomMetric("polite", "Is it polite?", ["response"], {0: "rude", 1: "polite"})
+    short = metric(lambda response: len(response) < 200, columns=["response"], name="short")
+    judge = ScriptedJudge({"CustomOutput": {"reason": "so", "label": "1"}})
+    found = probe({"metrics": [polite, short]}, rows_of(3), tmp_path, judge)
+    assert {name: list(cells) for name, cells in found["metrics"].items()} == {"polite": ["same_text"]}
+    assert found["notes"][0].startswith("not probed: short:")
+
+
+def write_pack(folder: Path, language: str) -> None:
+    """The prompt of answer_relevancy in a language, with English examples."""
+    source = ROOT / "orig_prompts" / "answer_relevancy_prompt_english.json"
+    pack = json.loads(source.read_text(encoding="utf-8"))
+    folder.mkdir()
+    target = folder / f"answer_relevancy_prompt_{language}.json"
+    target.write_text(json.dumps({**pack, "language": language}), encoding="utf-8")
+
+
+def test_a_language_without_an_evasive_answer_is_said(tmp_path: Path) -> None:
+    asked = {"AnswerRelevanceOutput": {"question": "Where?", "noncommittal": 0}}
+    config = {"metrics": ["answer_relevancy"], "language": "swahili", "prompts_dir": str(tmp_path / "packs")}
+    write_pack(tmp_path / "packs", "swahili")
+    found = probe(config, rows_of(2), tmp_path / "results", ScriptedJudge(asked), DeterministicFakeEmbedding(size=4))
+    assert "evasive" not in found["metrics"]["answer_relevancy"]
+    assert found["notes"] == ["evasive: no evasive answer is known in swahili"]
+
+
+@pytest.mark.parametrize(
+    ("config", "rows", "error", "message"),
+    [
+        ({"metrics": ["bleu"]}, rows_of(2), ConfigError, "no probe concerns any of the metrics bleu_score. Add one of"),
+        ({"metrics": ["context_recall"], "probe": {"sample": 0}}, rows_of(2), ConfigError, "sample"),
+        ({"metrics": ["context_recall"], "probe": {"useless": 2}}, rows_of(2), ConfigError, "useless"),
+        ({"metrics": ["faithfulness"]}, [{"user_input": "Where?"}], DatasetError, "response"),
+        (
+            {"metrics": ["answer_accuracy"]},
+            [{"user_input": "Where?", "response": " ", "reference": ""}, {"response": "x"}, {"reference": "y"}],
+            ConfigError,
+            "no probe can be made of any of 3 rows",
+        ),
+    ],
+)
+def test_bad_input_is_said_before_a_model_is_loaded(
+    config: dict[str, Any], rows: list[dict[str, Any]], error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        probe(config, rows, tmp_path, ScriptedJudge(model_id="none"))
+
+
+def test_one_row_is_probed_with_what_needs_no_other_row(tmp_path: Path) -> None:
+    found = probed("perfect", tmp_path, rows=1)
+    assert list(found["metrics"]["context_recall"]) == ["dropped_context", "same_text"]
+    assert words_of(found)["context_recall"] == {"dropped_context": "too few"}
+
+
+def test_other_thresholds_write_other_words_without_asking_anything(tmp_path: Path) -> None:
+    first = probed("perfect", tmp_path, ["context_recall"])
+    asked = judge_of(*JUDGES["perfect"])
+    config = {"metrics": ["context_recall"], "probe": {"sample": ROWS, "pairs": 40}, "chunk_size": 512}
+    second = probe(config, rows_of(ROWS), tmp_path, asked)
+    assert asked.asked == 0
+    assert words_of(first)["context_recall"]["dropped_context"] == "reliable"
+    assert words_of(second)["context_recall"]["dropped_context"] == "too few"
+
+
+def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) -> None:
+    probed("perfect", tmp_path, ["context_recall"], rows=6)
+    config = {"metrics": ["context_recall"], "probe": {"sample": 3}, "chunk_size": 512}
+    with pytest.raises((ConfigError, ResultsError), match="sample: 6 before, 3 now"):
+        probe(config, rows_of(6), tmp_path, judge_of(*JUDGES["perfect"]))
+    asked = judge_of(*JUDGES["perfect"])
+    assert probe(config, rows_of(6), tmp_path, asked, start="update")["rows"] == 3
+    assert asked.asked == 0
+
+
+def test_repeats_are_ignored(tmp_path: Path) -> None:
+    evaluator = RAGEvaluator({"metrics": ["context_recall"], "repeats": 3}, judge=judge_of(*JUDGES["perfect"]))
+    assert evaluator.probing(rows_of(3)).plan.repeats == 1
+
+
+def write_config(folder: Path, model: Path, count: int) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(row) + "\n" for row in rows_of(count))
+    (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "config.yaml").write_text(
+        "dataset: rows.jsonl\nmetrics: [context_recall, response_groundedness]\nchunk_size: 4\n"
+        f"judge: {{model: {model}, dtype: float32, max_new_tokens: 24, batch_size: 4}}\n",
+        encoding="utf-8",
+    )
+    return folder / "config.yaml"
+
+
+def read(config: Path) -> list[bytes]:
+    return [(config.parent / "results" / "run" / "probe" / name).read_bytes() for name in FILES]
+
+
+def test_workers_of_whom_one_was_killed_give_the_bytes_of_one_process(
+    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
+) -> None:
+    model = model_folder("llama-bytelevel")
+    shared, alone = (write_config(tmp_path / name, model, 4) for name in ("shared", "alone"))
+    record = tmp_path / "record"
+    workers = [{"arguments": ["probe", str(shared), "--worker", f"{number}/2"]} for number in range(2)]
+    assert zygote.run(record, {**workers[0], "signals": [[0.1, signal.SIGKILL]]}) == [-9]
+    codes = zygote.run(record, {"arguments": ["probe", str(alone)]}, *workers)
+    assert len(set(codes)) == 1
+    assert codes[0] in (0, 1)
+    assert read(shared) == read(alone)
+
+
+def test_the_command_prints_a_table_and_merge_and_status_know_the_task(
+    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path, model_folder("llama-bytelevel"), 4)
+    results = tmp_path / "results" / "run"
+    assert main(["probe", str(config), "--sample", "2", "--set", "metrics=[context_recall, bleu]"]) in (0, 1)
+    shown = capsys.readouterr().out
+    assert "run: what the judge notices, 2 rows" in shown
+    assert "not probed: bleu_score" in shown
+    before = read(config)
+    (results / "probe" / "probe.json").unlink()
+    assert main(["status", str(results)]) == 0
+    assert "probe: chunks" in capsys.readouterr().out
+    assert main(["merge", str(results)]) == 0
+    assert read(config) == before
+    [journal] = journals_in(results)
+    assert stage_of(journal).plan.digest == journal.plan.digest
+
+
+def test_rows_that_have_changed_since_are_not_merged(
+    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path, model_folder("llama-bytelevel"), 3)
+    assert main(["probe", str(config), "--set", "metrics=[context_recall]"]) in (0, 1)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows_of(1)[0]), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["merge", str(tmp_path / "results" / "run")]) == 2
+    assert "not the rows that were probed" in capsys.readouterr().err
+
+
+def test_submit_takes_the_task_and_a_sample_below_1_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path, tmp_path, 2)
+    assert main(["submit", str(config), "--workers", "4", "--task", "probe", "--dry-run"]) == 0
+    assert "probe" in capsys.readouterr().out
+    assert main(["probe", str(config), "--sample", "0"]) == 2
+    assert "sample" in capsys.readouterr().err
+
+
+def test_the_docs_list_the_probes_and_the_words() -> None:
+    text = (ROOT / "docs" / "judging-the-judge.md").read_text(encoding="utf-8")
+    probes, words = (
+        re.findall(r"^\| `([^`]+)`", text.split(heading)[1].split("\n\n")[0], re.MULTILINE)
+        for heading in ("| probe | change |", "| word | meaning |")
+    )
+    assert probes == list(PROBES)
+    assert words == list(get_args(Word))

@@ -1,4 +1,4 @@
-"""A mean with what is known of its uncertainty."""
+"""A mean, or a coefficient of agreement, with what is known of its uncertainty."""
 
 from dataclasses import dataclass
 
@@ -26,3 +26,26 @@ class Estimate:
     ci_high: float | None
     ci_level: float
     ci_method: str
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of agreement or correlation.
+
+    Attributes:
+        value: None where it is undefined.
+        ci_low, ci_high: its interval; None where it is undefined.
+        ci_level: nominal coverage, such as 0.95.
+        ci_method: name of the method, or why there is no value.
+    """
+
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_level: float
+    ci_method: str
+
+
+def undefined(reason: str, level: float) -> Coefficient:
+    """No value, and why."""
+    return Coefficient(None, None, None, level, f"none: {reason}")

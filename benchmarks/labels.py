@@ -1,0 +1,273 @@
+"""`python -m benchmarks.labels`: what a few labels say of a judge, by simulation; writes Markdown to stdout.
+
+Coverage and width of the label mean (`trust.ppi`) for three ways to draw the labels, coverage of the intervals of
+agreement, and the words that a judge gets whose scores are random.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from rag_evaluator.trust.auc import auc
+from rag_evaluator.trust.correlation import kendall_tau_b, spearman
+from rag_evaluator.trust.draws import Draw, draw_stratified, draw_uncertain, draw_uniform
+from rag_evaluator.trust.estimate import Coefficient
+from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.intervals import PASS, mean_interval
+from rag_evaluator.trust.kappa import cohen_kappa
+from rag_evaluator.trust.ppi import LabelMean, label_difference, label_mean
+from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.verdicts import Pairs, judge_cells
+
+SEED, ROWS, LABELS = 0, 2_000, (30, 60, 100)
+AGREEMENTS, CORRELATIONS = (0.8, 0.9, 0.97, 0.99), (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
+ACCEPTED = 0.7  # share of rows with the label 1
+GRADES = np.linspace(0, 1, 5)
+LEAST = 0.93
+PROBES, PAIRS, SEEDS = 12, 40, 200
+
+
+class Data(NamedTuple):
+    """Labels of all rows, a judge's scores, and how unsure it is."""
+
+    labels: Array
+    scores: Array
+    doubt: Array
+
+
+DRAWS: dict[str, Callable[[Data, int, int], Draw]] = {
+    "uniform": lambda data, size, seed: draw_uniform(data.scores, size, seed),
+    "stratified": lambda data, size, seed: draw_stratified(data.scores, size, seed),
+    "uncertain": lambda data, size, seed: draw_uncertain(data.scores, data.doubt, size, seed),
+}
+
+
+def agreeing(rng: np.random.Generator, agreement: float, rows: int = ROWS) -> Data:
+    """Labels of 0 and 1, and verdicts that agree with a share of them; the judge is less sure where it is wrong."""
+    labels = (rng.random(rows) < ACCEPTED).astype(float)
+    wrong = rng.random(rows) > agreement
+    return Data(labels, np.where(wrong, 1 - labels, labels), rng.beta(2, 5, rows) + 0.3 * wrong)
+
+
+def correlated(rng: np.random.Generator, correlation: float, rows: int = ROWS) -> Data:
+    """Labels of 0 and 1, and verdicts with this correlation and the same share of 1."""
+    labels, others = ((rng.random(rows) < ACCEPTED).astype(float) for _ in range(2))
+    return Data(labels, np.where(rng.random(rows) < correlation, labels, others), rng.random(rows))
+
+
+def graded(rng: np.random.Generator, correlation: float, rows: int = ROWS) -> Data:
+    """Labels of five grades, about normal, and scores from 0 to 1 with nearly this correlation."""
+    first, noise = rng.normal(size=(2, rows))
+    second = correlation * first + np.sqrt(1 - correlation**2) * noise
+    labels = GRADES[np.digitize(first, [-1.2, -0.4, 0.4, 1.2])]
+    scores = np.clip(0.5 + 0.3 * second, 0, 1)
+    return Data(labels, scores, 0.5 - np.abs(scores - 0.5))
+
+
+def estimated(data: Data, kind: str, size: int, seed: int) -> LabelMean:
+    draw = DRAWS[kind](data, size, seed)
+    seen = np.full(len(data.labels), np.nan)
+    seen[draw.rows] = data.labels[draw.rows]
+    return label_mean(data.scores, seen, strata=draw.strata, probabilities=draw.probabilities)
+
+
+def textbook(data: Data, size: int) -> bool:
+    """Whether the PPI++ interval as published (normal quantile, nothing added) contains the truth."""
+    labels, scores, rest = data.labels[:size], data.scores[:size], data.scores[size:]
+    weight = np.cov(labels, scores)[0, 1] / (1 + size / len(rest)) / np.var(data.scores)
+    weight = float(np.clip(weight, 0, 1))
+    residuals = labels - weight * scores
+    error = np.sqrt(weight**2 * rest.var() / len(rest) + residuals.var() / size)
+    return bool(abs(weight * rest.mean() + residuals.mean() - ACCEPTED) <= 1.96 * error)
+
+
+def covers(result: LabelMean | Coefficient, truth: float) -> bool:
+    assert result.ci_low is not None and result.ci_high is not None
+    return result.ci_low - 1e-12 <= truth <= result.ci_high + 1e-12
+
+
+def width(result: LabelMean | Coefficient) -> float:
+    assert result.ci_low is not None and result.ci_high is not None
+    return result.ci_high - result.ci_low
+
+
+def coverage_table(repetitions: int) -> Iterable[str]:
+    """Coverage of the mean in the long run, and of the mean of these rows."""
+    yield from head("agreement", "labels", *(f"{kind}: {what}" for kind in DRAWS for what in ("all", "rows", "width")),
+                    "textbook, uniform")  # fmt: skip
+    lowest = 1.0
+    for agreement in AGREEMENTS:
+        for size in LABELS:
+            figures, published = {kind: np.zeros(3) for kind in DRAWS}, 0
+            for repetition in range(repetitions):
+                data = agreeing(np.random.default_rng((SEED, size, repetition)), agreement)
+                published += textbook(data, size)
+                for kind in DRAWS:
+                    result = estimated(data, kind, size, repetition)
+                    truths = covers(result, ACCEPTED), covers(result, float(data.labels.mean()))
+                    figures[kind] += [*truths, width(result)]
+            shares = {kind: sums / repetitions for kind, sums in figures.items()}
+            lowest = min(lowest, *(float(share[:2].min()) for share in shares.values()))
+            cells = (f"{figure:.3f}" for share in shares.values() for figure in share)
+            yield line(f"{agreement:g}", size, *cells, f"{published / repetitions:.3f}")
+    yield f"\nLowest coverage {lowest:.3f}; at least {LEAST} is wanted: {'yes' if lowest >= LEAST else 'NO'}.\n"
+
+
+def width_table(make: Callable[[np.random.Generator, float], Data], repetitions: int) -> Iterable[str]:
+    """Mean width over that of the interval of as many labels drawn uniformly, without a judge."""
+    yield from head("correlation", *(f"{kind}, {size}" for kind in DRAWS for size in LABELS), "labels saved of 100")
+    for correlation in CORRELATIONS:
+        ratios, saved = [], 0.0
+        for kind in DRAWS:
+            for size in LABELS:
+                ours = alone = saved = 0.0
+                for repetition in range(repetitions):
+                    rng = np.random.default_rng((SEED, size, repetition))
+                    data = make(rng, correlation)
+                    result = estimated(data, kind, size, repetition)
+                    labels = mean_interval(rng.permutation(data.labels)[:size], PASS)
+                    ours, alone = ours + width(result), alone + (labels.ci_high or 0) - (labels.ci_low or 0)
+                    saved += (result.labels_saved or 0) / repetitions
+                ratios.append(f"{ours / alone:.2f}")
+        yield line(f"{correlation:g}", *ratios, f"{saved:.0f}")
+
+
+def difference_table(repetitions: int) -> Iterable[str]:
+    """Two runs that are right in 70 % and in 75 %, both labelled on the same rows."""
+    yield from head("agreement", "labels", "coverage", "width")
+    for agreement in AGREEMENTS:
+        for size in LABELS:
+            hits = widths = 0.0
+            for repetition in range(repetitions):
+                rng = np.random.default_rng((SEED, size, repetition))
+                first = agreeing(rng, agreement)
+                changed = np.where(rng.random(ROWS) < 0.05 / (1 - ACCEPTED), 1.0, first.labels)
+                wrong = rng.random(ROWS) > agreement
+                drawn = np.arange(ROWS) < size
+                labels = tuple(np.where(drawn, side, np.nan) for side in (first.labels, changed))
+                scores = first.scores, np.where(wrong, 1 - changed, changed)
+                result = label_difference(scores, (labels[0], labels[1]))
+                hits, widths = hits + covers(result, 0.05), widths + width(result)
+            yield line(f"{agreement:g}", size, f"{hits / repetitions:.3f}", f"{widths / repetitions:.3f}")
+
+
+Measure = Callable[[Data, int], Coefficient]
+MEASURES: tuple[tuple[str, Callable[[np.random.Generator, float, int], Data], Sequence[float], Measure], ...] = (
+    ("AUC of verdicts", agreeing, AGREEMENTS, lambda d, s: auc(d.scores, d.labels, one(d))),
+    ("AUC of scores", lambda r, c, n: accepted(graded(r, c, n)), (0.5, 0.9), lambda d, s: auc(*d[:2], one(d))),
+    ("Cohen's kappa", agreeing, AGREEMENTS, lambda d, s: cohen_kappa(*d[:2], one(d), seed=s)),
+    ("quadratic kappa", lambda r, c, n: rounded(graded(r, c, n)), (0.5, 0.9),
+     lambda d, s: cohen_kappa(*d[:2], one(d), weighting="quadratic", seed=s)),
+    ("Kendall's tau-b", graded, (0.5, 0.9), lambda d, s: kendall_tau_b(*d[:2], one(d), seed=s)),
+    ("Spearman's rho", graded, (0.5, 0.9), lambda d, s: spearman(*d[:2], one(d), seed=s)),
+)  # fmt: skip
+
+
+def one(data: Data) -> Array:
+    return np.ones(len(data.labels))
+
+
+def accepted(data: Data) -> Data:
+    return data._replace(labels=(data.labels >= 0.5).astype(float))
+
+
+def rounded(data: Data) -> Data:
+    return data._replace(scores=np.round(data.scores * 4) / 4)
+
+
+def agreement_table(repetitions: int) -> Iterable[str]:
+    """Coverage and mean width; the truth is the figure of a million rows, of tau-b that of 3,000."""
+    yield from head("figure", "agreement or correlation", "truth", *(f"n = {n}: {w}" for n in LABELS for w in ("coverage", "width")))  # fmt: skip
+    for name, make, parameters, measure in MEASURES:
+        for parameter in parameters:
+            truth = true_value(name, make, parameter)
+            cells = []
+            for size in LABELS:
+                results = [
+                    measure(make(np.random.default_rng((SEED, size, repetition)), parameter, size), repetition)
+                    for repetition in range(repetitions)
+                ]
+                known = [result for result in results if result.value is not None]
+                cells += [np.mean([covers(result, truth) for result in known]), np.mean([width(r) for r in known])]
+            yield line(name, f"{parameter:g}", f"{truth:.3f}", *(f"{cell:.3f}" for cell in cells))
+
+
+def true_value(name: str, make: Callable[[np.random.Generator, float, int], Data], parameter: float) -> float:
+    """Of a large data set, by scipy or by hand."""
+    scores, labels, _ = make(np.random.default_rng(SEED), parameter, 300_000)
+    if name.startswith("AUC"):
+        ranks = stats.rankdata(scores)[labels == 1]
+        return float((ranks.sum() - len(ranks) * (len(ranks) + 1) / 2) / len(ranks) / (len(labels) - len(ranks)))
+    if "kappa" in name:
+        gaps = np.abs(GRADES[:, None] - GRADES) ** 2
+        sides = [np.bincount(np.round(side * 4).astype(int), minlength=5) / len(side) for side in (scores, labels)]
+        return float(1 - np.mean((scores - labels) ** 2) / (sides[0] @ gaps @ sides[1]))
+    function = stats.kendalltau if "tau" in name else stats.spearmanr
+    return float(function(scores, labels)[0])
+
+
+RANDOM: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "0 or 1": lambda rng, n: rng.integers(0, 2, n) * 1.0,
+    "0, 0.5 or 1": lambda rng, n: rng.integers(0, 3, n) / 2,
+    "1 in 90 %, else 0": lambda rng, n: (rng.random(n) < 0.9) * 1.0,
+    "always 1": lambda rng, n: np.ones(n),
+    "anything from 0 to 1": lambda rng, n: rng.random(n),
+}
+
+
+def random_table(seeds: int) -> Iterable[str]:
+    """Runs in which a judge that does not read gets a good word."""
+    yield from head("scores", "reliable in any cell", "above chance in any cell", "words of all cells")
+    units = [f"{row:04d}" for row in range(PAIRS)]
+    for name, draw in RANDOM.items():
+        scale, words = Scale(kind="continuous" if "anything" in name else "judged"), []
+        for seed in range(seeds):
+            rng = np.random.default_rng((SEED, seed))
+            good = draw(rng, PAIRS)  # the same in all probes
+            cells = [Pairs(good, draw(rng, PAIRS), units, scale, control=place == 0) for place in range(PROBES + 1)]
+            words.append([cell.word for cell in judge_cells(cells, [0] * len(cells), seed=seed)[1:]])
+        reliable, above = (sum(bool(good & set(run)) for run in words) for good in ({"reliable"}, {"reliable", "weak"}))
+        every = [word for run in words for word in run]
+        counts = ", ".join(f"{every.count(word) / len(every):.0%} {word}" for word in sorted(set(map(str, every))))
+        yield line(name, f"{reliable} of {seeds}", f"{above} of {seeds}", counts)
+
+
+def head(*columns: str) -> Iterable[str]:
+    yield from (line(*columns), "|" + "---|" * len(columns))
+
+
+def line(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
+    """Write every table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.labels", description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=400, help="data sets a cell (default 400)")
+    repetitions = parser.parse_args().repetitions
+    few = max(repetitions // 4, 1)
+    began = time.perf_counter()
+    tables = {
+        f"Label mean: coverage, {repetitions} data sets a cell": coverage_table(repetitions),
+        f"Label mean of 0 and 1: width over labels alone, {few} data sets a cell": width_table(correlated, few),
+        f"Label mean of five grades: width over labels alone, {few} data sets a cell": width_table(graded, few),
+        f"Difference of two runs, uniform draw, {few * 2} data sets a cell": difference_table(few * 2),
+        f"Intervals of agreement, {few * 2} data sets a cell": agreement_table(few * 2),
+        f"Words of a judge that does not read, {PROBES} probes of {PAIRS} pairs": random_table(SEEDS),
+    }
+    print(
+        f"# Labels and probes\n\nWritten by `python -m benchmarks.labels`: {ROWS:,} rows, seed {SEED}, 95 % intervals."
+    )
+    for title, table in tables.items():
+        print(f"\n## {title}\n")
+        for text in table:
+            print(text, flush=True)
+    print(f"\n{time.perf_counter() - began:.0f} seconds.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""How far a judge's scores agree with people's labels."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rag_evaluator.trust.auc import auc
+from rag_evaluator.trust.correlation import kendall_tau_b, spearman
+from rag_evaluator.trust.estimate import Coefficient, Estimate, undefined
+from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.intervals import PASS, mean_interval
+from rag_evaluator.trust.kappa import cohen_kappa
+from rag_evaluator.trust.threshold import cross_fitted
+
+
+class Confusion(NamedTuple):
+    """Numbers of rows by verdict (score at least the threshold) and label; not weighted."""
+
+    true_positive: int
+    false_positive: int
+    false_negative: int
+    true_negative: int
+
+
+@dataclass(frozen=True)
+class BinaryAgreement:
+    """Scores against labels of 0 and 1.
+
+    Attributes:
+        n: rows with a score and a label.
+        positive: those with the label 1.
+        auc, spearman: from the scores themselves.
+        threshold: from which on a score counts as 1; None if there are no rows.
+        cross_fitted: whether it was chosen on the labels. Verdicts are then those of `cross_fitted`, not of this one.
+        confusion: of verdicts and labels.
+        agreement: the share of rows whose verdict is the label.
+        balanced_accuracy: the mean of the shares among rows of label 1 and among rows of label 0, in [0, 1]; 0.5 is
+            chance.
+        kappa: Cohen's, of verdicts and labels.
+    """
+
+    n: int
+    positive: int
+    auc: Coefficient
+    spearman: Coefficient
+    threshold: float | None
+    cross_fitted: bool
+    confusion: Confusion
+    agreement: Estimate
+    balanced_accuracy: Coefficient
+    kappa: Coefficient
+
+
+@dataclass(frozen=True)
+class GradedAgreement:
+    """Scores against labels of several grades.
+
+    Attributes:
+        n: rows with a score and a label.
+        kappa_linear, kappa_quadratic: weighted kappa of the grades nearest to the scores, and the labels.
+        tau_b: Kendall's, of scores and labels.
+        spearman: of scores and labels.
+    """
+
+    n: int
+    kappa_linear: Coefficient
+    kappa_quadratic: Coefficient
+    tau_b: Coefficient
+    spearman: Coefficient
+
+
+class _Rows(NamedTuple):
+    scores: Array
+    labels: Array
+    weights: Array
+    clusters: list[Hashable] | None
+
+
+def binary_agreement(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    threshold: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> BinaryAgreement:
+    """All figures for labels of 0 and 1.
+
+    Intervals: Newcombe's for the AUC, Wilson's for the share (`mean_interval`), `bootstrap_interval` for kappa and
+    Spearman's rho. Balanced accuracy: both shares' Wilson intervals combined as square roots of summed squares
+    (Newcombe 1998; Zou and Donner 2008), as if the two classes were independent.
+
+    Args:
+        scores: higher for what people accept; turn the sign of metrics where lower is better. NaN: none.
+        labels: 0 or 1; NaN: none.
+        threshold: fixed before the labels were seen. None: chosen on them, by cross-fitting.
+        clusters: rows of one cluster depend on each other.
+        weights: how many rows each one speaks for; of a draw 1/probability. Rows of weight 0 do not count.
+        seed: of folds and bootstrap.
+
+    Raises:
+        ValueError: if a label is not 0 or 1, lengths differ, or weights are negative.
+    """
+    rows = _rows(scores, labels, clusters, weights)
+    if not np.all(np.isin(rows.labels, (0.0, 1.0))):
+        raise ValueError(f"labels are {sorted(set(rows.labels))[:5]}; 0 and 1 are expected")
+    chosen = threshold is None and len(rows.scores) > 0
+    if chosen:
+        threshold, verdicts = cross_fitted(*rows, seed=seed)
+    else:
+        verdicts = rows.scores >= (threshold or 0.0)
+    right = (verdicts == (rows.labels == 1)).astype(np.float64)
+    return BinaryAgreement(
+        n=len(rows.labels),
+        positive=int(rows.labels.sum()),
+        auc=auc(*rows, level=level),
+        spearman=spearman(*rows, level=level, seed=seed),
+        threshold=threshold,
+        cross_fitted=chosen,
+        confusion=Confusion(*(int(np.sum(verdicts[rows.labels == y] == f)) for f in (1, 0) for y in (1, 0))),
+        agreement=mean_interval(right, PASS, level, rows.clusters, rows.weights),
+        balanced_accuracy=_balanced(rows, right, level),
+        kappa=cohen_kappa(verdicts.astype(np.float64), *rows[1:], level=level, seed=seed),
+    )
+
+
+def graded_agreement(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    grades: Sequence[float],
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> GradedAgreement:
+    """All figures for labels of several grades; intervals and arguments as in `binary_agreement`.
+
+    Args:
+        grades: all grades there are, in the unit of the scores. Each score is moved to the nearest one (of two the
+            lower) for kappa.
+    """
+    rows = _rows(scores, labels, clusters, weights)
+    steps = np.unique(np.asarray(grades, dtype=np.float64))
+    nearest = steps[np.argmin(np.abs(rows.scores[:, None] - steps), axis=1)]
+    linear, quadratic = (
+        cohen_kappa(nearest, *rows[1:], weighting=weighting, level=level, seed=seed)
+        for weighting in ("linear", "quadratic")
+    )
+    tau_b, rho = (function(*rows, level=level, seed=seed) for function in (kendall_tau_b, spearman))
+    return GradedAgreement(len(rows.labels), linear, quadratic, tau_b, rho)
+
+
+def _rows(
+    scores: ArrayLike, labels: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
+) -> _Rows:
+    """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
+    judged, given = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
+    names = range(len(judged)) if clusters is None else clusters
+    if not len(judged) == len(given) == len(masses) == len(names):
+        raise ValueError(f"{len(judged)} scores, {len(given)} labels, {len(masses)} weights and {len(names)} clusters")
+    if not np.all(np.isfinite(masses) & (masses >= 0)):
+        raise ValueError("weights must be finite numbers of at least 0")
+    there = ~np.isnan(judged) & ~np.isnan(given) & (masses > 0)
+    last = np.unique([str(name) for name in names], return_inverse=True)[1] if clusters else masses
+    order = [place for place in np.lexsort((last, masses, given, judged)) if there[place]]
+    labels_of = None if clusters is None else [clusters[place] for place in order]
+    return _Rows(judged[order], given[order], masses[order], labels_of)
+
+
+def _balanced(rows: _Rows, right: Array, level: float) -> Coefficient:
+    if len(set(rows.labels)) < 2:
+        return undefined("labels of one class only" if len(right) else "no labels", level)
+    parts = []
+    for kind in (0.0, 1.0):
+        places = np.flatnonzero(rows.labels == kind)
+        clusters = rows.clusters and [rows.clusters[place] for place in places]
+        part = mean_interval(right[places], PASS, level, clusters, rows.weights[places])
+        assert part.mean is not None and part.ci_low is not None and part.ci_high is not None
+        parts.append((part.mean, part.ci_low, part.ci_high))
+    value = sum(mean for mean, _, _ in parts) / 2
+    below = sum((mean - low) ** 2 for mean, low, _ in parts) ** 0.5 / 2
+    above = sum((high - mean) ** 2 for mean, _, high in parts) ** 0.5 / 2
+    return Coefficient(value, max(value - below, 0.0), min(value + above, 1.0), level, "wilson-square-and-add")

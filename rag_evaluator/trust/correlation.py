@@ -1,0 +1,100 @@
+"""Rank correlations of scores and labels: Spearman's rho and Kendall's tau-b."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from rag_evaluator.trust.bootstrap import Statistic, bootstrap_interval, with_pseudo_rows
+from rag_evaluator.trust.estimate import Coefficient, undefined
+from rag_evaluator.trust.formulas import Array
+
+
+def spearman(
+    scores: Array,
+    labels: Array,
+    weights: Array,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Coefficient:
+    """Pearson's correlation of mean ranks, in [-1, 1] (Spearman 1904); a row of weight 2 has the rank of two rows.
+
+    Interval: `bootstrap_interval`; the pseudo-rows are the lowest score with the highest label, and the reverse.
+
+    Args:
+        scores, labels: none missing.
+        weights: how many rows each one speaks for, above 0.
+    """
+    reason = _undefined(scores, labels)
+    if reason:
+        return undefined(reason, level)
+    sides = [_Ranks(values) for values in with_pseudo_rows(scores, labels)]
+
+    def correlations(weights: Array) -> Array:
+        total = weights.sum(axis=-1, keepdims=True)
+        x, y = (side.of(weights) - total / 2 for side in sides)  # the weighted mean of ranks is half of the total
+        products = (np.sum(weights * one * other, axis=-1) for one, other in ((x, y), (x, x), (y, y)))
+        both, first, second = products
+        return np.asarray(both / np.sqrt(first * second))
+
+    return bootstrap_interval(correlations, weights, clusters, level, seed)
+
+
+def kendall_tau_b(
+    scores: Array,
+    labels: Array,
+    weights: Array,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Coefficient:
+    """(concordant - discordant) pairs over the geometric mean of pairs untied in each, in [-1, 1] (Kendall 1945).
+
+    A pair of rows counts with the product of their weights. Interval and arguments: as in `spearman`.
+    """
+    reason = _undefined(scores, labels)
+    if reason:
+        return undefined(reason, level)
+    return bootstrap_interval(_tau_b(*with_pseudo_rows(scores, labels)), weights, clusters, level, seed)
+
+
+class _Ranks:
+    """Mean ranks of the same values under many sets of weights."""
+
+    def __init__(self, values: Array) -> None:
+        self.order = np.argsort(values, kind="stable")
+        ordered = values[self.order]
+        self.starts = np.searchsorted(ordered, values, side="left")
+        self.ends = np.searchsorted(ordered, values, side="right")
+
+    def of(self, weights: Array) -> Array:
+        """The weight below each value and half of that at it. *Shape:* (draws, rows) -> (draws, rows)."""
+        sums = np.cumsum(weights[:, self.order], axis=1)
+        below = np.concatenate([np.zeros((len(weights), 1)), sums], axis=1)
+        return np.asarray((below[:, self.starts] + below[:, self.ends]) / 2)
+
+    def untied(self, weights: Array) -> Array:
+        """Weight of the ordered pairs whose values differ."""
+        firsts = np.unique(self.starts)
+        sums = np.add.reduceat(weights[:, self.order], firsts, axis=1)
+        return np.asarray(weights.sum(axis=1) ** 2 - np.sum(sums**2, axis=1))
+
+
+def _tau_b(scores: Array, labels: Array) -> Statistic:
+    signs = np.sign(scores[:, None] - scores) * np.sign(labels[:, None] - labels)
+    sides = [_Ranks(values) for values in (scores, labels)]
+
+    def taus(weights: Array) -> Array:
+        first, second = (side.untied(weights) for side in sides)
+        return np.asarray(np.sum((weights @ signs) * weights, axis=1) / np.sqrt(first * second))
+
+    return taus
+
+
+def _undefined(scores: Array, labels: Array) -> str | None:
+    if len(scores) < 2:
+        return "fewer than two rows"
+    for name, values in (("labels", labels), ("scores", scores)):
+        if np.ptp(values) == 0:
+            return f"all {name} are equal"
+    return None

@@ -1,0 +1,107 @@
+"""Rows of which some have labels, and how many rows of the run each label speaks for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.scale import Scale
+
+LEAST_LABELS = 2  # of a stratum: one label says nothing of how much labels differ
+NO_LABEL = "none: no row has a label"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The rows of a run, in an order that depends on their values only.
+
+    Attributes:
+        scores, labels: 0 where there is none.
+        scored, labelled: where there is one.
+        strata: number of the stratum.
+        probabilities: of the row, to have a label.
+        within: share of a labelled row in the weight of the labels of its stratum; 0 for other rows.
+        shares: the same times the stratum's share of all rows: they add up to 1.
+        blank: rows that were drawn and have no label.
+    """
+
+    scores: Array
+    labels: Array
+    scored: NDArray[np.bool_]
+    labelled: NDArray[np.bool_]
+    strata: NDArray[np.int64]
+    probabilities: Array
+    within: Array
+    shares: Array
+    blank: int
+
+    def label_means(self, values: Array) -> Array:
+        """For every row the weighted mean of the labelled rows of its stratum."""
+        return np.asarray(np.bincount(self.strata, weights=self.within * values)[self.strata])
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of rows of each stratum."""
+        return np.bincount(self.strata)
+
+    def lacking(self) -> str | None:
+        """Why nothing can be estimated; None if every stratum has `LEAST_LABELS` labels, or a label for each row."""
+        if not self.labelled.any():
+            return NO_LABEL
+        labels = np.bincount(self.strata[self.labelled], minlength=len(self.sizes()))
+        for stratum, (count, size) in enumerate(zip(labels, self.sizes(), strict=True)):
+            if count < min(LEAST_LABELS, size):
+                kind = "score" if self.scored[self.strata == stratum][0] else "no score"
+                return f"none: {count} of {size} rows of a stratum with {kind} have a label, {LEAST_LABELS} are needed"
+        return None if self.labelled.sum() > len(labels) else "none: as many strata as labels"
+
+
+def make_sample(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    scale: Scale,
+    strata: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    drawn: ArrayLike | None,
+) -> Sample:
+    """The sample of a draw; the arguments are those of `trust.ppi.label_mean`.
+
+    Blank labels lower the probabilities of their stratum in the same ratio (non-response at random).
+    """
+    judged, given = (np.clip(np.asarray(values, np.float64), scale.low, scale.high) for values in (scores, labels))
+    asked = ~np.isnan(given) if drawn is None else np.asarray(drawn, dtype=bool)
+    chances = np.ones(len(judged)) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+    groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
+    lengths = {len(judged), len(given), len(asked), len(chances), len(groups)}
+    if len(lengths) > 1:
+        raise ValueError(f"scores, labels, strata, probabilities and drawn have different lengths: {sorted(lengths)}")
+    if not np.all((chances > 0) & (chances <= 1)):
+        raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
+    labelled = asked & ~np.isnan(given)
+    order = np.lexsort((chances, np.where(labelled, given, np.inf), judged, groups))
+    judged, given, labelled, chances = judged[order], given[order], labelled[order], chances[order]
+    scored = ~np.isnan(judged)
+    own = np.where(scored, groups[order], groups.max(initial=0) + 1)
+    numbers = np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.int64)
+    return _weighted(
+        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), scored, labelled, numbers, chances,
+        int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
+    )  # fmt: skip
+
+
+def _weighted(
+    scores: Array,
+    labels: Array,
+    scored: NDArray[np.bool_],
+    labelled: NDArray[np.bool_],
+    strata: NDArray[np.int64],
+    chances: Array,
+    blank: int,
+) -> Sample:
+    sizes, counts = np.bincount(strata), np.bincount(strata, weights=labelled)
+    expected = np.bincount(strata, weights=chances)
+    probabilities = np.minimum(chances * (counts / expected)[strata], 1.0)
+    weights = np.where(labelled, 1 / chances, 0.0)
+    within = weights / np.maximum(np.bincount(strata, weights=weights), 1e-300)[strata]
+    shares = within * (sizes / len(strata))[strata]
+    return Sample(scores, labels, scored, labelled, strata, probabilities, within, shares, blank)

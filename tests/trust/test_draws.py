@@ -1,0 +1,105 @@
+"""Draws for labelling: sizes, strata and probabilities by hand, and that probabilities are kept."""
+
+import numpy as np
+import pytest
+
+from rag_evaluator.trust.draws import (
+    Draw,
+    allocate,
+    draw_stratified,
+    draw_uncertain,
+    draw_uniform,
+    inclusion_probabilities,
+    score_strata,
+)
+
+NAN = float("nan")
+SCORES = np.random.default_rng(0).beta(3, 1, 300)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0, 1] * 4, [0, 1] * 4),  # few values: one stratum each
+        ([1] * 8 + [0] * 2, [1] * 8 + [0] * 2),
+        ([0] * 8 + [0.5, 1], [0] * 8 + [1, 1]),  # most are equal: they stay together
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], [0, 0, 1, 1, 2, 2, 3, 3]),
+        ([1, 1, NAN], [0, 0, 1]),
+        ([NAN, 0.0, 1.0], [2, 0, 1]),  # rows without a score come last
+        ([], []),
+    ],
+)
+def test_strata_are_groups_of_similar_scores_and_one_of_no_score(scores: list[float], expected: list[int]) -> None:
+    assert score_strata(scores).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size", "expected"),
+    [
+        ([50, 50], 10, [5, 5]),
+        ([70, 30], 10, [7, 3]),
+        ([66, 34], 10, [7, 3]),  # 6.6 and 3.4
+        ([97, 3], 10, [8, 2]),  # two of each stratum at least
+        ([99, 1], 10, [9, 1]),  # of one row, that row
+        ([5, 3], 100, [5, 3]),  # no more than there are
+        ([40, 40, 40], 3, [2, 2, 2]),
+    ],
+)
+def test_each_stratum_gets_its_share_and_two_rows_at_least(sizes: list[int], size: int, expected: list[int]) -> None:
+    assert allocate(np.array(sizes), size).tolist() == expected
+
+
+def test_probabilities_are_half_uniform_and_half_in_proportion_to_uncertainty() -> None:
+    # 2 of 4 rows: 2 * (1/8 + u/(2 * 10)) for the uncertainties 1, 2, 3, 4
+    assert inclusion_probabilities([1, 2, 3, 4], 2) == pytest.approx([0.35, 0.45, 0.55, 0.65])
+    # 2 * (1/8 + 1/2) = 1.25 is cut to 1; the other three share what is left
+    assert inclusion_probabilities([5, 0, 0, 0], 2) == pytest.approx([1, 1 / 3, 1 / 3, 1 / 3])
+    assert inclusion_probabilities([0, 0, 0, 0], 2) == pytest.approx([0.5] * 4)
+    assert inclusion_probabilities([1, 2, 3], 3) == pytest.approx([1, 1, 1])
+
+
+DRAWS = (
+    lambda seed: draw_uniform(SCORES, 40, seed),
+    lambda seed: draw_stratified(SCORES, 40, seed),
+    lambda seed: draw_uncertain(SCORES, (1 - SCORES) ** 2, 40, seed),
+)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_rows_are_drawn_once_and_as_often_as_their_probability_says(draw: object) -> None:
+    draws: list[Draw] = [draw(seed) for seed in range(2_000)]  # type: ignore[operator]
+    assert all(len(set(one.rows.tolist())) == 40 for one in draws)
+    probabilities = draws[0].probabilities
+    assert probabilities.sum() == pytest.approx(40)
+    assert probabilities.min() > 0.06  # at least half of 40 / 300, so that every row can be drawn
+    counts = np.bincount(np.concatenate([one.rows for one in draws]), minlength=300)
+    errors = (counts / 2_000 - probabilities) / np.sqrt(probabilities * (1 - probabilities) / 2_000)
+    assert np.abs(errors).max() < 4.5
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_the_same_seed_draws_the_same_rows_in_the_same_order(draw: object) -> None:
+    first, again, other = (draw(seed) for seed in (1, 1, 2))  # type: ignore[operator]
+    assert first.rows.tolist() == again.rows.tolist()
+    assert first.rows.tolist() != other.rows.tolist()
+    assert first.rows.tolist() != sorted(first.rows.tolist())
+
+
+def test_rows_without_a_score_are_a_stratum_with_two_rows_at_least() -> None:
+    scores = np.where(np.arange(300) < 5, np.nan, SCORES)
+    for draw in (draw_uniform(scores, 40), draw_stratified(scores, 40), draw_uncertain(scores, scores, 40)):
+        assert set(draw.strata[:5].tolist()) == {draw.strata.max()}
+        assert np.count_nonzero(draw.rows < 5) == 2
+        assert draw.probabilities[:5] == pytest.approx(2 / 5)
+
+
+@pytest.mark.parametrize("size", [300, 1000])
+def test_all_rows_are_drawn_where_there_are_no_more(size: int) -> None:
+    for draw in (draw_uniform(SCORES, size), draw_stratified(SCORES, size), draw_uncertain(SCORES, SCORES, size)):
+        assert sorted(draw.rows.tolist()) == list(range(300))
+        assert draw.probabilities.tolist() == [1.0] * 300
+
+
+def test_uncertainty_must_be_known_where_there_is_a_score() -> None:
+    with pytest.raises(ValueError, match="every row with a score"):
+        draw_uncertain([0.5, 0.5], [1, NAN], 1)

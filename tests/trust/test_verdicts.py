@@ -1,0 +1,146 @@
+"""Words of the probe: each rule by hand, and what a random judge gets."""
+
+import gc
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rag_evaluator.trust.intervals import PASS, mean_interval
+from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.verdicts import Pairs, Thresholds, Word, judge_cells
+
+NAN = float("nan")
+JUDGED, CONTINUOUS, LOWER = Scale(), Scale(kind="continuous"), Scale(better="lower")
+
+
+def pairs(falls: int, ties: int, rises: int, control: bool = False) -> Pairs:
+    """Good sides of 0.5, so that each can fall and rise."""
+    changed = [0.0] * falls + [0.5] * ties + [1.0] * rises
+    return Pairs([0.5] * len(changed), changed, [f"{place:04d}" for place in range(len(changed))], JUDGED, control)
+
+
+QUIET, LOUD = pairs(0, 50, 0, control=True), pairs(10, 40, 0, control=True)
+WORDS: list[tuple[tuple[int, int, int], Pairs | None, Word]] = [
+    ((19, 0, 0), QUIET, "too few"),
+    ((0, 0, 0), QUIET, "too few"),
+    ((20, 0, 0), QUIET, "reliable"),  # the lower end of 20 of 20 is 0.81
+    ((50, 0, 0), LOUD, "weak"),  # false alarms of 10 of 50 may be 0.33
+    ((50, 0, 0), None, "weak"),
+    ((50, 0, 0), pairs(0, 10, 0, control=True), "weak"),  # of 10 pairs without a change still 0.3 may change
+    ((40, 0, 10), QUIET, "weak"),
+    ((5, 0, 45), QUIET, "wrong way"),
+    ((0, 50, 0), QUIET, "no better than chance"),  # all ties: half of 50, up to 0.64
+    ((25, 0, 25), QUIET, "no better than chance"),
+    ((12, 0, 8), QUIET, "undecided"),
+    ((32, 0, 18), QUIET, "undecided"),  # 0.64 of 50: p = 0.06, and the upper end is 0.76
+]
+
+
+@pytest.mark.parametrize(("counts", "control", "expected"), WORDS)
+def test_the_word_of_a_cell(counts: tuple[int, int, int], control: Pairs | None, expected: Word) -> None:
+    cells = [pairs(*counts)] + ([control] if control else [])
+    result = judge_cells(cells, [1, None] if control else [None])[0]
+    assert (result.word, (result.falls, result.ties, result.rises)) == (expected, counts)
+
+
+def test_the_win_share_counts_a_tie_half_and_has_the_interval_of_its_mean() -> None:
+    cell = judge_cells([pairs(12, 6, 2)], [None])[0]
+    assert cell.share.mean == pytest.approx((12 + 6 / 2) / 20)
+    assert cell.share == mean_interval([1] * 12 + [0.5] * 6 + [0] * 2, PASS)
+
+
+def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None:
+    cell = judge_cells([pairs(10, 30, 2)], [None])[0]
+    assert cell.p == pytest.approx(stats.binomtest(10, 12).pvalue)
+    assert cell.p_holm == cell.p
+
+
+def test_weak_asks_for_more_the_more_cells_there_are() -> None:
+    lucky, alone = pairs(20, 0, 8), judge_cells([pairs(20, 0, 8)], [None])[0]
+    assert alone.p is not None
+    assert 0.01 < alone.p < 0.05
+    assert alone.word == "weak"
+    among = judge_cells([lucky] + [pairs(14, 0, 14)] * 9, [None] * 10)[0]
+    assert among.p_holm == pytest.approx(10 * alone.p)
+    assert among.word == "undecided"
+
+
+def test_pairs_of_one_row_count_as_one_unit_in_interval_and_test() -> None:
+    apart = judge_cells([pairs(18, 0, 6)], [None])[0]
+    cell = pairs(18, 0, 6)
+    together = Pairs(cell.good, cell.changed, [unit[:3] for unit in cell.units], JUDGED)  # three rows
+    cell_together = judge_cells([together], [None])[0]
+    assert apart.word == "weak"
+    assert cell_together.word == "undecided"
+    assert cell_together.p == 0.5  # sums 10, 2 (of 8 and 2 rises), -4: 4 of the 8 signs reach 8
+
+
+@pytest.mark.parametrize(
+    ("scale", "good", "changed", "expected"),
+    [
+        (JUDGED, 1.0, 0.99, "fall"),
+        (JUDGED, 1.0, 1.0 - 1e-9, "tie"),
+        (CONTINUOUS, 0.9, 0.85, "tie"),
+        (CONTINUOUS, 0.9, 0.84, "fall"),
+        (CONTINUOUS, 0.8, 0.86, "rise"),
+        (LOWER, 0.2, 0.4, "fall"),
+        (LOWER, 0.2, 0.1, "rise"),
+        (JUDGED, 0.0, 0.0, "floor"),
+        (JUDGED, 0.0, 1.0, "rise"),
+        (LOWER, 1.0, 1.0, "floor"),
+        (CONTINUOUS, 0.0, 0.04, "floor"),
+        (CONTINUOUS, 0.04, 0.0, "floor"),
+        (CONTINUOUS, 0.04, 0.08, "tie"),
+        (JUDGED, NAN, 0.5, "missing"),
+        (JUDGED, 0.0, NAN, "missing"),
+    ],
+)
+def test_what_counts_as_a_fall(scale: Scale, good: float, changed: float, expected: str) -> None:
+    cell = judge_cells([Pairs([good], [changed], ["a"], scale)], [None])[0]
+    counts = {"fall": cell.falls, "tie": cell.ties, "rise": cell.rises, "floor": cell.floor, "missing": cell.missing}
+    assert counts == {name: int(name == expected) for name in counts}
+    assert cell.share.n == int(expected in ("fall", "tie", "rise"))
+
+
+def test_a_control_counts_changes_in_both_directions_or_gains_only() -> None:
+    good, changed, units = [0.5] * 5 + [0.0], [0.5, 0.5, 0.2, 0.9, 1.0, 0.1], list("abcdef")
+    both = judge_cells([Pairs(good, changed, units, JUDGED, control=True)], [None])[0]
+    gains = judge_cells([Pairs(good, changed, units, JUDGED, control=True, only_gains=True)], [None])[0]
+    assert (both.share.mean, gains.share.mean) == (pytest.approx(4 / 6), pytest.approx(3 / 6))
+    assert (both.word, both.p, both.p_holm, both.floor) == (None, None, None, 0)
+
+
+def test_thresholds_and_tolerance_can_be_set() -> None:
+    cells = [pairs(18, 0, 2), QUIET]
+    assert judge_cells(cells, [1, None])[0].word == "weak"
+    assert judge_cells(cells, [1, None], Thresholds(reliable=0.6))[0].word == "reliable"
+    assert judge_cells(cells, [1, None], Thresholds(pairs=21))[0].word == "too few"
+    coarse = Pairs([0.5], [0.3], ["a"], JUDGED, tolerance=0.25)
+    assert judge_cells([coarse], [None])[0].ties == 1
+
+
+def test_a_judge_that_throws_coins_has_a_win_share_of_one_half_though_some_pairs_are_at_the_floor() -> None:
+    good, changed = [0.0, 0.0, 1.0, 1.0] * 10, [0.0, 1.0, 0.0, 1.0] * 10
+    cell = judge_cells([Pairs(good, changed, [f"{place:02d}" for place in range(40)], JUDGED)], [None])[0]
+    assert (cell.floor, cell.falls, cell.ties, cell.rises) == (10, 10, 10, 10)
+    assert cell.share.mean == 0.5
+
+
+def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Word | None]:
+    """Every score is a coin; the good sides are the same in all probes."""
+    rng = np.random.default_rng(seed)
+    good, units = rng.integers(0, 3, rows) / 2, [f"{row:04d}" for row in range(rows)]
+    cells = [
+        Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED, control=place == 0) for place in range(probes + 1)
+    ]
+    return [cell.word for cell in judge_cells(cells, [0] * len(cells), seed=seed)[1:]]
+
+
+def test_a_random_judge_is_never_reliable_and_rarely_above_chance_over_200_seeds() -> None:
+    gc.freeze()  # statsmodels collects garbage in each call of Holm's method: slow with a large heap
+    runs = [random_judge(seed) for seed in range(200)]
+    gc.unfreeze()
+    assert not any("reliable" in words for words in runs)
+    assert sum("weak" in words for words in runs) <= 0.05 * len(runs)

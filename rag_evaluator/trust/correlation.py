@@ -81,12 +81,17 @@ class _Ranks:
 
 
 def _tau_b(scores: Array, labels: Array) -> Statistic:
-    signs = np.sign(scores[:, None] - scores) * np.sign(labels[:, None] - labels)
-    sides = [_Ranks(values) for values in (scores, labels)]
+    """Rows that are equal in both are joined first: grades and verdicts take few values, and pairs are many."""
+    joined, groups = np.unique(np.stack([scores, labels]), axis=1, return_inverse=True)
+    order = np.argsort(groups.ravel(), kind="stable")
+    starts = np.searchsorted(groups.ravel()[order], np.arange(joined.shape[1]))
+    signs = np.prod(np.sign(joined[:, :, None] - joined[:, None, :]), axis=0)
+    sides = [_Ranks(values) for values in joined]
 
     def taus(weights: Array) -> Array:
-        first, second = (side.untied(weights) for side in sides)
-        return np.asarray(np.sum((weights @ signs) * weights, axis=1) / np.sqrt(first * second))
+        sums = np.add.reduceat(weights[:, order], starts, axis=1)
+        first, second = (side.untied(sums) for side in sides)
+        return np.asarray(np.sum((sums @ signs) * sums, axis=1) / np.sqrt(first * second))
 
     return taus
 

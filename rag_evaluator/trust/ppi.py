@@ -85,14 +85,8 @@ def label_mean(
     Raises:
         ValueError: if lengths differ, a probability is not above 0 and at most 1, or the level is not in (0, 1).
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
     used = scale or Scale()
-    sample = make_sample(scores, labels, used, strata, probabilities, drawn)
-    labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
-    empty = LabelMean(len(sample.scores), labelled, sample.blank, unscored, None, None, None, level, METHOD, None, None)
-    lacking = sample.lacking()
-    return replace(empty, ci_method=lacking) if lacking else _estimated(empty, sample, used)
+    return _mean(scores, labels, used, used.width, strata, probabilities, drawn, level)
 
 
 def label_difference(
@@ -107,12 +101,34 @@ def label_difference(
     """The mean label of the second run minus that of the first, from rows with a label in both; else as `label_mean`.
 
     Row by row the difference of labels takes the place of the label, and that of scores the place of the score, which
-    is there if both runs have one. The range is -(high - low) to high - low.
+    is there if both runs have one. The range is -(high - low) to high - low. The two residuals that are added are cut
+    to it, as in `difference_interval`: a difference of labels and one of scores in opposite directions would need two
+    wrong scores in one row. With residuals of that size the interval was wider than that of labels alone.
     """
     used = scale or Scale()
     wide = Scale(-used.width, used.width, used.kind)
     judged, given = (_second_minus_first(pair, used) for pair in (scores, labels))
-    return label_mean(judged, given, wide, strata, probabilities, drawn, level)
+    return _mean(judged, given, wide, used.width, strata, probabilities, drawn, level)
+
+
+def _mean(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    scale: Scale,
+    most: float,
+    strata: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    drawn: ArrayLike | None,
+    level: float,
+) -> LabelMean:
+    """The mean label; `most` is the greatest size of the residuals that are added."""
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
+    sample = make_sample(scores, labels, scale, strata, probabilities, drawn)
+    labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
+    empty = LabelMean(len(sample.scores), labelled, sample.blank, unscored, None, None, None, level, METHOD, None, None)
+    lacking = sample.lacking()
+    return replace(empty, ci_method=lacking) if lacking else _estimated(empty, sample, scale, most)
 
 
 def _second_minus_first(pair: tuple[ArrayLike, ArrayLike], scale: Scale) -> Array:
@@ -134,11 +150,11 @@ class _Residuals(NamedTuple):
     drawn_from: float
 
 
-def _estimated(empty: LabelMean, sample: Sample, scale: Scale) -> LabelMean:
+def _estimated(empty: LabelMean, sample: Sample, scale: Scale, most: float) -> LabelMean:
     from scipy.special import stdtrit
 
     weight, slope = _tuned(sample)
-    residuals = _residuals(sample, slope, scale)
+    residuals = _residuals(sample, slope, scale, most)
     shares, labels = sample.shares[sample.labelled], sample.labels[sample.labelled]
     middle, variance = _spread(shares, labels, scale)
     mean = float(np.sum(shares * labels))
@@ -179,13 +195,13 @@ def _design(sample: Sample) -> Array:
     return (1 - sample.probabilities) * sample.shares**2 / np.where(sample.within < 1, 1 - sample.within, np.inf)
 
 
-def _residuals(sample: Sample, slope: float, scale: Scale) -> _Residuals:
+def _residuals(sample: Sample, slope: float, scale: Scale, most: float) -> _Residuals:
     there, scores = sample.labelled, sample.scores - sample.label_means(sample.scores)
     predicted = np.clip(sample.label_means(sample.labels) + slope * scores, scale.low, scale.high)[there]
     residuals = (sample.labels - sample.label_means(sample.labels) - slope * scores)[there]
     shares = sample.shares[there]
     units = float(effective_units(shares)) + 2
-    ends = np.array([scale.low - predicted.max(), scale.high - predicted.min()])
+    ends = np.clip([scale.low - predicted.max(), scale.high - predicted.min()], -most, most)
     mean = float(ends.sum()) / units
     drawn_from = float(np.sum((1 - sample.probabilities[there]) * shares**2) / np.sum(shares**2))
     own = (1 - 2 / units) ** 2 * np.sum(_design(sample)[there] * (residuals - mean) ** 2)

@@ -81,9 +81,7 @@ def certify(
         draw = None if table.draw is None else read_draw(folder, table.draw, data)
         sources.append(LabelSource(table, draw))
     if not sources:
-        raise ConfigError(
-            "certify: no labels. Give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN)."
-        )
+        raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
     scales = scales_for(list(run.scores), [run])[0]
     own = _named(run, parse_scales(scale), "--scale")
     level = run.config.get("ci_level") or LEVEL
@@ -104,13 +102,12 @@ def _in_column(run: SavedScores, metric: str, column: str) -> LabelSource:
 
 def _named(run: SavedScores, values: Mapping[str, Any], option: str) -> dict[str, Any]:
     """Values by the names that metrics have in the run. Raises `ConfigError` for a metric that it has not."""
-    named = {}
+    named: dict[str, Any] = {}
     for metric, value in values.items():
-        name = metric if metric in run.scores else canonical_name(metric)
+        name = metric if metric in run.scores else canonical_name(metric) or metric
         if name not in run.scores:
-            raise ConfigError(
-                f"{option} {metric}: {run.name} has no scores of '{metric}'.{did_you_mean(metric, run.scores)}"
-            )
+            hint = did_you_mean(metric, run.scores)
+            raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
         named[name] = value
     return named
 

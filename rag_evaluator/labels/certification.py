@@ -146,7 +146,9 @@ def _labelled(
 
 def _apart(clusters: Sequence[str | None] | None) -> list[str] | None:
     """A row without a cluster is one of its own."""
-    return clusters and [f"row {place}" if name is None else f"cluster {name}" for place, name in enumerate(clusters)]
+    if clusters is None:
+        return None
+    return [f"row {place}" if name is None else f"cluster {name}" for place, name in enumerate(clusters)]
 
 
 def _disagreement(run: SavedScores, metric: Labelled, row: int, records: Records) -> Disagreement:
@@ -167,8 +169,8 @@ def _refuse_few(run: SavedScores, sources: Sequence[LabelSource], figures: Mappi
     names = ", ".join(source.table.name for source in sources)
     counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items()) or "all labels are blank"
     raise ResultsError(
-        f"{names}: too few labels ({counts}). At least {LEAST} labels of rows with a score are needed for a metric, 100 "
-        f"say much more. 'rag-evaluator certify sheet {run.name} --size 100 --out to_label.xlsx' draws rows to be labelled."
+        f"{names}: too few labels ({counts}). {LEAST} labels of rows with a score are needed for each metric, 100 say "
+        f"much more. Rows to be labelled: rag-evaluator certify sheet {run.name} --size 100 --out to_label.xlsx"
     )
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.trust.formulas import Array
 
 FOLDER = "labels"  # in the results folder
 PLACES = 8  # digits of a draw's name
@@ -43,9 +43,9 @@ class DrawRecord:
     def name(self) -> str:
         return short_digest(json.dumps(asdict(self), sort_keys=True))[:PLACES]
 
-    def drawn(self) -> Array:
+    def drawn(self) -> NDArray[np.bool_]:
         """Whether each row was drawn."""
-        mask = np.zeros(len(self.probabilities), dtype=bool)
+        mask = np.zeros(len(self.probabilities), dtype=np.bool_)
         mask[list(self.rows)] = True
         return mask
 
@@ -75,7 +75,5 @@ def read_draw(results: Path, name: str, data: str) -> DrawRecord:
     except (OSError, ValueError, TypeError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. Draw again with 'certify sheet'.") from error
     if record.data != data:
-        raise ResultsError(
-            f"{path}: drawn from other rows than those of {results}. Give the results they were drawn from."
-        )
+        raise ResultsError(f"{path}: drawn from other rows than those of {results}. Give the results of these rows.")
     return record

@@ -36,8 +36,8 @@ def key_of(name: str, columns: Sequence[str], run: SavedScores, digests: Sequenc
         place = _place(record, column, places, run)
         if checked and (digest := as_key(record.row.get(SAMPLE))) not in (None, digests[place]):
             raise DatasetError(
-                f"{record.where}: row {place} of {run.name} is not the row that was labelled: 'sample' is {digest}, its "
-                f"digest is {digests[place]}. Give the results that the labels are about."
+                f"{record.where}: row {place} of {run.name} is not the row that was labelled: 'sample' is {digest}, "
+                f"its digest is {digests[place]}. Give the results that the labels are about."
             )
         return place
 

@@ -47,8 +47,8 @@ class LabelScale:
     def of_scores(self, scores: Sequence[float] | Array, scale: Scale) -> Array:
         """Scores in the unit of the labels, the better end up as it is with labels.
 
-        Scores whose range holds that of the labels, such as cosines from -1 to 1 and labels of 0 and 1, are in that unit
-        already. Others are moved in a straight line from range to range.
+        Scores whose range holds that of the labels, such as cosines from -1 to 1 and labels of 0 and 1, are in that
+        unit already. Others are moved in a straight line from range to range.
         """
         numbers = np.asarray(scores, dtype=np.float64)
         if not self.own and scale.better == "lower":
@@ -67,9 +67,7 @@ def parse_scales(texts: Sequence[str]) -> dict[str, LabelScale]:
     for text in texts:
         found = re.fullmatch(r"\s*(.+?)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", text)
         if found is None or not 0 < int(found[3]) - int(found[2]) < MOST_GRADES:
-            raise ConfigError(
-                f"--scale: expected METRIC=LOW..HIGH with whole numbers, such as faithfulness=1..5, received '{text}'."
-            )
+            raise ConfigError(f"--scale: expected METRIC=LOW..HIGH, such as faithfulness=1..5, received '{text}'.")
         low, high = int(found[2]), int(found[3])
         grades = tuple(map(float, range(low, high + 1)))
         scales[found[1]] = BINARY if (low, high) == (0, 1) else LabelScale(grades, "graded")
@@ -94,8 +92,8 @@ def scale_of_labels(
         return LabelScale(tuple(sorted({scale.low, scale.high, *values, *map(float, steps)})), "graded", own=True)
     outside = next(label for label in labels if label.value == label.value and not scale.holds(label.value))
     raise DatasetError(
-        f"{outside.where}: {outside.value:g} is neither 0 or 1 nor a value of {metric} ({scale.low:g} to {scale.high:g}). "
-        f"If these are grades, say from where to where: --scale {metric}=1..5"
+        f"{outside.where}: {outside.value:g} is neither 0 or 1 nor a value of {metric} ({scale.low:g} to "
+        f"{scale.high:g}). If these are grades, say from where to where: --scale {metric}=1..5"
     )
 
 
@@ -103,6 +101,6 @@ def _checked(table: LabelTable, metric: str, labels: Sequence[Label], declared: 
     for label in labels:
         if label.value == label.value and label.value not in declared.grades:
             raise DatasetError(
-                f"{label.where}: {label.value:g} is no grade of the scale of {metric}, {declared.low:g} to {declared.high:g}."
+                f"{label.where}: {label.value:g} is no grade of {metric}, {declared.low:g} to {declared.high:g}."
             )
     return declared

@@ -85,9 +85,8 @@ def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:
     name = f"{run.name}, column '{column}'"
     if not any(column in sample.row for sample in run.samples):
         known = column_names(sample.row for sample in run.samples)
-        raise DatasetError(
-            f"--label {metric}={column}: no row of {run.name} has this column.{did_you_mean(column, known)}"
-        )
+        hint = did_you_mean(column, known)
+        raise DatasetError(f"--label {metric}={column}: no row of {run.name} has this column.{hint}")
     labels = []
     for place, sample in enumerate(run.samples):
         record = InputRecord(sample.where, sample.row)

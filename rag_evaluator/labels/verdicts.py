@@ -21,7 +21,8 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
 
     The score of a verdict is the judge's probability of 1 where it has one. Of repeated scores the first counts.
     Statements on which annotators are divided, and those on which the judge gave several verdicts that differ, are
-    counted and left out. Raises `DatasetError` for a statement that the judge did not judge, a label that is not 0 or 1.
+    counted and left out. Raises `DatasetError` for a statement that the judge did not judge, a label that is not 0 or
+    1.
     """
     votes: dict[tuple[int, str], list[Label]] = {}
     for label in labels:
@@ -77,8 +78,8 @@ def _verdict(label: Label, records: Records) -> Verdict | None:
         known = sorted({verdict.statement for line in lines for verdict in verdicts_of(line) if verdict.statement})
         shown = "; ".join(f"{statement!r:.80}" for statement in known[:5]) or "none"
         raise DatasetError(
-            f"{label.where}: {label.metric} has no verdict on the statement {label.statement!r:.80} in row {label.row}. "
-            f"Its statements there: {shown}."
+            f"{label.where}: {label.metric} has no verdict on the statement {label.statement!r:.80} in row "
+            f"{label.row}. Its statements there: {shown}."
         )
     return found[0] if len({verdict.value for verdict in found}) == 1 and found[0].value in (0.0, 1.0) else None
 

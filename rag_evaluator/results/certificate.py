@@ -97,7 +97,7 @@ def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, st
     if part is None:
         return "not certified"
     sides = [{"signatures": {metric: line}} for line in (part["signature"], signatures[metric])]
-    differing = differing_conditions(*sides, [metric])
+    differing = differing_conditions(sides[0], sides[1], [metric])
     if has_unnamed_model(sides[0], [metric]) or has_unnamed_model(sides[1], [metric]):
         return "the certificate does not apply: a judge without a name cannot be recognised"
     others = [name for name in differing if name not in ("language", "prompts", "versions")]

@@ -12,7 +12,7 @@ from rag_evaluator.files.atomic import write_json
 from rag_evaluator.labels.certification import Disagreement, LabelSource, Settings, as_json, compared
 from rag_evaluator.labels.draw import read_draw
 from rag_evaluator.labels.scale import parse_scales
-from rag_evaluator.labels.table import labels_in_column, read_labels
+from rag_evaluator.labels.table import labels_in_column, read_labels, together
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, data_of, digests_in, label_figures, with_labels
 from rag_evaluator.results.manifest import PROGRAM
@@ -46,7 +46,7 @@ class Certification:
 
 def certify(
     results: str | Path,
-    labels: str | Path | None = None,
+    labels: str | Path | Sequence[str | Path] = (),
     *,
     label: Mapping[str, str] | None = None,
     threshold: Mapping[str, float] | None = None,
@@ -60,7 +60,7 @@ def certify(
 
     Args:
         results: results folder.
-        labels: a table of labels; docs/judging-the-judge.md has its forms.
+        labels: a table of labels, docs/judging-the-judge.md has its forms; or several, each of one annotator.
         label: metric -> a column of the run's own rows that holds its labels.
         threshold: metric -> the score from which on the judge accepts, fixed before the labels were seen. Else that of
             `thresholds` in the configuration of the run; else it is chosen on the labels, by cross-fitting.
@@ -76,8 +76,10 @@ def certify(
     run, digests = finished_scores(folder), digests_in(folder)
     data = data_of(digests)
     sources = [_in_column(run, *pair) for pair in (label or {}).items()]
-    if labels is not None:
-        table = read_labels(Path(labels).expanduser(), run, digests, canonical_name, on)
+    files = [labels] if isinstance(labels, str | Path) else labels
+    if files:
+        paths = [Path(file).expanduser() for file in files]
+        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths])
         draw = None if table.draw is None else read_draw(folder, table.draw, data)
         sources.append(LabelSource(table, draw))
     if not sources:

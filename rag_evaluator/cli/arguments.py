@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rag_evaluator import __version__
+from rag_evaluator.cli.certify import add_certify_commands
 from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
@@ -25,6 +26,8 @@ EXAMPLES = """examples:
   rag-evaluator duel results/base results/demo
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
+  rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx
+  rag-evaluator certify results/demo --labels to_label.xlsx
   rag-evaluator prompts check
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
@@ -96,6 +99,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     _add_beginning(duel)
     add_compare_command(commands)
     add_gate_command(commands)
+    add_certify_commands(commands)
     add_prompt_commands(commands)
     return parser
 

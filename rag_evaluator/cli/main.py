@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.cli.certify import SHEET, certify, sheet
 from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
@@ -34,6 +35,8 @@ OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if " ".join(arguments[:2]) == SHEET:
+        arguments[:2] = [SHEET]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         if not _is_path(arguments[0]):
             print(
@@ -176,6 +179,8 @@ COMMANDS = {
     "duel": duel,
     "compare": compare,
     "gate": gate,
+    "certify": certify,
+    SHEET: sheet,
     "prompts": prompts,
 }
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,23 @@ def read_labels(
     ]
     _refuse_twice(labels)
     return LabelTable(name, labels, _draw(name, records))
+
+
+def together(tables: Sequence[LabelTable]) -> LabelTable:
+    """The labels of several files as one table: those of a file that names no annotator are its own.
+
+    Raises `DatasetError` if rows come from several draws.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    name, labels = ", ".join(table.name for table in tables), []
+    for table in tables:
+        labels += [replace(label, annotator=label.annotator or Path(table.name).stem) for label in table.labels]
+    _refuse_twice(labels)
+    draws = {table.draw for table in tables}
+    if len(draws) > 1:
+        raise DatasetError(f"{name}: these sheets come from different draws. Certify the labels of one at a time.")
+    return LabelTable(name, labels, draws.pop())
 
 
 def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:

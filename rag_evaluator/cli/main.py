@@ -20,6 +20,7 @@ from rag_evaluator.errors import (
     JudgeLostError,
     MissingChunksError,
     RagEvaluatorError,
+    ResultsError,
     did_you_mean,
 )
 from rag_evaluator.offline import prepare_command
@@ -197,9 +198,24 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
     print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+    if config.certificate is not None:
+        _print_standing(config.certificate, config.results_dir)
     if config.require:
         _print_failed(config.results_dir)
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+
+
+def _print_standing(certificate: Path, results: Path) -> None:
+    """What is certified of these scores; whatever has happened to the certificate meanwhile, they are there."""
+    from rag_evaluator.cli.console import say
+    from rag_evaluator.results.certificate import standing_lines
+
+    try:
+        lines = standing_lines(certificate, results)
+    except ResultsError as error:
+        lines = [f"certificate: {error}"]
+    for line in lines:
+        say(line)
 
 
 def _print_failed(results: Path) -> None:

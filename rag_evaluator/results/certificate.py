@@ -11,6 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.results.conditions import differing_conditions, has_unnamed_model
+from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 1
@@ -85,6 +86,14 @@ def keep_labels(folder: Path, written: Path, signatures: Mapping[str, str], dige
 
 def _if_there(labels: Any) -> dict[str, Any]:
     return {} if labels is None else {LABELS: labels}
+
+
+def standing_lines(path: Path, folder: Path) -> list[str]:
+    """What a certificate says of the scores in a results folder, a line for each metric. Raises `ResultsError`."""
+    certificate, signatures = read_certificate(path), read_manifest(folder).get("signatures", {})
+    found = standing(certificate, signatures, data_of(digests_in(folder)))
+    first = f"certificate {path} of {certificate.get('date')}:"
+    return [first, *(f"  {metric}: {said}" for metric, said in found.items())]
 
 
 def standing(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, str]:

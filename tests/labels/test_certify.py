@@ -164,7 +164,7 @@ def test_labels_of_both_options_for_one_metric_are_refused(run: Path, tmp_path: 
 def test_a_question_of_several_rows_is_no_key(tmp_path: Path) -> None:
     rows = [{**row, "question": "Again?"} for row in exact_rows()]
     folder = exact_run(tmp_path / "run", rows)
-    with pytest.raises(DatasetError, match="40 rows of .* have the question 'Again.'.*column 'row'"):
+    with pytest.raises(DatasetError, match=r"40 rows of .* have the question 'Again.'.*column 'row'"):
         certify(folder, write_csv(tmp_path / "l.csv", ["question,exact_match", "Again?,1"]))
 
 

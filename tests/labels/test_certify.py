@@ -9,7 +9,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from runs import ROWS, exact_rows, exact_run, faithful_run
+from labelled_runs import ROWS, exact_rows, exact_run, faithful_run
 
 from rag_evaluator.api.certify import Certification, certify
 from rag_evaluator.api.label_sheet import label_sheet

@@ -13,7 +13,7 @@ NO_LABEL = "none: no row has a label"
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class LabelledRows:
     """The rows of a run, in an order that depends on their values only.
 
     Attributes:
@@ -56,14 +56,14 @@ class Sample:
         return None if self.labelled.sum() > len(labels) else "none: as many strata as labels"
 
 
-def make_sample(
+def make_labelled_rows(
     scores: ArrayLike,
     labels: ArrayLike,
     scale: Scale,
     strata: ArrayLike | None,
     probabilities: ArrayLike | None,
     drawn: ArrayLike | None,
-) -> Sample:
+) -> LabelledRows:
     """The sample of a draw; the arguments are those of `trust.ppi.label_mean`.
 
     Blank labels lower the probabilities of their stratum in the same ratio (non-response at random).
@@ -97,11 +97,11 @@ def _weighted(
     strata: NDArray[np.int64],
     chances: Array,
     blank: int,
-) -> Sample:
+) -> LabelledRows:
     sizes, counts = np.bincount(strata), np.bincount(strata, weights=labelled)
     expected = np.bincount(strata, weights=chances)
     probabilities = np.minimum(chances * (counts / expected)[strata], 1.0)
     weights = np.where(labelled, 1 / chances, 0.0)
     within = weights / np.maximum(np.bincount(strata, weights=weights), 1e-300)[strata]
     shares = within * (sizes / len(strata))[strata]
-    return Sample(scores, labels, scored, labelled, strata, probabilities, within, shares, blank)
+    return LabelledRows(scores, labels, scored, labelled, strata, probabilities, within, shares, blank)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.trust.formulas import Array, effective_units, with_pseudo_units
-from rag_evaluator.trust.labelled import Sample, make_sample
+from rag_evaluator.trust.labelled import LabelledRows, make_labelled_rows
 from rag_evaluator.trust.scale import Scale
 
 METHOD = "ppi++-t-pseudo-residuals"
@@ -124,7 +124,7 @@ def _mean(
     """The mean label; `most` is the greatest size of the residuals that are added."""
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
-    sample = make_sample(scores, labels, scale, strata, probabilities, drawn)
+    sample = make_labelled_rows(scores, labels, scale, strata, probabilities, drawn)
     labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
     empty = LabelMean(len(sample.scores), labelled, sample.blank, unscored, None, None, None, level, METHOD, None, None)
     lacking = sample.lacking()
@@ -150,7 +150,7 @@ class _Residuals(NamedTuple):
     drawn_from: float
 
 
-def _estimated(empty: LabelMean, sample: Sample, scale: Scale, most: float) -> LabelMean:
+def _estimated(empty: LabelMean, sample: LabelledRows, scale: Scale, most: float) -> LabelMean:
     from scipy.special import stdtrit
 
     weight, slope = _tuned(sample)
@@ -174,7 +174,7 @@ def _estimated(empty: LabelMean, sample: Sample, scale: Scale, most: float) -> L
     )
 
 
-def _tuned(sample: Sample) -> tuple[float, float]:
+def _tuned(sample: LabelledRows) -> tuple[float, float]:
     """PPI++'s lambda, and the slope b, that make the variance of the estimate smallest."""
     weights = _design(sample)
     labels = sample.labels - sample.label_means(sample.labels)
@@ -190,12 +190,12 @@ def _tuned(sample: Sample) -> tuple[float, float]:
     return weight, weight / unlabelled
 
 
-def _design(sample: Sample) -> Array:
+def _design(sample: LabelledRows) -> Array:
     """Factors of squared residuals in the variance of the estimate, 0 for rows without a label."""
     return (1 - sample.probabilities) * sample.shares**2 / np.where(sample.within < 1, 1 - sample.within, np.inf)
 
 
-def _residuals(sample: Sample, slope: float, scale: Scale, most: float) -> _Residuals:
+def _residuals(sample: LabelledRows, slope: float, scale: Scale, most: float) -> _Residuals:
     there, scores = sample.labelled, sample.scores - sample.label_means(sample.scores)
     predicted = np.clip(sample.label_means(sample.labels) + slope * scores, scale.low, scale.high)[there]
     residuals = (sample.labels - sample.label_means(sample.labels) - slope * scores)[there]

@@ -61,7 +61,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ProbeCell:
     """What a judge did with the pairs of one metric and one probe.
 
     Attributes:
@@ -93,7 +93,7 @@ def judge_cells(
     thresholds: Thresholds | None = None,
     level: float = 0.95,
     seed: int = 0,
-) -> list[Cell]:
+) -> list[ProbeCell]:
     """Every cell with its figures and its word.
 
     Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` asks for more than an end
@@ -122,7 +122,7 @@ def judge_cells(
         None if pairs.control else word(share, None if alarm is None else shares[alarm], p, limits)
         for pairs, alarm, share, p in zip(cells, alarms, shares, adjusted, strict=True)
     ]
-    return [_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, strict=True)]
+    return [_probe_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, strict=True)]
 
 
 def word(share: Estimate, alarms: Estimate | None, p_holm: float | None, limits: Thresholds) -> Word:
@@ -187,10 +187,10 @@ def _share(pairs: Pairs, moves: Array, level: float) -> Estimate:
     return mean_interval(values, PASS, level, clusters=pairs.units)
 
 
-def _cell(
+def _probe_cell(
     pairs: Pairs, moves: Array, share: Estimate, p: float | None, p_holm: float | None, name: Word | None
-) -> Cell:
+) -> ProbeCell:
     there = ~np.isnan(np.subtract(*_sides(pairs)))
     falls, ties, rises = (int(np.count_nonzero(moves == way)) for way in (1.0, 0.0, -1.0))
     floor, missing = (int(np.count_nonzero(which)) for which in (_at_floor(pairs), ~there))
-    return Cell(falls, ties, rises, floor, missing, share, p, p_holm, name)
+    return ProbeCell(falls, ties, rises, floor, missing, share, p, p_holm, name)

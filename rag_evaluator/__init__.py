@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
+    from rag_evaluator.api.certify import Certification, certify
     from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
     from rag_evaluator.api.duel import Duel, duel
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
+    from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "METRICS",
     "BudgetError",
+    "Certification",
     "Config",
     "ConfigError",
     "DatasetError",
@@ -58,12 +61,14 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "certify",
     "collect",
     "compare",
     "duel",
     "evaluate",
     "gate",
     "generate",
+    "label_sheet",
     "load_config",
     "load_dataset",
     "read_questions",
@@ -72,6 +77,7 @@ __all__ = [
 _HOMES = {
     "METRICS": "metrics.table",
     "BudgetError": "errors",
+    "Certification": "api.certify",
     "Config": "config",
     "ConfigError": "errors",
     "DatasetError": "errors",
@@ -91,12 +97,14 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "certify": "api.certify",
     "collect": "api.collect",
     "compare": "api.compare",
     "duel": "api.duel",
     "evaluate": "api.functions",
     "gate": "api.gate",
     "generate": "api.functions",
+    "label_sheet": "api.label_sheet",
     "load_config": "config",
     "load_dataset": "dataset",
     "read_questions": "results.kept_prompts",

@@ -9,7 +9,7 @@ from rag_evaluator.results.reasons import parts_of
 Record = Mapping[str, Any]  # a line of `details.jsonl`; Any: JSON
 
 
-class Verdict(NamedTuple):
+class JudgedVerdict(NamedTuple):
     """A number in an answer of the judge.
 
     Attributes:
@@ -22,12 +22,12 @@ class Verdict(NamedTuple):
     confidence: float | None
 
 
-def verdicts_of(record: Record) -> list[Verdict]:
+def verdicts_of(record: Record) -> list[JudgedVerdict]:
     """The verdicts and ratings behind a score, in order."""
     return [verdict for judgement in record.get("judgements", ()) for verdict in _verdicts(judgement)]
 
 
-def _verdicts(judgement: Mapping[str, Any]) -> Iterator[Verdict]:
+def _verdicts(judgement: Mapping[str, Any]) -> Iterator[JudgedVerdict]:
     found = [
         (float(value), as_key(part.get("statement")))
         for _, part in parts_of(judgement.get("response"))
@@ -38,7 +38,7 @@ def _verdicts(judgement: Mapping[str, Any]) -> Iterator[Verdict]:
     if len(confidences) != len(found):
         confidences = [None] * len(found)
     for (value, statement), confidence in zip(found, confidences, strict=True):
-        yield Verdict(value, statement, confidence)
+        yield JudgedVerdict(value, statement, confidence)
 
 
 def doubt(records: Sequence[Record]) -> float | None:

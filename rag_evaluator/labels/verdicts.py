@@ -6,7 +6,7 @@ from typing import Any
 
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.labels.figures import LEAST, Labelled, binary_json
-from rag_evaluator.labels.judged import Record, Verdict, verdicts_of
+from rag_evaluator.labels.judged import Record, JudgedVerdict, verdicts_of
 from rag_evaluator.labels.table import Label
 from rag_evaluator.trust.agreement import binary_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
@@ -70,7 +70,7 @@ def row_calibration(metric: Labelled, records: Records) -> dict[str, Any]:
     return asdict(calibration(confidences, right, None if metric.clusters is None else clusters, weights))
 
 
-def _verdict(label: Label, records: Records) -> Verdict | None:
+def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
     """What the judge said of a statement; None where it has said several things."""
     lines = records.get(label.row, ())
     found = [verdict for verdict in (verdicts_of(lines[0]) if lines else ()) if verdict.statement == label.statement]
@@ -84,14 +84,14 @@ def _verdict(label: Label, records: Records) -> Verdict | None:
     return found[0] if len({verdict.value for verdict in found}) == 1 and found[0].value in (0.0, 1.0) else None
 
 
-def _score(verdict: Verdict) -> float:
+def _score(verdict: JudgedVerdict) -> float:
     """The probability of the verdict 1; on the side of the verdict, whatever rounding did."""
     if verdict.confidence is None:
         return verdict.value
     return max(verdict.confidence, 0.5) if verdict.value else min(1 - verdict.confidence, 0.4999995)
 
 
-def _or_nan(verdict: Verdict) -> float:
+def _or_nan(verdict: JudgedVerdict) -> float:
     return float("nan") if verdict.confidence is None else verdict.confidence
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.labels.figures import LEAST, Labelled, binary_json
-from rag_evaluator.labels.judged import Record, JudgedVerdict, verdicts_of
+from rag_evaluator.labels.judged import JudgedVerdict, Record, verdicts_of
 from rag_evaluator.labels.table import Label
 from rag_evaluator.trust.agreement import binary_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha

@@ -93,9 +93,10 @@ def compared(
     Raises `DatasetError` for labels that cannot be used, `ResultsError` if no metric has enough of them.
     """
     figures, disagreements = {}, []
-    for metric, (source, labels) in by_metric(sources).items():
-        cells = {(label.row, metric) for label in labels}
-        records = {row: lines for (row, _), lines in run.details(cells).items()}
+    found = by_metric(sources)
+    details = run.details({(label.row, metric) for metric, (_, labels) in found.items() for label in labels})
+    for metric, (source, labels) in found.items():
+        records = {row: lines for (row, name), lines in details.items() if name == metric}
         figures[metric], worst = _of_metric(run, metric, source, labels, records, settings)
         disagreements += worst
     if not enough(figures):

@@ -210,7 +210,7 @@ def _of_binary(own: Mapping[str, Any]) -> Iterator[str]:
     if own["auc"]["value"] is not None:
         yield (
             f"  of a row that people accept and one that they reject, the first has the better score in "
-            f"{100 * own['auc']['value']:.0f} % of all pairs (50 % is chance)"
+            f"{100 * own['auc']['value']:.0f} % of all pairs (equal scores count half; 50 % is chance)"
         )
     else:
         yield f"  AUC and kappa are not defined: {own['auc']['ci_method'].removeprefix('none: ')}"

@@ -23,7 +23,7 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert main(["certify", str(run), "--label", "exact_match=human", "--threshold", "exact_match=0.5"]) == 0
     shown = capsys.readouterr().out
     assert "0.93 [" in shown
-    assert "has the better score in 93 % of all pairs" in shown
+    assert "has the better score in 93 % of all pairs (equal scores count half" in shown
     assert "threshold 0.5 (fixed before): both accept 18, only the judge 2, only people 1, both reject 19" in shown
     assert "mean label of all 40 rows: 0.47 [" in shown
     assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown

@@ -15,6 +15,7 @@ from rag_evaluator.labels.scale import parse_scales
 from rag_evaluator.labels.table import labels_in_column, read_labels, together
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, data_of, digests_in, label_figures, with_labels
+from rag_evaluator.results.kept_labels import write_labels
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.results.summary import read_summary
@@ -88,11 +89,12 @@ def certify(
     own = _named(run, parse_scales(scale), "--scale")
     level = run.config.get("ci_level") or LEVEL
     settings = Settings(scales, own, _thresholds(run, threshold or {}, scales), random, level)
-    figures, disagreements = compared(run, sources, settings)
+    figures, disagreements, kept = compared(run, sources, settings)
     certificate = _certificate(run, data, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
     path = folder / CERTIFICATE if out is None else Path(out).expanduser()
     write_json(path, certificate)
     if out is None:
+        write_labels(folder, data, kept)
         _add_to_summary(folder, certificate, run, data)
     return Certification(certificate, disagreements, path)
 

@@ -85,6 +85,9 @@ def _add_sheet(commands: Any) -> None:
         help="draw half in proportion to the judge's uncertainty; default: from groups of similar scores",
     )  # fmt: skip
     command.add_argument("--seed", type=int, default=0, help="of the draw; default: %(default)s")
+    command.add_argument(
+        "--like", type=Path, metavar="RUN", help="the rows that were drawn for this run, to compare both by labels"
+    )
     command.add_argument("--force", action="store_true", help="replace a workbook that is there")
 
 
@@ -94,7 +97,14 @@ def sheet(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import say
 
     record = label_sheet(
-        options.results, options.out, options.size, options.metric, options.uncertain, options.seed, options.force
+        options.results,
+        options.out,
+        options.size,
+        options.metric,
+        options.uncertain,
+        options.seed,
+        options.like,
+        options.force,
     )
     say(f"{len(record.rows)} of {len(record.strata)} rows written to {options.out}: {', '.join(record.metrics)}")
     say(f"their probabilities are kept in {options.results}/labels/{record.name}.json")

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, RowMatch
+    from rag_evaluator.results.comparison import (
+        ChangedScore,
+        ComparedMetric,
+        Comparison,
+        LabelDifference,
+        RowMatch,
+    )
 
 OK = 0
 LETTERS = 160  # of a question or a reason
@@ -84,8 +90,18 @@ def print_comparison(comparison: "Comparison") -> None:
             print_table(
                 "groups, not tested", [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)], rows
             )
+    for difference in comparison.labels:
+        say(_of_labels(difference))
     for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
         say(line)
+
+
+def _of_labels(line: "LabelDifference") -> str:
+    start = f"{line.metric}, by people's labels of {line.both} rows, {line.run}: "
+    if line.figures is None or line.figures.label_mean is None:
+        return start + (line.reason or (line.figures.ci_method if line.figures else ""))
+    mean = line.figures
+    return start + f"difference {_number(mean.label_mean)} [{_number(mean.ci_low)}, {_number(mean.ci_high)}]"
 
 
 def _lines_of(lines: Sequence["ComparedMetric"], run: str) -> list["ComparedMetric"]:

@@ -7,11 +7,12 @@ from typing import Any
 from rag_evaluator.dataset.keys import value_of
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.labels.draw import DrawRecord
-from rag_evaluator.labels.figures import LEAST, Chosen, Labelled, enough, figures_of, worst_rows
+from rag_evaluator.labels.figures import LEAST, Chosen, Labelled, enough, figures_of, to_keep, worst_rows
 from rag_evaluator.labels.joined import joined
 from rag_evaluator.labels.scale import LabelScale, scale_of_labels
 from rag_evaluator.labels.table import Label, LabelTable
 from rag_evaluator.labels.verdicts import Records, row_calibration, statement_figures
+from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.results.matching import QUESTION
 from rag_evaluator.results.reasons import said, telling
 from rag_evaluator.results.reporting import cluster_of, reporting_of
@@ -87,21 +88,24 @@ def by_metric(sources: Sequence[LabelSource]) -> dict[str, tuple[LabelSource, li
 
 def compared(
     run: SavedScores, sources: Sequence[LabelSource], settings: Settings
-) -> tuple[dict[str, dict[str, Any]], list[Disagreement]]:
-    """The figures of each metric with labels (Any: JSON), and the worst disagreements.
+) -> tuple[dict[str, dict[str, Any]], list[Disagreement], dict[str, KeptLabels]]:
+    """The figures of each metric with labels (Any: JSON), the worst disagreements, the labels of rows to be kept.
 
     Raises `DatasetError` for labels that cannot be used, `ResultsError` if no metric has enough of them.
     """
-    figures, disagreements = {}, []
+    figures: dict[str, dict[str, Any]] = {}
+    disagreements: list[Disagreement] = []
+    kept: dict[str, KeptLabels] = {}
     found = by_metric(sources)
     details = run.details({(label.row, metric) for metric, (_, labels) in found.items() for label in labels})
     for metric, (source, labels) in found.items():
         records = {row: lines for (row, name), lines in details.items() if name == metric}
-        figures[metric], worst = _of_metric(run, metric, source, labels, records, settings)
+        figures[metric], worst, rows = _of_metric(run, metric, source, labels, records, settings)
         disagreements += worst
+        kept |= {} if rows is None else {metric: to_keep(rows)}
     if not enough(figures):
         _refuse_few(run, sources, figures)
-    return figures, disagreements
+    return figures, disagreements, kept
 
 
 def _of_metric(
@@ -111,10 +115,11 @@ def _of_metric(
     labels: Sequence[Label],
     records: Records,
     settings: Settings,
-) -> tuple[dict[str, Any], list[Disagreement]]:
+) -> tuple[dict[str, Any], list[Disagreement], Labelled | None]:
     statements = [label for label in labels if label.statement is not None]
     whole = [label for label in labels if label.statement is None]
     found: dict[str, Any] = {}
+    labelled: Labelled | None = None
     worst: list[Disagreement] = []
     if any(label.value == label.value for label in whole):
         labelled = _labelled(run, metric, source, whole, settings)
@@ -125,7 +130,7 @@ def _of_metric(
     if statements:
         judged = statement_figures(statements, records, settings.level)
         found = {**(found or ({"reason": judged["reason"]} if "reason" in judged else {})), "statements": judged}
-    return found, worst
+    return found, worst, labelled
 
 
 def _labelled(
@@ -136,6 +141,10 @@ def _labelled(
     scale, reporting = settings.scales[metric], reporting_of(run.manifest)
     label_scale = scale_of_labels(source.table, metric, labels, scale, settings.label_scales)
     joint = joined(labels, len(run.samples), label_scale, source.draw)
+    if label_scale.own and np.array_equal(joint.means, run.scores[metric], equal_nan=True):
+        raise DatasetError(
+            f"{source.table.name}: its labels of {metric} are the scores themselves. Name people's labels."
+        )
     chosen: Chosen = "random" if settings.random else "unknown"
     if source.draw is not None or joint.labelled.all():
         chosen = "all" if source.draw is None else "drawn"

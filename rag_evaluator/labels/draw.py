@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.results.kept_labels import FOLDER
 
-FOLDER = "labels"  # in the results folder
 PLACES = 8  # digits of a draw's name
 
 
@@ -28,6 +28,7 @@ class DrawRecord:
         rows: that were drawn, in the order in which they are shown.
         probabilities: of each row of the run, to be drawn.
         strata: of each row of the run, the number of its stratum.
+        like: name of the draw of another run whose rows these are; None: drawn for this run.
     """
 
     data: str
@@ -38,6 +39,7 @@ class DrawRecord:
     rows: Sequence[int]
     probabilities: Sequence[float]
     strata: Sequence[int]
+    like: str | None = None
 
     @property
     def name(self) -> str:

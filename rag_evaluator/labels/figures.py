@@ -10,6 +10,7 @@ import numpy as np
 from rag_evaluator.labels.draw import DrawRecord
 from rag_evaluator.labels.joined import JoinedLabels
 from rag_evaluator.labels.scale import LabelScale
+from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
 from rag_evaluator.trust.formulas import Array
@@ -140,6 +141,27 @@ def _turned(metric: Labelled, threshold: float) -> float:
 
 def _both_ends(scale: Scale) -> float:
     return scale.low + scale.high
+
+
+def to_keep(metric: Labelled) -> KeptLabels:
+    """What is kept of it for comparing runs."""
+    draw, labels = metric.draw, metric.labels
+    return KeptLabels(
+        low=metric.label_scale.low,
+        high=metric.label_scale.high,
+        chosen=metric.chosen,
+        draw=None if draw is None else draw.name,
+        like=None if draw is None else draw.like,
+        labels=_or_none(labels.counting(labels.means)),
+        scores=_or_none(metric.moved),
+        probabilities=None if draw is None else draw.probabilities,
+        strata=None if draw is None else draw.strata,
+        drawn=None if labels.drawn is None else labels.drawn.tolist(),
+    )
+
+
+def _or_none(values: Array) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def worst_rows(metric: Labelled, count: int) -> list[int]:

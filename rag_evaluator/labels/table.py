@@ -99,7 +99,6 @@ def together(tables: Sequence[LabelTable]) -> LabelTable:
 
 def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:
     """The labels in a column of the run's own rows. Raises `DatasetError`."""
-    name = f"{run.name}, column '{column}'"
     if not any(column in sample.row for sample in run.samples):
         known = column_names(sample.row for sample in run.samples)
         hint = did_you_mean(column, known)
@@ -109,7 +108,7 @@ def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:
         record = InputRecord(sample.where, sample.row)
         where = f"{sample.where}, column '{column}'"
         labels.append(Label(place, metric, "", None, _value(record, column, sample.row.get(column)), where))
-    return LabelTable(name, labels)
+    return LabelTable(f"column '{column}'", labels)
 
 
 def metric_named(column: str, run: SavedScores, canonical: Canonical) -> tuple[str, str] | None:

@@ -385,6 +385,11 @@ def test_missing_scores_are_a_stratum_of_their_own(tmp_path: Path) -> None:
     assert not math.isnan(found["label_mean"]["judge_mean"])
 
 
+def test_scores_are_no_labels(faithful: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"scores\.csv: its labels of faithfulness are the scores themselves"):
+        certify(faithful, faithful / "scores.csv", out=tmp_path / "c.json")
+
+
 def test_an_unfinished_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises((ResultsError, ConfigError), match="no such folder"):
         certify(tmp_path / "nowhere", label={"exact_match": "human"})

@@ -80,6 +80,7 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
     assert main([str(config), *named]) == 0
     shown = capsys.readouterr().out
     assert "exact_match: certified on these rows" in shown
+    assert "exact_match: mean label 1.00 [0.8" in shown
     assert "was complete already" in shown
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
     assert main([str(config), *named, "--update"]) == 0

@@ -139,7 +139,7 @@ def _labelled(
     import numpy as np
 
     scale, reporting = settings.scales[metric], reporting_of(run.manifest)
-    label_scale = scale_of_labels(source.table, metric, labels, scale, settings.label_scales)
+    label_scale = scale_of_labels(metric, labels, scale, settings.label_scales)
     joint = joined(labels, len(run.samples), label_scale, source.draw)
     if label_scale.own and np.array_equal(joint.means, run.scores[metric], equal_nan=True):
         raise DatasetError(

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from rag_evaluator.errors import ConfigError, DatasetError
-from rag_evaluator.labels.table import Label, LabelTable
+from rag_evaluator.labels.table import Label
 from rag_evaluator.trust.alpha import Measure
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.scale import Scale
@@ -75,15 +75,23 @@ def parse_scales(texts: Sequence[str]) -> dict[str, LabelScale]:
 
 
 def scale_of_labels(
-    table: LabelTable, metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]
+    metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]
 ) -> LabelScale:
     """The scale of a metric's labels: as declared, else 0 and 1, else grades in the metric's own range.
 
-    Raises `DatasetError` for a label outside of it, or if the scale is not known.
+    Raises `DatasetError` for a label outside of it, for a word among grades, or if the scale is not known.
     """
+    found = _scale(metric, labels, scale, declared)
+    word = next((label for label in labels if label.is_word), None)
+    if found.kind == "graded" and word is not None:
+        raise DatasetError(f"{word.where}: a word, where other labels of {metric} are grades. Give a number.")
+    return found
+
+
+def _scale(metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]) -> LabelScale:
     values = {label.value for label in labels if label.value == label.value}
     if metric in declared:
-        return _checked(table, metric, labels, declared[metric])
+        return _checked(metric, labels, declared[metric])
     if values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
         return BINARY
     if all(scale.holds(value) for value in values):
@@ -97,7 +105,7 @@ def scale_of_labels(
     )
 
 
-def _checked(table: LabelTable, metric: str, labels: Sequence[Label], declared: LabelScale) -> LabelScale:
+def _checked(metric: str, labels: Sequence[Label], declared: LabelScale) -> LabelScale:
     for label in labels:
         if label.value == label.value and label.value not in declared.grades:
             raise DatasetError(

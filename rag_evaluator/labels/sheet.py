@@ -11,12 +11,14 @@ from rag_evaluator.labels.draw import DrawRecord
 from rag_evaluator.labels.keys import ROW, SAMPLE
 from rag_evaluator.labels.table import DRAW
 from rag_evaluator.labels.texts import choices_of, question_of, texts_of
+from rag_evaluator.languages import find_language
 from rag_evaluator.results.sheet import LINES, Sheet, formats_of
 from rag_evaluator.results.xlsx import OPTIONS, XLSX_DATE, new_worksheet
 from rag_evaluator.trust.scale import Scale
 
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
 TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
+RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
 TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
 MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
 
@@ -52,6 +54,9 @@ def write_sheet(sheet: LabelSheet, path: Path) -> None:
     _add_labels(labels, formats, sheet)
     _add_instructions(instructions, formats, sheet)
     instructions.activate()
+    if set(find_language(sheet.language).scripts) & RIGHT_TO_LEFT:
+        for worksheet in (labels, instructions):
+            worksheet.right_to_left()
     book.close()
 
 

@@ -12,7 +12,7 @@ from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import read_records
 from rag_evaluator.errors import DatasetError, did_you_mean
 from rag_evaluator.labels.keys import key_of
-from rag_evaluator.labels.words import EXPECTED, label_of
+from rag_evaluator.labels.words import EXPECTED, is_word, label_of
 from rag_evaluator.results.saved import Canonical, SavedScores
 
 METRIC, LABEL, STATEMENT, ANNOTATOR, DRAW = "metric", "label", "statement", "annotator", "draw"
@@ -28,6 +28,7 @@ class Label:
         annotator: empty where the table names none.
         value: NaN for a blank cell.
         where: for messages: file, line and column.
+        is_word: whether the cell holds a word, not a number.
     """
 
     row: int
@@ -36,6 +37,7 @@ class Label:
     statement: str | None
     value: float
     where: str
+    is_word: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,15 @@ def read_labels(
     cells_of = _layout(name, columns, run, canonical)
     row_of = key_of(name, columns, run, digests, on)
     labels = [
-        Label(row, metric, annotator, statement, _value(record, column, cell), f"{record.where}, column '{column}'")
+        Label(
+            row,
+            metric,
+            annotator,
+            statement,
+            _value(record, column, cell),
+            f"{record.where}, column '{column}'",
+            is_word(cell),
+        )
         for record in records
         if (row := row_of(record)) is not None
         for metric, annotator, statement, cell, column in cells_of(record)
@@ -107,7 +117,8 @@ def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:
     for place, sample in enumerate(run.samples):
         record = InputRecord(sample.where, sample.row)
         where = f"{sample.where}, column '{column}'"
-        labels.append(Label(place, metric, "", None, _value(record, column, sample.row.get(column)), where))
+        cell = sample.row.get(column)
+        labels.append(Label(place, metric, "", None, _value(record, column, cell), where, is_word(cell)))
     return LabelTable(f"column '{column}'", labels)
 
 

@@ -48,6 +48,11 @@ EXPECTED = (
 )
 
 
+def is_word(cell: Any) -> bool:
+    """Whether a cell holds one of the words. Any: JSON."""
+    return isinstance(cell, str) and _folded(cell) in NUMBERS
+
+
 def label_of(cell: Any) -> float:
     """The number of a cell: 1 for a word that accepts, 0 for one that rejects, NaN for a blank. Any: JSON.
 

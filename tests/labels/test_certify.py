@@ -112,6 +112,10 @@ FAULTS: dict[str, tuple[list[str], str]] = {
         ["row,exact_match", "0,1", "1,4"],
         r"l\.csv, row 3.*4 is neither 0 or 1.*--scale exact_match=1\.\.5",
     ),
+    "a word among grades": (
+        ["row,exact_match", "0,0.5", "1,yes"],
+        r"l\.csv, row 3.*a word, where other labels .* grades",
+    ),
     "a metric without scores": (
         ["row,faithfulness", "0,1"],
         r"column 'faithfulness': .* has no scores of 'faithfulness'",

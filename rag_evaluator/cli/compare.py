@@ -149,16 +149,16 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
         if above != heading:
             heading = above
             yield f"{heading}:"
-        yield f"  {change.metric} {_number(change.a)} → {_number(change.b)}  {_short(change.question or change.key)}"
-        yield from (f"    first:  {_short(reason)}" for reason in change.reasons_a)
-        yield from (f"    second: {_short(reason)}" for reason in change.reasons_b)
+        yield f"  {change.metric} {_number(change.a)} → {_number(change.b)}  {one_line(change.question or change.key)}"
+        yield from (f"    first:  {one_line(reason)}" for reason in change.reasons_a)
+        yield from (f"    second: {one_line(reason)}" for reason in change.reasons_b)
 
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _short(text: str) -> str:
+def one_line(text: str) -> str:
     """One line without control characters, which a terminal would obey."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= LETTERS else line[: LETTERS - 1] + "…"

@@ -153,5 +153,6 @@ def _of_disagreements(disagreements: Sequence["Disagreement"]) -> Iterator[str]:
             heading = each.metric
             yield f"most different, {heading}:"
         where = "" if each.drawn else " (not drawn)"
-        yield f"  row {each.row}{where}: label {each.label:.3g}, score {each.score:.3g}  {one_line(each.question or '')}"
+        question = one_line(each.question or "")
+        yield f"  row {each.row}{where}: label {each.label:.3g}, score {each.score:.3g}  {question}"
         yield from (f"    {one_line(reason)}" for reason in each.reasons)

@@ -375,6 +375,24 @@ def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Pat
     assert found["label_mean"]["judge_mean"] == pytest.approx(0.5)
 
 
+def test_a_drawn_row_speaks_for_as_many_as_its_probability_says() -> None:
+    """Rows of probability 1/2 agree, those of 1/4 do not: 10 * 2 of 10 * 2 + 20 * 4 rows."""
+    import numpy as np
+
+    from rag_evaluator.labels.draw import DrawRecord
+    from rag_evaluator.labels.figures import Labelled, figures_of
+    from rag_evaluator.labels.joined import joined
+    from rag_evaluator.labels.scale import BINARY
+    from rag_evaluator.labels.table import Label
+    from rag_evaluator.trust.scale import Scale
+
+    draw = DrawRecord("", ["m"], "stratified", 30, 0, range(30), [0.5] * 10 + [0.25] * 20 + [0.5] * 70, [0] * 100)
+    labels = [Label(row, "m", "", None, float(row < 10), "") for row in range(30)]
+    joint = joined(labels, 100, BINARY, draw)
+    metric = Labelled("m", np.ones(100), Scale(), joint, BINARY, "drawn", draw, threshold=0.5)
+    assert figures_of(metric, 0.95)["binary"]["agreement"]["mean"] == pytest.approx(20 / 100)
+
+
 def test_a_configured_threshold_was_fixed_before(tmp_path: Path) -> None:
     folder = exact_run(tmp_path / "run", thresholds={"exact_match": 0.7})
     found = part(certify(folder, label={"exact_match": "human"}))

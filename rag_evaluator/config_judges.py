@@ -68,6 +68,12 @@ def refuse_both(data: Mapping[str, Any], place: Callable[..., str]) -> None:
         raise ConfigError(f"{place('judge')}: 'judge' and 'judges' are both set. Remove one of them.")
 
 
+def refuse_panel(judges: Sequence[PanelJudge], task: str, place: Callable[..., str]) -> None:
+    """Raises `ConfigError` if a task that asks one judge has a panel."""
+    if judges:
+        raise ConfigError(f"{place('judges')}: 'judges': {task} asks one judge. Set 'judge' in place of 'judges'.")
+
+
 def _name_of(model: str) -> str:
     """The folder's name, or the last part of a hub id, without what no judge's name may have."""
     name = re.sub(r"[^\w.\- ]", "-", Path(model).name)[:LONGEST].strip("-. ")

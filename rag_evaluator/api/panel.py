@@ -10,7 +10,6 @@ from rag_evaluator.config_judges import PanelJudge, name_judges
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.judge.source import source_of
-from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.panel import PanelTable
 from rag_evaluator.results.results import Results
@@ -83,7 +82,7 @@ class PanelEvaluator:
         judges: dict[str, Results] = {}
         for name, evaluator in self.evaluators.items():
             judges[name] = evaluator.evaluate(data, shown.of(name))
-            run(evaluator.judge.release())
+            evaluator.judge.release()
         return _results(self._table(judges), stages, None)
 
     def in_folder(self, data: Any, progress: Progress, folder: Path, start: Start) -> Results:
@@ -107,7 +106,7 @@ class PanelEvaluator:
         shown = _Shown(stages, progress)
         for name, place in panel.folders.items():
             self.evaluators[name].run(place, data, worker, shown.of(name), stop, start)
-            run(self.evaluators[name].judge.release())
+            self.evaluators[name].judge.release()
         if not panel.is_written():
             panel.write(_tables(panel, stages))
         return stages

@@ -17,6 +17,7 @@ from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
 from rag_evaluator.judge.signature import judge_parts
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.models.identity import UNNAMED, as_line, identity_of
 from rag_evaluator.models.memory import free_memory
@@ -59,10 +60,10 @@ class GivenJudge:
             self.model = Judge(self.model, self.config)
         return as_judge(self.model, signature)
 
-    async def release(self) -> None:
+    def release(self) -> None:
         """Free the memory of a model that was loaded here, which `load` loads again; one that was given is not ours."""
         if self.model is not None and not self.is_object:
-            await as_judge(self.model).aclose()
+            run(as_judge(self.model).aclose())
             self.model = None
             free_memory()
 

@@ -7,6 +7,7 @@ def free_memory() -> None:
     """Collect what is not used, and give what torch keeps on GPUs for later back, so that others find it free."""
     import torch
 
-    gc.collect()  # models hold themselves in cycles
+    for _ in range(2):  # models hold themselves in cycles; what finalizers of the first pass let go falls in the second
+        gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

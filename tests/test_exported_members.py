@@ -40,6 +40,8 @@ NOT_FOR_USERS = {
     "read_scores",
     "scales_for",
     "settings_of",
+    "with_judges",
+    "PanelEvaluator",
 }  # steps of the functions
 SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")
 

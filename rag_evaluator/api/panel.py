@@ -24,7 +24,7 @@ from rag_evaluator.tasks.panel import Panel, begin, configs_of, panel_table, tab
 if TYPE_CHECKING:
     from rag_evaluator.api.evaluator import RAGEvaluator
 
-Make = Callable[[Config, Any], "RAGEvaluator"]  # of one judge: his configuration, and the judge if one was given
+Make = Callable[[Config, Any], "RAGEvaluator"]  # of one judge: its configuration, and the judge if one was given
 
 
 def with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
@@ -50,7 +50,7 @@ class PanelEvaluator:
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """Those of the first judge, who has all."""
+        """Those of the first judge, which has all."""
         return next(iter(self.evaluators.values())).metrics
 
     def stages(self, data: Any) -> dict[str, Evaluation]:
@@ -94,7 +94,7 @@ class PanelEvaluator:
     def run(
         self, folder: Path, data: Any, worker: Worker, progress: Progress, stop: Stop | None, start: Start
     ) -> Journal:
-        """One worker's part of all judges' runs; the journal of the first judge, who has all metrics."""
+        """One worker's part of all judges' runs; the journal of the first judge, which has all metrics."""
         self._run(folder, data, worker, progress, stop, start)
         return next(iter(self._in(folder).journals().values()))
 

@@ -33,11 +33,11 @@ from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal
 from rag_evaluator.tasks.run_digest import find_finished
 
 WRITTEN = "written.json"
-NOT_HIS = ("metric_options", "thresholds", "custom_metrics")  # keys by metric
+BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
 
 
 def configs_of(config: Config) -> dict[str, Config]:
-    """The configuration of each judge's run, by his name.
+    """The configuration of each judge's run, by its name.
 
     The first judge's run has all metrics, the others those that ask a judge. Raises `ConfigError` if none does.
     """
@@ -65,7 +65,7 @@ def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
     """What a configuration says of some of its metrics."""
     by_metric = {
         key: {name: row for name, row in getattr(config, key).items() if (canonical_name(name) or name) in metrics}
-        for key in NOT_HIS
+        for key in BY_METRIC
     }
     return {"metrics": metrics, **by_metric}
 

@@ -1,10 +1,9 @@
 """The configuration: what `config.yaml` may say, and how it is checked."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -16,6 +15,7 @@ from pydantic import (
 )
 
 from rag_evaluator.config_errors import explain, fault
+from rag_evaluator.config_judges import PanelJudge, name_judges, refuse_both
 from rag_evaluator.config_sections import (
     DEMO,
     AnySection,
@@ -31,7 +31,7 @@ from rag_evaluator.config_sections import (
 )
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
-from rag_evaluator.origin import Key, Origin, apply_overrides, read_yaml
+from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, read_yaml
 from rag_evaluator.paths import expand
 
 
@@ -55,6 +55,7 @@ def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
     return number
 
 
+AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
 Number = Annotated[float, BeforeValidator(_no_truth_value)]
 
 
@@ -73,6 +74,7 @@ class Config(Section):
     prompts_dir: Path = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
+    judges: list[PanelJudge] = Field(default_factory=list)
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
@@ -146,8 +148,9 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     try:
         config = Config.model_validate(dict(data))
     except ValidationError as error:
-        raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys()))) from None
+        raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys(data)))) from None
     config._origin = origin
+    refuse_both(data, origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
@@ -184,19 +187,25 @@ def _resolve_paths(config: Config, base: Path) -> Config:
         return base / expand(path)
 
     paths = ("dataset", "output_dir", "prompts_dir", "certificate")
-    resolved = {name: _try(config, name, resolve) for name in paths if getattr(config, name) is not None}
-    judge = {
-        "model": _try(config, "judge.model", lambda model: model_path(model, base)),
-        "chat_template": _try(config, "judge.chat_template", lambda template: _template_path(template, base)),
-    }
-    embeddings = {"model": _try(config, "embeddings.model", lambda model: model_path(model, base))}
+    resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
+    judges = [_resolve_judge(config, judge, base, "judges", place) for place, judge in enumerate(config.judges)]
+    embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
     return config.model_copy(
         update={
             **resolved,
-            "judge": config.judge.model_copy(update=judge),
+            "judge": _resolve_judge(config, config.judge, base, "judge"),
+            "judges": name_judges(judges, config.place),
             "embeddings": config.embeddings.model_copy(update=embeddings),
         }
     )
+
+
+def _resolve_judge(config: Config, judge: AnyJudge, base: Path, *key: str | int) -> AnyJudge:
+    paths = {
+        "model": _try(config, (*key, "model"), lambda model: model_path(model, base)),
+        "chat_template": _try(config, (*key, "chat_template"), lambda template: _template_path(template, base)),
+    }
+    return judge.model_copy(update=paths)
 
 
 def _template_path(template: str, base: Path) -> str:
@@ -206,22 +215,29 @@ def _template_path(template: str, base: Path) -> str:
     return str(path) if looks_local or path.is_file() else template
 
 
-def _try(config: Config, name: str, read: Callable[[Any], Any]) -> Any:
+def _try(config: Config, key: Key, read: Callable[[Any], Any]) -> Any:
     """What a value of the configuration is read as; an error of reading it gets its place."""
-    *parents, last = key = tuple(name.split("."))
-    section = functools.reduce(getattr, parents, config)
+    value: Any = config
+    for part in key:
+        value = value[part] if isinstance(part, int) else getattr(value, part)
     try:
-        return read(getattr(section, last))
+        return read(value)
     except ConfigError as error:
-        raise ConfigError(f"{config.place(*key)}: '{name}' is {error}") from None
+        raise ConfigError(f"{config.place(*key)}: '{dotted(key)}' is {error}") from None
 
 
-def _known_keys() -> dict[Key, bool]:
-    """Every key of the configuration, and whether what is below it is the user's own: names, items of a list."""
+def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
+    """Every key of a configuration, and whether what is below it is the user's own: names, items of a list."""
     known: dict[Key, bool] = {}
     for name, field in Config.model_fields.items():
         known[(name,)] = get_origin(field.annotation) in (dict, list)
         section = section_of(field.annotation)
-        for sub, below in (section.model_fields if section else {}).items():
-            known[name, sub] = get_origin(below.annotation) in (dict, list)
+        known |= {(name, *key): own for key, own in _keys_in(section).items()} if section else {}
+    judges = data.get("judges")
+    for place in range(len(judges)) if isinstance(judges, list) else ():
+        known |= {("judges", place, *key): own for key, own in _keys_in(PanelJudge).items()}
     return known
+
+
+def _keys_in(section: type[Section]) -> dict[Key, bool]:
+    return {(name,): get_origin(field.annotation) in (dict, list) for name, field in section.model_fields.items()}

@@ -29,7 +29,7 @@ def explain(details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key,
 def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
     """The key of an error, without what pydantic adds: the kind that it tried, or that a key is meant."""
     location = tuple(part for part in detail["loc"] if part != KEY)
-    own = next((location[:size] for size in (2, 1) if location[:size] in known), location)
+    own = next((location[:size] for size in (3, 2, 1) if location[:size] in known), location)
     return location if detail["type"] == "extra_forbidden" or known.get(own) else own
 
 

@@ -41,6 +41,8 @@ NOT_FOR_USERS = {
     "run_probe",
     "scales_for",
     "settings_of",
+    "with_judges",
+    "PanelEvaluator",
 }  # steps of the functions
 SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.api.panel import PanelEvaluator, with_judges
 from rag_evaluator.config import Config, as_config, load_config
+from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
-from rag_evaluator.errors import ConfigError
+from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.definitions import check_functions, check_rows
@@ -18,12 +20,13 @@ from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
-from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.models.embeddings_source import embeddings_of
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.results.reporting import check_reporting
 from rag_evaluator.results.results import Results
 from rag_evaluator.run import manifest
@@ -51,7 +54,7 @@ class RAGEvaluator:
             own: `CustomMetric`, functions with `@metric`.
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
             already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
-            `JudgeProtocol`.
+            `JudgeProtocol`. A mapping from names to such judges makes a panel, as `judges` of the configuration does.
         embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
             ragas one.
 
@@ -70,10 +73,14 @@ class RAGEvaluator:
             metrics = as_list(config["metrics"])
             judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
             config = with_metrics({**config, "metrics": metrics})
-        config = as_config(config)
-        self._judge = source_of(judge, config.judge, config.offline)
-        self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
-        sections = {"judge": self._judge.config, "embeddings": self._embeddings.config}
+        config, given = as_config(config), {}
+        if config.judges and judge is not None:
+            raise ConfigError(f"{config.place('judges')}: 'judges' is set, and a judge was given. Remove one of them.")
+        if isinstance(judge, Mapping):
+            config, judge, given = with_judges(config, judge), None, judge
+        self.judge = source_of(judge, config.judge, config.offline)
+        self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
+        sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
         self.metrics = chosen_metrics(self.config)
         check_functions(self.config, self.metrics)
@@ -81,6 +88,11 @@ class RAGEvaluator:
         if unused := [name for name in self.config.custom_metrics if name not in self.metrics]:
             logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
         self.prompts: dict[Key, TracedPrompt] = {}
+        self.panel = PanelEvaluator(self.config, given, self._of_judge) if config.judges else None
+
+    def _of_judge(self, config: Config, judge: Any) -> "RAGEvaluator":
+        """The evaluator of one judge of a panel; all share the embeddings."""
+        return type(self)(config, judge, self._embeddings)
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -92,7 +104,11 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        prompts = ready_prompts(owners_of(self.metrics), self.config, self._judge, questions_of(self.metrics))
+        if self.panel is not None:
+            for evaluator in self.panel.evaluators.values():
+                evaluator.set_prompts()
+            return
+        prompts = ready_prompts(owners_of(self.metrics), self.config, self.judge, questions_of(self.metrics))
         self.prompts = by_metric(self.metrics, with_rubrics(prompts, self.metrics))
 
     def evaluate(
@@ -115,6 +131,10 @@ class RAGEvaluator:
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.
         """
+        if self.panel is not None:
+            if folder is None:
+                return self.panel.in_memory(data, progress)
+            return self.panel.in_folder(data, progress, Path(folder).expanduser(), start)
         stage = self.stage(data)
         if folder is not None:
             journal = self._run(stage, Path(folder).expanduser(), data, ALONE, progress, None, start)
@@ -143,11 +163,16 @@ class RAGEvaluator:
             stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
             start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
                 on disk, `update` keeps what holds.
+
+        Of a panel it is the part of every judge's run, one after the other, and the journal is that of the first judge.
         """
+        if self.panel is not None:
+            return self.panel.run(folder, data, worker, progress, stop, start)
         return self._run(self.stage(data), folder, data, worker, progress, stop, start)
 
     def stage(self, data: Any = None) -> Evaluation:
-        """What is to be done, checked as far as that needs no model."""
+        """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
+        refuse_panel(self.config.judges, "a stage", self.config.place)
         source = self._source(data)
         samples, signatures, times = self._samples(source), self._signatures(), self._times()
         metrics = about_metrics(self.metrics, self.config.thresholds)
@@ -164,9 +189,10 @@ class RAGEvaluator:
 
         Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
         """
+        refuse_panel(self.config.judges, "probe", self.config.place)
         source = self._source(data)
         samples, signatures = self._samples(source), self._signatures()
-        refuse_without_probabilities(self.metrics, self._judge, self.config.place)
+        refuse_without_probabilities(self.metrics, self.judge, self.config.place)
         metrics = about_metrics(self.metrics)
         about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics)
         data = data_digest(source if isinstance(source, str | Path) else samples)
@@ -174,19 +200,24 @@ class RAGEvaluator:
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
+        if self.panel is not None:
+            self.panel.stages(data)
+            return
         self._samples(self._source(data))
         self.signatures()
         self._times()
 
     def signatures(self) -> dict[str, str]:
         """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
+        if self.panel is not None:
+            return self.panel.signatures()
         return with_repeats(self._signatures(), times_of(self.metrics, self.config.repeats))
 
     def _signatures(self) -> dict[str, str]:
         """The same of a single repeat."""
         if not self.prompts:
             self.set_prompts()
-        judge, embeddings = self._judge, self._embeddings
+        judge, embeddings = self.judge, self._embeddings
         return signatures_of(
             self.metrics, self.config.language, self.prompts, lambda: judge.parts, lambda: embeddings.parts
         )
@@ -194,9 +225,13 @@ class RAGEvaluator:
     def _times(self) -> dict[str, int]:
         """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
         times = times_of(self.metrics, self.config.repeats)
-        refuse_without_probabilities(self.metrics, self._judge, self.config.place)
-        refuse_reproducible(times, self._judge, self.config.place("repeats"))
+        refuse_without_probabilities(self.metrics, self.judge, self.config.place)
+        refuse_reproducible(times, self.judge, self.config.place("repeats"))
         return times
+
+    def rows(self, data: Any = None) -> Sequence[Sample]:
+        """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
+        return self._samples(self._source(data))
 
     def _source(self, data: Any) -> Any:
         """Where the rows come from. Raises `ConfigError` if nothing says it."""
@@ -225,11 +260,15 @@ class RAGEvaluator:
         stop: Stop | None,
         start: Start,
     ) -> Journal:
-        of_objects = data is not None or self._judge.is_object or self._embeddings.is_object
+        if is_panel(folder):
+            raise ResultsError(
+                f"{folder} holds scores of a panel, and this run has one judge. Choose another name or output_dir."
+            )
+        of_objects = data is not None or self.judge.is_object or self._embeddings.is_object
         run_digest = (lambda: None) if of_objects else (lambda: run_digest_of(self.config, stage.plan.data))
         return run_stage(stage, folder, worker, run, progress, stop, start, run_digest)
 
     async def _scorer(self) -> Scorer:
-        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self._judge, self._embeddings)
+        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self.judge, self._embeddings)
         self._times()  # now its capabilities are known
         return scorer

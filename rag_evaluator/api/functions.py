@@ -9,6 +9,7 @@ from typing import Any
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.api.lists import check_lists, optional_texts
 from rag_evaluator.config import Config, load_config, make_config, with_arguments
+from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import DatasetError
@@ -179,8 +180,8 @@ def evaluate(
     chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate", own), answers)
     settings = settings if metrics is None else for_metrics(settings, names)
     options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
-    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options})
     source = judge_source(model_of(listed, "llm", judge), settings)
+    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options, "judges": []})
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
@@ -211,6 +212,8 @@ def settings_of(config: Settings, language: str | None) -> Config:
 
 def judge_source(judge: Any, settings: Config) -> GivenJudge:
     """The judge as given or configured; a warning where it is the demo judge because nobody named another."""
+    if judge is None:
+        refuse_panel(settings.judges, "this function", settings.place)
     source = source_of(judge, settings.judge, settings.offline)
     if judge in (None, DEMO) and source.config.model == DEMO:
         logger.warning("The demo judge is a toy; give a model of your own as judge.")

@@ -9,6 +9,7 @@ from rag_evaluator.metrics.table import canonical_name, scale_of
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.saved import SavedScores, of_results, of_table
 from rag_evaluator.run.saved import finished_scores
+from rag_evaluator.tasks.panel import refuse_unfinished
 from rag_evaluator.trust.scale import Scale
 
 
@@ -26,7 +27,9 @@ def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) ->
     if isinstance(source, Results):
         scores = of_results(source, str(source.manifest.get("name") or name), canonical_name)
     elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
-        scores = finished_scores(Path(source).expanduser())
+        folder = Path(source).expanduser()
+        refuse_unfinished(folder)
+        scores = finished_scores(folder)
     elif isinstance(source, str | Path):
         scores = of_table(Path(source).expanduser(), str(source), canonical_name, others)
     else:

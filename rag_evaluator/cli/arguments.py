@@ -16,6 +16,7 @@ from rag_evaluator.signals import GRACE
 EXAMPLES = """examples:
   rag-evaluator config.yaml
   rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
+  rag-evaluator config.yaml --set judges='[{model: /models/Qwen3-8B}, {model: /models/Llama-3.1-8B}]'
   rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
   rag-evaluator sort config.yaml --set sort.strategy=merge
   rag-evaluator generate config.yaml

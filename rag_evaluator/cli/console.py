@@ -25,6 +25,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.results.certificate import LABELS
+from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.status import Status
 
@@ -73,9 +74,11 @@ def print_summary(
         wrote: whether this run has written the result files.
         changed: result files that are not as they were written.
     """
-    print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
+    own = {name: row for name, row in summary.items() if not (config.judges and BETWEEN in name)}
+    print_means(f"{config.name}: {rows} rows", "metric", own, "no score", REASONS_SHOWN)
+    print_panel(summary)
     print_labels(summary)
-    print_groups(summary)
+    print_groups(own)
     print_end(config, any(metric.judge for metric in chosen_metrics(config).values()), wrote, changed)
 
 
@@ -117,6 +120,26 @@ def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
             say(f"  {name}: mean label {mean} by {labels['labels']} labels of people")
 
 
+def print_panel(summary: Mapping[str, Mapping[str, Any]]) -> None:
+    """What each judge of a panel gives on average, and how far they agree."""
+    panels = {metric: row["panel"] for metric, row in summary.items() if "panel" in row}
+    judges = list(dict.fromkeys(judge for panel in panels.values() for judge in panel["judges"]))
+    rows = [
+        [metric, *(_figure(panel["judges"][judge]) for judge in judges), _figure(panel["alpha"])]
+        for metric, panel in panels.items()
+    ]
+    if panels:
+        columns = [("metric", "left"), *((judge, "right") for judge in judges), ("agreement (alpha)", "right")]
+        print_table("means of the judges", columns, rows)
+    for metric, panel in panels.items():
+        if panel["alpha"] is None:
+            say(f"  {metric}: no alpha: {panel['alpha_reason']}")
+
+
+def _figure(number: float | None) -> str:
+    return "-" if number is None else f"{number:z.2f}"
+
+
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
     """A table of the groups of each metric, and one of pass rates, if there are any."""
     columns = {column: len(values) for whole in summary.values() for column, values in whole.get("groups", {}).items()}
@@ -154,7 +177,8 @@ def _label(value: str) -> str:
 
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
-    if judged and config.judge.model == DEMO:
+    models = [judge.model for judge in config.judges] or [config.judge.model]
+    if judged and DEMO in models:
         say("The demo judge is a small example; set judge.model to a model of your own.")
     if wrote:
         say(f"written to {config.results_dir}")

@@ -12,6 +12,7 @@ from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
 from rag_evaluator.cli.lists import list_names
+from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, print_panel_status
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
@@ -25,7 +26,8 @@ from rag_evaluator.errors import (
     did_you_mean,
 )
 from rag_evaluator.offline import prepare_command
-from rag_evaluator.run.journal import Journal, journals_in
+from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.notes import now
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, process_name, run_id
@@ -122,16 +124,18 @@ def merge(options: argparse.Namespace) -> int:
     from rag_evaluator.tasks import stage_of
 
     incomplete: list[MissingChunksError] = []
-    for journal in journals_in(options.folder):
+    for journal in all_journals(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
-            merge(WorkerJournal(options.folder, stage, process_name(ALONE), MERGE), stage, run_id(), None)
+            merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id(), None)
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
             continue
-        print(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {options.folder}")
+        print(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {journal.results}")
     if incomplete:
         raise MissingChunksError(" ".join(map(str, incomplete)))
+    if is_panel(options.folder):
+        merge_panel(options.folder)
     return OK
 
 
@@ -140,6 +144,8 @@ def status(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import print_status
     from rag_evaluator.run.status import read_status
 
+    if is_panel(options.folder):
+        return print_panel_status(options.folder)
     for stage in read_status(options.folder):
         print_status(stage)
     return OK
@@ -199,6 +205,9 @@ COMMANDS = {
 def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     config = read_config(options)
     worker, start = beginning(options)
+    if config.judges:
+        evaluate_panel(config, start, lambda: _run(config, worker, start, stop))
+        return _reported(config)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.finished import outcome
@@ -208,6 +217,14 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
     print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+    return _reported(config)
+
+
+def _reported(config: Config) -> int:
+    """Print what the certificate says, and the requirements that the scores do not keep; the exit code."""
+    from rag_evaluator.results.summary import read_summary
+
+    summary = read_summary(config.results_dir)
     if config.certificate is not None:
         _print_standing(config.certificate, config.results_dir)
     if config.require:

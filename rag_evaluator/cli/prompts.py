@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from rag_evaluator.config import Config, default_config, load_config
+from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.errors import PromptError
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, questions_of, select_metrics
@@ -164,6 +165,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     from rag_evaluator.prompts.loading import PackSet
     from rag_evaluator.prompts.source import choose_owners
 
+    refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))
     owners = choose_owners(options.metrics, {**all_prompts(), **definition_prompts(questions)})
     wanted = {name: question for name, question in questions.items() if name in owners}

@@ -17,8 +17,10 @@ from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
 from rag_evaluator.judge.signature import judge_parts
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.models.identity import UNNAMED, as_line, identity_of
+from rag_evaluator.models.memory import free_memory
 
 
 class GivenJudge:
@@ -57,6 +59,13 @@ class GivenJudge:
         elif _is_pipeline(self.model):
             self.model = Judge(self.model, self.config)
         return as_judge(self.model, signature)
+
+    def release(self) -> None:
+        """Free the memory of a model that was loaded here, which `load` loads again; one that was given is not ours."""
+        if self.model is not None and not self.is_object:
+            run(as_judge(self.model).aclose())
+            self.model = None
+            free_memory()
 
     def check(self) -> None:
         """Everything that can fail before loading. Raises `ModelError`."""

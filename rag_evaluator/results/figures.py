@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_evaluator.trust.alpha import Measure, krippendorff_alpha
 from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.intervals import mean_interval, pass_rate
 from rag_evaluator.trust.missing import missing_bounds
@@ -88,6 +89,21 @@ def figures(
         passes = pass_rate(scores.values, threshold, scale, level, rows.clusters, rows.weights)
         found["pass_rate"] = {"threshold": threshold, **_json(passes)}
     return found
+
+
+def agreement(ratings: Sequence[Sequence[float]], scale: Scale) -> dict[str, Any]:
+    """How far judges agree, as JSON: Krippendorff's alpha over the rows that two or more of them scored.
+
+    Grades on a scale of whole numbers (1 to 5) are ordinal; shares and means are numbers, so interval. For scores that
+    are 0 or 1 the nominal alpha is the same number.
+
+    Args:
+        ratings: a score per row, NaN where it is missing, of each judge.
+    """
+    graded = scale.kind == "judged" and scale.low.is_integer() and scale.high.is_integer() and scale.width > 1
+    level: Measure = "ordinal" if graded else "interval"
+    found = krippendorff_alpha(ratings, level)
+    return {"alpha": found.alpha, "level": level, "rows": found.units, "alpha_reason": found.reason}
 
 
 def scale_seen(values: NDArray[np.float64]) -> Scale:

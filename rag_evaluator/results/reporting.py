@@ -13,6 +13,7 @@ from rag_evaluator.dataset import Sample, is_blank, row_names
 from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.results.manifest import config_of
+from rag_evaluator.results.panel_names import judges_of
 from rag_evaluator.trust.scale import Scale
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require")
@@ -32,6 +33,7 @@ class Reporting:
         thresholds: metric -> the score from which a row passes.
         scales: metric -> what kind of number its scores are.
         stages: metric -> `retrieval` or `generation`.
+        judges: names of the judges of a panel; empty: there is one judge.
     """
 
     ci_level: float = 0.95
@@ -41,6 +43,7 @@ class Reporting:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
+    judges: Sequence[str] = ()
 
 
 def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
@@ -53,6 +56,7 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
         thresholds=thresholds,
         scales={name: _scale(row) for name, row in metrics.items()},
         stages={name: row["stage"] for name, row in metrics.items()},
+        judges=judges_of(manifest),
     )
 
 

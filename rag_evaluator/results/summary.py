@@ -13,7 +13,8 @@ import numpy as np
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
-from rag_evaluator.results.figures import MetricScores, RowFacts, figures, scale_seen
+from rag_evaluator.results.figures import MetricScores, RowFacts, agreement, figures, scale_seen
+from rag_evaluator.results.panel_names import column_of
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.trust.reruns import rerun_noise
@@ -58,10 +59,20 @@ class Summary:
             groups.setdefault(group_of(scored.sample, column), []).append(place)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
+        """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures.
+
+        Of a panel each metric also has `panel`: the judges' means and how far they agree.
+        """
         weights = None if self.reporting.weight is None else list(self._weights)
         rows = RowFacts(None if self.reporting.cluster is None else self._clusters, weights)
-        return {name: self._of(name, rows) for name in self._values}
+        found = {name: self._of(name, rows) for name in self._values}
+        for name in found:
+            columns = {judge: column_of(name, judge) for judge in self.reporting.judges}
+            if columns and all(column in found for column in columns.values()):
+                means = {judge: found[column]["mean"] for judge, column in columns.items()}
+                values = [self._values[column] for column in columns.values()]
+                found[name]["panel"] = {"judges": means, **agreement(values, self.scale(name))}
+        return found
 
     def scale(self, name: str) -> Scale:
         """The scale of a metric; if nobody has described it, that of the scores seen."""
@@ -97,7 +108,8 @@ def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, An
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
-    return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **rates}
+    alpha = {"alpha": row["panel"]["alpha"]} if "panel" in row else {}
+    return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **alpha, **rates}
 
 
 def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:

@@ -1,13 +1,17 @@
 """The table of result files, written together from one stream of rows: memory does not grow with their number."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.published import sync_file, sync_folder
 from rag_evaluator.results.certificate import keep_labels
+from rag_evaluator.results.disagreements import disagreements_jsonl
 from rag_evaluator.results.manifest import manifest_json, prompts_json, refuse_foreign
+from rag_evaluator.results.panel_names import judges_of
 from rag_evaluator.results.rows import Table, Writer, heading_of
 from rag_evaluator.results.summary import summary_json
 from rag_evaluator.results.text_files import details_jsonl, scores_csv, scores_jsonl
@@ -22,6 +26,12 @@ WRITERS: dict[str, Writer] = {
     "scores.xlsx": scores_xlsx,
     "details.jsonl": details_jsonl,
 }
+PANEL_WRITERS: dict[str, Writer] = {**WRITERS, "disagreements.jsonl": disagreements_jsonl}
+
+
+def writers_of(manifest: Mapping[str, Any]) -> dict[str, Writer]:
+    """The files of a run: a panel has one more. Any: JSON."""
+    return PANEL_WRITERS if judges_of(manifest) else WRITERS
 
 
 def write_table(table: Table, folder: Path) -> None:
@@ -29,13 +39,14 @@ def write_table(table: Table, folder: Path) -> None:
 
     Raises `ResultsError` if they cannot be written, or would replace files of somebody else.
     """
-    refuse_foreign(folder, WRITERS)
+    writers = writers_of(table.manifest)
+    refuse_foreign(folder, writers)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with scratch(folder) as written:
-            digests = _write(table, written)
+            digests = _write(table, written, writers)
             keep_labels(folder, written, table.manifest.get("signatures", {}), digests)
-            for name in WRITERS:
+            for name in writers:
                 sync_file(written / name)
                 (written / name).replace(folder / name)
             sync_folder(folder)
@@ -43,11 +54,11 @@ def write_table(table: Table, folder: Path) -> None:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
 
 
-def _write(table: Table, folder: Path) -> list[str]:
+def _write(table: Table, folder: Path, writers: Mapping[str, Writer]) -> list[str]:
     """Write all files; returns the digests of the rows."""
     heading, digests = heading_of(table), []
     with ExitStack() as stack:
-        files = [stack.enter_context(write(folder / name, heading)) for name, write in WRITERS.items()]
+        files = [stack.enter_context(write(folder / name, heading)) for name, write in writers.items()]
         for scored in table:
             for add in files:
                 add(scored)

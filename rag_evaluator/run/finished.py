@@ -74,7 +74,12 @@ def is_complete(journal: Journal) -> bool:
 def changed_files(journal: Journal) -> list[str]:
     """Result files that are not as they were written."""
     note = read_finished(journal)
-    return [] if note is None else [name for name, seen in note.files.items() if _differs(journal.results / name, seen)]
+    return [] if note is None else differing_files(journal.results, note.files)
+
+
+def differing_files(folder: Path, files: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Those that are not as `describe_files` has described them."""
+    return [name for name, seen in files.items() if _differs(folder / name, seen)]
 
 
 def outcome(journal: Journal, began: float) -> tuple[bool, list[str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rag_evaluator.config import Config
+from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.config_sections import Section
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.cached import CachedJudge
@@ -54,8 +55,10 @@ class Asking:
     """
 
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
+        if judge is None:
+            refuse_panel(config.judges, task, config.place)
         self.judge = source_of(judge, config.judge, config.offline)
-        self.config = config.model_copy(update={"judge": self.judge.config})
+        self.config = config.model_copy(update={"judge": self.judge.config, "judges": []})
         self.prompts: Mapping[Key, TracedPrompt] = ready_prompts([task], config, self.judge)
 
     def signature(self, settings: Section | None = None) -> str | None:

@@ -1,0 +1,60 @@
+"""What `evaluate`, `merge` and `status` do for a panel of judges."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rag_evaluator.config import Config
+from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.run.journal import Journal, journals_in
+from rag_evaluator.run.notes import now
+from rag_evaluator.run.worker_journal import Start
+
+OK = 0
+
+
+def evaluate_panel(config: Config, start: Start, run: Callable[[], object]) -> None:
+    """Have all judges score the rows and print the tables; nothing is judged or written where all is there already."""
+    from rag_evaluator.cli.console import print_summary
+    from rag_evaluator.results.summary import read_summary
+    from rag_evaluator.tasks.panel import is_finished, panel_of
+
+    began = now()
+    if start == "fresh" or not is_finished(config):
+        run()
+    panel, summary = panel_of(config.results_dir), read_summary(config.results_dir)
+    print_summary(summary, next(iter(summary.values()))["count"], config, *panel.outcome(began))
+
+
+def all_journals(folder: Path) -> list[Journal]:
+    """The journals in a results folder; in that of a panel those of its judges first."""
+    if not is_panel(folder):
+        return journals_in(folder)
+    from rag_evaluator.tasks.panel import panel_of
+
+    others = journals_in(folder) if any((folder / "journal").glob("*.*/manifest.json")) else []
+    return [*panel_of(folder).journals().values(), *others]
+
+
+def merge_panel(folder: Path) -> None:
+    """Write the panel's own files from the scores of its judges."""
+    from rag_evaluator.tasks.panel import panel_of, table_of
+
+    panel = panel_of(folder)
+    panel.write({name: table_of(journal) for name, journal in panel.journals().items()})
+    print(f"the panel of {', '.join(panel.folders)} written to {folder}")
+
+
+def print_panel_status(folder: Path) -> int:
+    """How far each judge is."""
+    from rag_evaluator.cli.console import print_status, say
+    from rag_evaluator.run.status import read_status
+    from rag_evaluator.tasks.panel import panel_of
+
+    panel = panel_of(folder)
+    for name, place in panel.folders.items():
+        begun = (place / "journal" / "manifest.json").is_file()
+        say(f"judge {name}:" if begun else f"judge {name}: not begun")
+        for stage in read_status(place) if begun else ():
+            print_status(stage)
+    say("panel written" if panel.is_written() else "panel not written yet")
+    return OK

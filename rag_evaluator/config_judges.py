@@ -1,0 +1,80 @@
+"""`judges`: the judges of a panel, each with a name that becomes a folder and a part of column names."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ConfigError
+
+LONGEST = 60  # letters of a name
+NAME = re.compile(r"\w[\w.\- ]*(?<![. ])")
+
+
+def _fit_for_columns(name: str) -> str:
+    if len(name) > LONGEST or NAME.fullmatch(name) is None:
+        raise ValueError(
+            "the name of a judge becomes a folder and the end of column names: expected at most "
+            f"{LONGEST} letters, digits, '_', '-', '.' and spaces, a letter or digit first, no space or dot last"
+        )
+    return name
+
+
+class PanelJudge(JudgeConfig):
+    """A judge of a panel; without `name` it is called as its model's folder is."""
+
+    name: Annotated[str, AfterValidator(_fit_for_columns)] | None = None
+
+    @property
+    def alone(self) -> JudgeConfig:
+        """The same as the only judge of a run."""
+        return JudgeConfig.model_validate(self.model_dump(exclude={"name"}))
+
+
+def name_judges(judges: Sequence[PanelJudge], place: Callable[..., str]) -> list[PanelJudge]:
+    """The judges with their names. Raises `ConfigError` for a single judge, and for two of one name.
+
+    Args:
+        place: where a key was written.
+    """
+    if len(judges) == 1:
+        raise ConfigError(
+            f"{place('judges')}: 'judges' has one judge: expected two or more. For one judge set 'judge'."
+        )
+    named: list[PanelJudge] = []
+    for position, judge in enumerate(judges):
+        name = judge.name or _name_of(judge.model)
+        for before, other in enumerate(named):
+            if (other.name or "").casefold() == name.casefold():
+                raise ConfigError(
+                    f"{place('judges', position)}: 'judges[{position}]' has the name '{name}', as judges[{before}] "
+                    "has. Give each a 'name' of its own."
+                )
+        named.append(judge.model_copy(update={"name": name}))
+    return named
+
+
+def refuse_both(data: Mapping[str, Any], place: Callable[..., str]) -> None:
+    """Raises `ConfigError` if both `judge` and `judges` are set.
+
+    A `judge` with every key at its default counts as not set: a saved configuration and the project's config.yaml have
+    it so.
+    """
+    defaults = JudgeConfig().model_dump(mode="json")
+    if data.get("judges") and data.get("judge") is not None and data["judge"] != defaults:
+        raise ConfigError(f"{place('judge')}: 'judge' and 'judges' are both set. Remove one of them.")
+
+
+def refuse_panel(judges: Sequence[PanelJudge], task: str, place: Callable[..., str]) -> None:
+    """Raises `ConfigError` if a task that asks one judge has a panel."""
+    if judges:
+        raise ConfigError(f"{place('judges')}: 'judges': {task} asks one judge. Set 'judge' in place of 'judges'.")
+
+
+def _name_of(model: str) -> str:
+    """The folder's name, or the last part of a hub id, without what no judge's name may have."""
+    name = re.sub(r"[^\w.\- ]", "-", Path(model).name)[:LONGEST].strip("-. ")
+    return name or "judge"

@@ -1,0 +1,215 @@
+"""A panel of judges: a complete run of each in `judges/<name>/` of the results folder, and one table made of them.
+
+<name>/judges/panel.json        the configuration of the panel: by it the folder is known as one
+<name>/judges/<judge>/          the run of a judge, with journal and result files
+<name>/judges/written.json      from what the panel's own files have been written
+<name>/scores.jsonl, ...        the panel's own files
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config import Config, make_config
+from rag_evaluator.errors import ConfigError, ResultsError, way
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import about_metrics, canonical_name
+from rag_evaluator.results.panel import PanelTable
+from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
+from rag_evaluator.results.rows import Table
+from rag_evaluator.results.writers import PANEL_WRITERS, write_table
+from rag_evaluator.run.finished import describe_files, differing_files, is_complete, read_finished
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.notes import now
+from rag_evaluator.run.worker_journal import Start
+from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal
+from rag_evaluator.tasks.run_digest import find_finished
+
+WRITTEN = "written.json"
+BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
+
+
+def configs_of(config: Config) -> dict[str, Config]:
+    """The configuration of each judge's run, by its name.
+
+    The first judge's run has all metrics, the others those that ask a judge. Raises `ConfigError` if none does.
+    """
+    metrics = chosen_metrics(config)
+    judged = [name for name, metric in metrics.items() if metric.judge]
+    if not judged:
+        raise ConfigError(f"{config.place('judges')}: 'judges': none of the metrics asks a judge. Remove 'judges'.")
+    folder = config.results_dir / FOLDER
+    return {
+        judge.name or "": config.model_copy(
+            update={
+                **({} if place == 0 else _only(config, judged)),
+                "require": [],  # of the panel's means
+                "judge": judge.alone,
+                "judges": [],
+                "output_dir": folder,
+                "name": judge.name,
+            }
+        )
+        for place, judge in enumerate(config.judges)
+    }
+
+
+def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
+    """What a configuration says of some of its metrics."""
+    by_metric = {
+        key: {name: row for name, row in getattr(config, key).items() if (canonical_name(name) or name) in metrics}
+        for key in BY_METRIC
+    }
+    return {"metrics": metrics, **by_metric}
+
+
+def begin(config: Config, folder: Path, start: Start) -> None:
+    """Note in a results folder that it is a panel's.
+
+    Raises `ResultsError` if a run with one judge, or a panel of other judges, has been there.
+    """
+    if (folder / "journal" / "manifest.json").is_file():
+        raise ResultsError(
+            f"{folder} holds scores of a run with one judge, and 'judges' has several. Choose another name or "
+            "output_dir."
+        )
+    names, note = [judge.name for judge in config.judges], folder / FOLDER / NOTE
+    if is_panel(folder) and start == "continue":
+        before = read_config(folder)
+        there = [judge.name for judge in before.judges]
+        if there != names:
+            raise ResultsError(
+                f"{folder} holds scores of another panel. Changed: judges: {', '.join(map(str, there))} before, "
+                f"{', '.join(map(str, names))} now. Choose another name or output_dir, {way('update')}, or "
+                f"{way('fresh')}."
+            )
+    note.parent.mkdir(parents=True, exist_ok=True)
+    write_json(note, {"config": config.model_dump(mode="json")})
+
+
+def read_config(folder: Path) -> Config:
+    """The configuration of a panel. Raises `ResultsError` if it cannot be read."""
+    path = folder / FOLDER / NOTE
+    try:
+        data = json.loads(path.read_bytes())["config"]
+        return make_config(data)
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
+        raise ResultsError(
+            f"{path}: cannot be read: {error!r}. The command that began the run writes it again."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The runs of a panel's judges in a results folder.
+
+    Attributes:
+        config: of the panel.
+        folder: its results folder.
+        metrics: as the panel has them.
+    """
+
+    config: Config
+    folder: Path
+    metrics: Mapping[str, Metric]
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """The results folder of each judge, in order."""
+        return {judge.name or "": self.folder / FOLDER / (judge.name or "") for judge in self.config.judges}
+
+    def journals(self) -> dict[str, Journal]:
+        """The journal of each judge. Raises `ResultsError` for one that has not begun."""
+        return {name: Journal(folder) for name, folder in self.folders.items()}
+
+    def table(self, judges: Mapping[str, Table]) -> PanelTable:
+        """The results of the judges, by name, as one table."""
+        return panel_table(self.config, self.metrics, judges)
+
+    def write(self, judges: Mapping[str, Table]) -> None:
+        """Write the panel's own files, all or none; several workers may do so at once, they write the same bytes.
+
+        Raises `ResultsError` if they cannot be written.
+        """
+        source = self.source()
+        write_table(self.table(judges), self.folder)
+        files = describe_files(self.folder, PANEL_WRITERS)
+        write_json(self.folder / FOLDER / WRITTEN, {"source": source, "ended": now(), "files": files})
+
+    def is_written(self) -> bool:
+        """Whether the panel's files are there, and were made from the scores that its judges have now."""
+        note = self._note()
+        there = all((self.folder / name).is_file() for name in note.get("files", {}))
+        return there and note.get("source") == self.source() is not None
+
+    def outcome(self, began: float) -> tuple[bool, list[str]]:
+        """Whether the files were written since a moment; if not, those that are not as they were written."""
+        note = self._note()
+        wrote = note.get("ended", 0.0) >= began
+        return wrote, [] if wrote else differing_files(self.folder, note.get("files", {}))
+
+    def source(self) -> str | None:
+        """16 hexadecimal digits of what the panel's files are made from; None while a judge has not finished."""
+        parts: list[Any] = [self.config.model_dump(mode="json")]
+        if not all((folder / "journal" / "manifest.json").is_file() for folder in self.folders.values()):
+            return None
+        for name, journal in self.journals().items():
+            note = read_finished(journal)
+            if note is None or not is_complete(journal):
+                return None
+            parts.append([name, {file: seen[2:] for file, seen in note.files.items()}])
+        return short_digest(json.dumps(parts, sort_keys=True))
+
+    def _note(self) -> dict[str, Any]:
+        try:
+            note = json.loads((self.folder / FOLDER / WRITTEN).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return note if isinstance(note, dict) else {}
+
+
+def panel_of(folder: Path) -> Panel:
+    """The panel in a results folder. Raises `ResultsError` if it cannot be read."""
+    config = read_config(folder)
+    return Panel(config, folder, chosen_metrics(config))
+
+
+def is_finished(config: Config) -> bool:
+    """Whether exactly this panel has been scored and written: told in a moment, see `find_finished`."""
+    if not is_panel(config.results_dir):
+        return False
+    own = configs_of(config)
+    if any(find_finished(alone) is None for alone in own.values()):
+        return False
+    return Panel(config, config.results_dir, chosen_metrics(config)).is_written()
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Raises `ResultsError` for a panel whose judges have not finished, or whose files have not been written since."""
+    if is_panel(folder) and not panel_of(folder).is_written():
+        command = shlex.join(["rag-evaluator", "status", str(folder)])
+        raise ResultsError(
+            f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {command}"
+        )
+
+
+def panel_table(config: Config, metrics: Mapping[str, Metric], judges: Mapping[str, Table]) -> PanelTable:
+    """The results of judges as one table."""
+    return PanelTable(judges, config.model_dump(mode="json"), about_metrics(metrics, config.thresholds))
+
+
+def table_of(journal: Journal, stage: Evaluation | None = None) -> ScoredTable:
+    """The finished scores of a judge. Raises `MissingChunksError` if they are not complete.
+
+    Args:
+        stage: of the journal; None makes it from what the journal says.
+    """
+    stage = stage or of_journal(journal)
+    return ScoredTable(ChunkTable(journal, stage), stage)

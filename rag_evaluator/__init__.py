@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
+    from rag_evaluator.api.certify import Certification, certify
     from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
     from rag_evaluator.api.duel import Duel, duel
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
     from rag_evaluator.api.gate import gate
+    from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.api.probe import probe
     from rag_evaluator.config import Config, load_config
@@ -41,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "METRICS",
     "BudgetError",
+    "Certification",
     "Config",
     "ConfigError",
     "CustomMetric",
@@ -61,12 +64,14 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "certify",
     "collect",
     "compare",
     "duel",
     "evaluate",
     "gate",
     "generate",
+    "label_sheet",
     "load_config",
     "load_dataset",
     "metric",
@@ -77,6 +82,7 @@ __all__ = [
 _HOMES = {
     "METRICS": "metrics.table",
     "BudgetError": "errors",
+    "Certification": "api.certify",
     "Config": "config",
     "ConfigError": "errors",
     "CustomMetric": "metrics.own_metrics",
@@ -97,12 +103,14 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "certify": "api.certify",
     "collect": "api.collect",
     "compare": "api.compare",
     "duel": "api.duel",
     "evaluate": "api.functions",
     "gate": "api.gate",
     "generate": "api.functions",
+    "label_sheet": "api.label_sheet",
     "load_config": "config",
     "load_dataset": "dataset",
     "metric": "metrics.own_metrics",

@@ -83,6 +83,7 @@ class Config(Section):
     thresholds: dict[str, Number] = Field(default_factory=dict)
     ci_level: Number = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
+    certificate: Path | None = None
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     keep_prompts: bool = False
@@ -182,7 +183,7 @@ def _resolve_paths(config: Config, base: Path) -> Config:
     def resolve(path: Path) -> Path:
         return base / expand(path)
 
-    paths = ("dataset", "output_dir", "prompts_dir")
+    paths = ("dataset", "output_dir", "prompts_dir", "certificate")
     resolved = {name: _try(config, name, resolve) for name in paths if getattr(config, name) is not None}
     judge = {
         "model": _try(config, "judge.model", lambda model: model_path(model, base)),

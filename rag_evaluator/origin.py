@@ -103,7 +103,7 @@ def _apply(data: dict[str, Any], override: str) -> tuple[Key, str]:
         data = data[parent]
         if not isinstance(data, dict):
             raise ConfigError(f"--set {key}: '{parent}' is a value, not a section.")
-    data[last] = value
+    data[next((name for name in data if str(name) == last), last)] = value  # a name may be a number in YAML
     return tuple(parts), text
 
 

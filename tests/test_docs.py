@@ -14,6 +14,8 @@ from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers.table import READERS
+from rag_evaluator.labels.words import WORDS
+from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.reporting import REPORTED_BY
 from rag_evaluator.trust.reruns import RerunNoise
 
@@ -63,7 +65,7 @@ def test_the_docs_list_every_figure_of_the_summary_and_every_key_that_changes_it
     figures = RAGEvaluator(keys).evaluate([row]).summary()["exact_match"]
     listed = [name for names, _ in table(ROOT / "docs" / "data.md", "key | meaning") for name in quoted(names)]
     noise = {"repeats", *(field.name for field in fields(RerunNoise))}  # with repeats above 1
-    assert sorted(listed) == sorted({*figures, *noise})
+    assert sorted(listed) == sorted({*figures, *noise, LABELS})
     keys_shown = [quoted(cell)[0] for cell, _ in table(ROOT / "docs" / "data.md", "key | effect")]
     shown = {name: value for key in keys_shown for name, value in yaml.safe_load(key).items()}
     assert set(shown) == set(REPORTED_BY)
@@ -126,3 +128,11 @@ def test_files_and_make_targets_that_contributors_are_sent_to_exist() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     named = {name for words in re.findall(r"`make ([\w -]+)`", text) for name in words.split()}
     assert named and named <= set(targets)
+
+
+def test_the_docs_list_the_words_that_labels_may_be() -> None:
+    listed = {
+        language.lower(): (accept.split(", "), reject.split(", "))
+        for language, accept, reject in table(ROOT / "docs" / "judging-the-judge.md", "language")
+    }
+    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in WORDS.items()}

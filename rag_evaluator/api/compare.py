@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.labels.difference import labelled_differences
 from rag_evaluator.results.aligned import (
     Aligned,
     align,
@@ -88,6 +89,7 @@ def compare(
             for side in rest
             for change in changed_scores(first, side, [pair for owner, pair in pairs if owner is side])
         ),
+        labels=tuple(line for side in rest for line in labelled_differences(first, side, table.level)),
     )
 
 

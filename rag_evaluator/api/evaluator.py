@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, as_config, load_config
-from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset, present_columns
+from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.definitions import check_functions, check_rows
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
-from rag_evaluator.metrics.needs import refuse_without_probabilities, with_rubrics
+from rag_evaluator.metrics.needs import needed_columns, refuse_without_probabilities, with_rubrics
 from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_repeats
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
@@ -209,8 +209,7 @@ class RAGEvaluator:
         """The rows, with what the metrics need. Raises `DatasetError`."""
         samples = open_dataset(source, self.config.columns)
         check_rows(self.config, self.metrics, samples)
-        there = present_columns(samples)
-        needed = {name: metric.needs_canonical(there.__contains__) for name, metric in self.metrics.items()}
+        needed = needed_columns(self.metrics, samples)
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
         check_readable(samples, {column for metric in self.metrics.values() for column in metric.optional})
         check_reporting(samples, self.config)

@@ -14,6 +14,7 @@ from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.judge.source import GivenJudge, source_of
+from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_metrics, with_own
 from rag_evaluator.metrics.metric import Metric
@@ -176,6 +177,7 @@ def evaluate(
     names, settings = metric_names(listed), with_own(settings, listed)
     own = own_metrics(settings)
     chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate", own), answers)
+    settings = settings if metrics is None else for_metrics(settings, names)
     options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
     settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options})
     source = judge_source(model_of(listed, "llm", judge), settings)

@@ -10,11 +10,13 @@ from langchain_core.runnables.config import run_in_executor
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.api.functions import Settings, judge_source
 from rag_evaluator.config import Config, as_config, make_config
-from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset, present_columns
+from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset
 from rag_evaluator.dataset.outputs import is_named, output_row
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
+from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import check_rows, own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
+from rag_evaluator.metrics.needs import needed_columns
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.reporting import REPORTED_BY
 
@@ -27,8 +29,7 @@ class _OfResults(RAGEvaluator):
     def _samples(self, source: Any) -> Sequence[Sample]:
         samples, columns = open_dataset(source, self.config.columns), self.config.columns
         check_rows(self.config, self.metrics, samples)
-        there = present_columns(samples)
-        needed = {name: metric.needs_canonical(there.__contains__) for name, metric in self.metrics.items()}
+        needed = needed_columns(self.metrics, samples)
         check_readable(samples, {column for names in needed.values() for column in names})
         empty = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
         check_columns(
@@ -48,7 +49,7 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         metric: one or several, as `metrics` of `RAGEvaluator`; scores have the names given here.
         judge, embeddings: as in `RAGEvaluator`.
         config: a `Config`, a mapping with its keys or a YAML file. Its metrics do not count, nor what it says of
-            datasets and reports.
+            other metrics, of datasets and of reports.
 
     `batch` and `evaluate` judge all results together, which is much faster than one by one. Models are loaded with the
     first result and stay loaded. Raises `RagEvaluatorError` for wrong input before a model is loaded.
@@ -147,5 +148,7 @@ def _settings(config: Settings, metrics: list[Any]) -> Config:
     """The configuration with these metrics, and without what it says of a whole dataset."""
     checked = make_config(with_metrics({"metrics": metrics}))
     given = {**config, "metrics": checked.metrics} if isinstance(config, Mapping) else config
-    reset = {key: getattr(checked, key) for key in ("metrics", "dataset", *REPORTED_BY)}
-    return checked if given is None else with_own(as_config(given), metrics).model_copy(update=reset)
+    if given is None:
+        return checked
+    reset = {key: getattr(checked, key) for key in ("dataset", *REPORTED_BY)}
+    return for_metrics(with_own(as_config(given), metrics).model_copy(update=reset), checked.metrics)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rag_evaluator import __version__
+from rag_evaluator.cli.certify import add_certify_commands
 from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
@@ -27,6 +28,8 @@ EXAMPLES = """examples:
   rag-evaluator duel results/base results/demo
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
+  rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx
+  rag-evaluator certify results/demo --labels to_label.xlsx
   rag-evaluator prompts check
   rag-evaluator list metrics
 
@@ -102,6 +105,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     _add_beginning(duel)
     add_compare_command(commands)
     add_gate_command(commands)
+    add_certify_commands(commands)
     add_prompt_commands(commands)
     add_list_command(commands)
     return parser

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, RowMatch
+    from rag_evaluator.results.comparison import (
+        ChangedScore,
+        ComparedMetric,
+        Comparison,
+        LabelDifference,
+        RowMatch,
+    )
 
 OK = 0
 LETTERS = 160  # of a question or a reason
@@ -84,8 +90,18 @@ def print_comparison(comparison: "Comparison") -> None:
             print_table(
                 "groups, not tested", [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)], rows
             )
+    for difference in comparison.labels:
+        say(_of_labels(difference))
     for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
         say(line)
+
+
+def _of_labels(line: "LabelDifference") -> str:
+    start = f"{line.metric}, by people's labels of {line.both} rows, {line.run}: "
+    if line.figures is None or line.figures.label_mean is None:
+        return start + (line.reason or (line.figures.ci_method if line.figures else ""))
+    mean = line.figures
+    return start + f"difference {_number(mean.label_mean)} [{_number(mean.ci_low)}, {_number(mean.ci_high)}]"
 
 
 def _lines_of(lines: Sequence["ComparedMetric"], run: str) -> list["ComparedMetric"]:
@@ -133,16 +149,16 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
         if above != heading:
             heading = above
             yield f"{heading}:"
-        yield f"  {change.metric} {_number(change.a)} → {_number(change.b)}  {_short(change.question or change.key)}"
-        yield from (f"    first:  {_short(reason)}" for reason in change.reasons_a)
-        yield from (f"    second: {_short(reason)}" for reason in change.reasons_b)
+        yield f"  {change.metric} {_number(change.a)} → {_number(change.b)}  {one_line(change.question or change.key)}"
+        yield from (f"    first:  {one_line(reason)}" for reason in change.reasons_a)
+        yield from (f"    second: {one_line(reason)}" for reason in change.reasons_b)
 
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _short(text: str) -> str:
+def one_line(text: str) -> str:
     """One line without control characters, which a terminal would obey."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= LETTERS else line[: LETTERS - 1] + "…"

@@ -24,6 +24,7 @@ from rich.text import Text
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.status import Status
 
@@ -73,6 +74,7 @@ def print_summary(
         changed: result files that are not as they were written.
     """
     print_means(f"{config.name}: {rows} rows", "metric", summary, "no score", REASONS_SHOWN)
+    print_labels(summary)
     print_groups(summary)
     print_end(config, any(metric.judge for metric in chosen_metrics(config).values()), wrote, changed)
 
@@ -104,6 +106,15 @@ def print_means(
     for name, row in rows.items():
         if row.get("dropped"):
             say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
+
+
+def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
+    """What people's labels say of the mean of a metric that was certified."""
+    for name, row in summary.items():
+        labels = row.get(LABELS)
+        if labels and labels["label_mean"] is not None:
+            mean = interval({**labels, "mean": labels["label_mean"]})
+            say(f"  {name}: mean label {mean} by {labels['labels']} labels of people")
 
 
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.cli.certify import SHEET, certify, sheet
 from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
@@ -20,6 +21,7 @@ from rag_evaluator.errors import (
     JudgeLostError,
     MissingChunksError,
     RagEvaluatorError,
+    ResultsError,
     did_you_mean,
 )
 from rag_evaluator.offline import prepare_command
@@ -35,6 +37,8 @@ OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if " ".join(arguments[:2]) == SHEET:
+        arguments[:2] = [SHEET]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         if not _is_path(arguments[0]):
             print(
@@ -185,6 +189,8 @@ COMMANDS = {
     "duel": duel,
     "compare": compare,
     "gate": gate,
+    "certify": certify,
+    SHEET: sheet,
     "prompts": prompts,
     "list": list_names,
 }
@@ -202,9 +208,24 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
     print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+    if config.certificate is not None:
+        _print_standing(config.certificate, config.results_dir)
     if config.require:
         _print_failed(config.results_dir)
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+
+
+def _print_standing(certificate: Path, results: Path) -> None:
+    """What is certified of these scores; whatever has happened to the certificate meanwhile, they are there."""
+    from rag_evaluator.cli.console import say
+    from rag_evaluator.results.certificate import standing_lines
+
+    try:
+        lines = standing_lines(certificate, results)
+    except ResultsError as error:
+        lines = [f"certificate: {error}"]
+    for line in lines:
+        say(line)
 
 
 def _print_failed(results: Path) -> None:

@@ -1,6 +1,6 @@
 """The metrics of a configuration: the chosen rows of `METRICS` with the options that it sets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from rag_evaluator.config_sections import Section
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import canonical_name, select_metrics
+from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.origin import Key
 
 
@@ -24,6 +24,24 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     metrics = select_metrics(config.metrics, config.place, own_metrics(config))
     given = _given_options(config, metrics)
     return {name: _with_options(config, name, metric, given) for name, metric in metrics.items()}
+
+
+def for_metrics(config: Config, names: Sequence[str]) -> Config:
+    """The configuration with other metrics, and without options and definitions of those that it had besides.
+
+    Options of what is no metric stay, to be refused. Raises `ConfigError` for an unknown metric.
+    """
+    own = own_metrics(config)
+    chosen = select_metrics(list(names), config.place, own)
+    others = {*METRICS, *own}.difference(chosen)
+    options = {name: row for name, row in config.metric_options.items() if (canonical_name(name) or name) not in others}
+    return config.model_copy(
+        update={
+            "metrics": list(names),
+            "metric_options": options,
+            "custom_metrics": {name: row for name, row in config.custom_metrics.items() if name in chosen},
+        }
+    )
 
 
 def _given_options(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str]:

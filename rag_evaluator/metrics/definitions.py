@@ -23,8 +23,8 @@ from rag_evaluator.results.rows import DROPPED
 
 SECTION = "custom_metrics"
 LONGEST = 60  # letters of a name: it is part of the names of files
-RESERVED = frozenset({"sort", "generate", "duel", "retrieval", "custom", DROPPED})
-"""Names that packs and results use for other things."""
+RESERVED = frozenset({"sort", "generate", "duel", "retrieval", "custom", "id", DROPPED})
+"""Names that packs and results use for other things; rows of runs are matched by their `id`."""
 ANSWER = ("reason", "label")  # of an example
 AnySection = TypeVar("AnySection", bound=Section)
 

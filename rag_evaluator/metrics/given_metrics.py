@@ -45,10 +45,10 @@ def own_definitions(metrics: Sequence[Any]) -> dict[str, dict[str, Any]]:
 def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration in which metrics that were given as objects have names, and definitions if they are users' own.
 
-    Raises `ConfigError`.
+    Raises `ConfigError`. What is no mapping stays, for the configuration to refuse.
     """
-    metrics = as_list(config["metrics"])
-    all_own = _joined(config.get("custom_metrics") or {}, own_definitions(metrics))
+    metrics, there = as_list(config["metrics"]), config.get("custom_metrics") or {}
+    all_own = _joined(there, own_definitions(metrics)) if isinstance(there, Mapping) else there
     return {**config, "metrics": metric_names(metrics), **({"custom_metrics": all_own} if all_own else {})}
 
 

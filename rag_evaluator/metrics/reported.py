@@ -1,15 +1,16 @@
-"""Checks what the configuration says of scores that are there: thresholds and requirements."""
+"""Checks what the configuration says of scores that are there: thresholds, requirements, a certificate."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from rag_evaluator.config import Config
-from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import canonical_name
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have."""
+    """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
     seen: dict[str, str] = {}  # canonical name -> as it was written
     for name, limit in config.thresholds.items():
         start = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
@@ -21,6 +22,17 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
             raise ConfigError(f"{start} and '{other}' are the same metric. Remove one of them.")
     if config.require:
         _check_rules(config, metrics)
+    if config.certificate is not None:
+        _check_certificate(config.certificate, config.place("certificate"))
+
+
+def _check_certificate(path: Path, place: str) -> None:
+    from rag_evaluator.results.certificate import read_certificate  # imports numpy
+
+    try:
+        read_certificate(path)
+    except ResultsError as error:
+        raise ConfigError(f"{place}: 'certificate': {error}") from None
 
 
 def _check_rules(config: Config, metrics: Mapping[str, Metric]) -> None:

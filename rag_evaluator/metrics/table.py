@@ -211,7 +211,7 @@ METRICS: Mapping[str, Metric] = {
         ("response", "retrieved_contexts"),
         judge=False,
         settings=options.QuotesOptions,
-        about="quotes of the response that stand in the contexts",
+        about="quotes of the response that are in the contexts",
     ),
     "answer_rubric": Metric(
         f"{OWN}.rubric:AnswerRubric",
@@ -225,7 +225,7 @@ METRICS: Mapping[str, Metric] = {
         "ExactMatch", PAIR, judge=False, about="equal to the reference"
     ),  # 0 or 1 as a verdict is: judged, though by no model
     "string_presence": Metric(
-        "StringPresence", PAIR, judge=False, aliases=("string_present",), about="the reference stands in the response"
+        "StringPresence", PAIR, judge=False, aliases=("string_present",), about="the reference is in the response"
     ),  # likewise
     "non_llm_string_similarity": Metric(
         "NonLLMStringSimilarity",

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.trust.comparison import MetricComparison
+from rag_evaluator.trust.ppi import LabelMean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,23 @@ class ChangedScore:
 
 
 @dataclass(frozen=True)
+class LabelDifference:
+    """The difference between two runs by people's labels.
+
+    Attributes:
+        both: rows that have a label in both runs.
+        figures: the mean label of the run minus that of the baseline; None where labels do not say it.
+        reason: why there are no figures; None if there are.
+    """
+
+    run: str
+    metric: str
+    both: int
+    figures: LabelMean | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Runs compared with the first of them, the baseline, row by row.
 
@@ -108,6 +126,7 @@ class Comparison:
         matches: per run.
         metrics: per run and metric, tested; `groups` the same per group of rows, without tests.
         changed: scores that changed most, first those that became worse, then better, then missing ones.
+        labels: what people's labels say, for metrics that were certified in both runs.
     """
 
     runs: tuple[str, ...]
@@ -118,6 +137,7 @@ class Comparison:
     metrics: tuple[ComparedMetric, ...]
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
+    labels: tuple[LabelDifference, ...] = ()
 
     def records(self) -> list[dict[str, Any]]:
         """One flat object per line of the table, groups last."""
@@ -134,6 +154,7 @@ class Comparison:
             "metrics": [line.to_json() for line in self.metrics],
             "groups": [line.to_json() for line in self.groups],
             "changed": _as_objects(self.changed),
+            "labels": _as_objects(self.labels),
         }
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -143,5 +164,5 @@ class Comparison:
         return pd.DataFrame(self.records())
 
 
-def _as_objects(values: Sequence[RowMatch | ChangedScore]) -> list[Mapping[str, Any]]:
+def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference]) -> list[Mapping[str, Any]]:
     return [asdict(value) for value in values]

@@ -11,6 +11,8 @@ PARTS = {  # part of a signature -> what it is called
     "ragas": "versions",
     **dict.fromkeys(("embeddings", "embed", "encode"), "embeddings"),
 }
+OWN = {"options": "options", "source": "functions"}
+"""Parts that each metric has of its own -> what they are called."""
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
 NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
@@ -18,11 +20,15 @@ Values = Mapping[str, Any]  # Any: JSON
 
 
 def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, dict[str, tuple[str, str]]]:
-    """What differs between two manifests: judge, embeddings, prompts, language, versions -> part -> both values."""
+    """What differs between two manifests: judge, embeddings, prompts, language, versions -> part -> both values.
+
+    Of options and functions the parts are the metrics that have them.
+    """
     differing: dict[str, dict[str, tuple[str, str]]] = {}
     for metric in metrics:
         for part, values in _differing(*(_parts(manifest, metric) for manifest in (a, b))):
-            differing.setdefault(PARTS.get(part, JUDGE), {})[part] = values
+            condition = OWN.get(part) or PARTS.get(part, JUDGE)
+            differing.setdefault(condition, {})[metric if part in OWN else part] = values
     packages = ({**manifest.get("versions", {})} for manifest in (a, b))
     for package, values in _differing(*packages):
         if package not in HARMLESS:

@@ -36,6 +36,7 @@ class SavedScores:
         scores: metric -> a number per row, NaN where there is none.
         manifest: how they were made; empty where nobody knows.
         details: gives the records of some cells; a table from elsewhere has none.
+        folder: the results folder; None for what comes from elsewhere.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SavedScores:
     scores: Mapping[str, Sequence[float]]
     manifest: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
     details: Callable[[Collection[Cell]], Details] = lambda cells: {}
+    folder: Path | None = None
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -82,7 +84,7 @@ def of_folder(folder: Path) -> SavedScores:
     metrics, manifest = list(read_summary(folder)), read_manifest(folder)
     samples = open_dataset(_read_rows(folder / "scores.jsonl"), config_of(manifest).get("columns"))
     scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
-    return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells))
+    return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells), folder)
 
 
 def of_table(source: Any, name: str, canonical: Canonical, others: Collection[str] = ()) -> SavedScores:

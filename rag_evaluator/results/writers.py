@@ -6,6 +6,7 @@ from pathlib import Path
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.published import sync_file, sync_folder
+from rag_evaluator.results.certificate import keep_labels
 from rag_evaluator.results.manifest import manifest_json, prompts_json, refuse_foreign
 from rag_evaluator.results.rows import Table, Writer, heading_of
 from rag_evaluator.results.summary import summary_json
@@ -32,7 +33,8 @@ def write_table(table: Table, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with scratch(folder) as written:
-            _write(table, written)
+            digests = _write(table, written)
+            keep_labels(folder, written, table.manifest.get("signatures", {}), digests)
             for name in WRITERS:
                 sync_file(written / name)
                 (written / name).replace(folder / name)
@@ -41,10 +43,13 @@ def write_table(table: Table, folder: Path) -> None:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
 
 
-def _write(table: Table, folder: Path) -> None:
-    heading = heading_of(table)
+def _write(table: Table, folder: Path) -> list[str]:
+    """Write all files; returns the digests of the rows."""
+    heading, digests = heading_of(table), []
     with ExitStack() as stack:
         files = [stack.enter_context(write(folder / name, heading)) for name, write in WRITERS.items()]
         for scored in table:
             for add in files:
                 add(scored)
+            digests.append(scored.sample.digest)
+    return digests

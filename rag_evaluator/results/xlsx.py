@@ -43,7 +43,7 @@ def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Ad
         book = xlsxwriter.Workbook(target, {**OPTIONS, "tmpdir": str(path.parent)})
         book.set_properties({"created": XLSX_DATE})
         try:
-            sheets = _Sheets({name: _worksheet(book, name) for name in names}, formats_of(book), heading)
+            sheets = _Sheets({name: new_worksheet(book, name) for name in names}, formats_of(book), heading)
             yield sheets.add
             sheets.finish()
             book.close()
@@ -92,7 +92,7 @@ class _Sheets:
         self.judgements.finish()
 
 
-def _worksheet(book: Any, name: str) -> Any:
+def new_worksheet(book: Any, name: str) -> Any:
     """A new sheet. Text between `<r>` and `</r>` would be taken for the file's own mark-up, and break the file."""
     worksheet = book.add_worksheet(name)
     worksheet._xml_rich_inline_string = lambda text, attributes: worksheet._xml_inline_string(text, True, attributes)

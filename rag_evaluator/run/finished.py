@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import file_digest
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,15 @@ def read_finished(journal: Journal) -> Finished | None:
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
     """Size, time of change and SHA-256 of files."""
     return {name: [*_stamp(folder / name), file_digest(folder / name)] for name in names}
+
+
+def note_rewritten(folder: Path, names: Iterable[str]) -> None:
+    """This program has written result files of a finished evaluation anew: they are still as it wrote them."""
+    for journal in journals_in(folder) if (folder / "journal").is_dir() else ():
+        note = read_finished(journal) if journal.plan.task == MAIN_TASK else None
+        if note is not None:
+            files = {**note.files, **describe_files(folder, names)}
+            write_json(journal.folder / "merged.json", replace(note, files=files).to_json())
 
 
 def is_complete(journal: Journal) -> bool:

@@ -42,7 +42,7 @@ def run_digest_of(config: Config, data: str | None = None) -> str | None:
     packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
     files = [*packs, *([template] if template.is_file() else [])]
     parts: dict[str, Any] = {
-        "config": config.model_dump(mode="json", exclude={"keep_prompts"}),
+        "config": config.model_dump(mode="json", exclude={"keep_prompts", "certificate"}),
         "versions": versions(),
         "models": [fingerprint(folder) for folder in folders],
         "files": [file_digest(file) for file in files],

@@ -266,6 +266,22 @@ def test_what_differs_beside_the_systems_is_said_first(
     assert re.search(said, " ".join(compare(evaluated(rows_of()), other).caveats))
 
 
+def test_other_options_are_said_for_each_metric_that_has_them(compare: Compare) -> None:
+    """Also of metrics that ask no judge."""
+    metrics = ["rouge", "exact_match", "retrieval_recall"]
+    options = {"metric_options": {"rouge": {"mode": "recall"}}, "retrieval": {"match": "overlap", "k": 2}}
+    rows = [{**row, "reference_contexts": row["contexts"]} for row in rows_of()]
+    a, b = (
+        evaluated(rows, metrics=metrics, retrieval={"match": "overlap"}),
+        evaluated(rows, metrics=metrics, **options),
+    )
+    [caveat] = compare(a, b).caveats
+    assert caveat == (
+        'run and run (2) were judged differently (options: rouge_score none / {"mode": "recall"}, retrieval_recall '
+        '{"match": "overlap"} / {"k": 2, "match": "overlap"}), so judges are compared, not systems.'
+    )
+
+
 def test_other_versions_are_said_first(compare: Compare) -> None:
     a = evaluated(rows_of())
     manifest = {**a.manifest, "versions": {**a.manifest["versions"], "torch": "0.1"}}

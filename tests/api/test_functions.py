@@ -520,3 +520,11 @@ def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> N
     assert dict(zip(heading, row, strict=True))["kind"] == "continuous"
     (verdict,) = gate(scores.results)
     assert str(verdict.rule) == "chrf_score >= 0.01"
+
+
+def test_metrics_given_in_place_of_the_configured_ones_leave_the_options_of_those_behind() -> None:
+    custom = {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": "yes/no"}}
+    options = {"answer_rubric": {"expected": True}, "RougeScore": {"mode": "recall"}}
+    config = {"metrics": ["answer_rubric", "tone"], "metric_options": options, "custom_metrics": custom}
+    scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, metrics=["rouge"], config=config)
+    assert '"mode": "recall"' in scores.results.signatures["rouge"]

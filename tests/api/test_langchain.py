@@ -1,6 +1,7 @@
 """`EvaluatorChain`: scores the results of LangChain's chains, as one of them."""
 
 import asyncio
+import math
 import re
 import threading
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel,
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel
 
-from rag_evaluator import EvaluatorChain, RAGEvaluator, ScriptedJudge, collect, load_dataset
+from rag_evaluator import CustomMetric, EvaluatorChain, RAGEvaluator, ScriptedJudge, collect, load_dataset
+from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import EmbeddingsConfig
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError
 from rag_evaluator.models.embeddings import load_embeddings
@@ -101,6 +103,55 @@ def test_the_result_of_retrieval_qa_comes_back_with_its_score(retriever: Any) ->
     truth = {**scored, "ground_truths": TRUTHS[0]}
     again = EvaluatorChain(metric="context_recall", judge=judge()).invoke(truth)
     assert again == {**truth, "context_recall_score": 1.0}
+
+
+def all_judge() -> ScriptedJudge:
+    """Contexts with the painter are relevant, his paragraph is matched, the question is found again, labels are 2."""
+    usual: Any = judge().script
+
+    def script(prompt: Any, response_model: type[BaseModel]) -> Any:
+        shown = prompt.data
+        answers: dict[str, Callable[[], dict[str, Any]]] = {
+            "AnswerRelevanceOutput": lambda: {"question": QUESTIONS[0], "noncommittal": 0},
+            "ContextPrecisionOutput": lambda: {"reason": "r", "verdict": int("Nolu" in shown.context)},
+            "ChunkOutput": lambda: {"reason": "r", "verdict": int("Nolu" in shown.context)},
+            "MatchOutput": lambda: {"reason": "r", "verdict": int(shown.reference_context in shown.contexts)},
+            "CustomOutput": lambda: {"reason": "r", "label": 2},
+        }
+        name = response_model.__name__
+        return answers[name]() if name in answers else usual(prompt, response_model)
+
+    return ScriptedJudge(script)
+
+
+TONE = CustomMetric("tone", "Is the answer polite?", ["query", "result"], {0: "rude", 1: "neutral", 2: "polite"})
+FLOW: dict[str, tuple[Any, float]] = {  # metric and its score of the first result, whose first of two contexts is right
+    "faithfulness": ("faithfulness", 0.5),
+    "answer_relevancy": ("answer_relevancy", 1.0),
+    "context_precision": ("context_precision", 1.0),
+    "context_recall": ("context_recall", 1.0),
+    "retrieval_precision": ("retrieval_precision", 1 / 2),
+    "retrieval_ndcg": ("retrieval_ndcg", 1 / (1 + 1 / math.log2(3))),  # one of two expected contexts was not found
+    "retrieval_map": ("retrieval_map", 1 / 2),
+    "retrieval_mrr": ("retrieval_mrr", 1.0),
+    "retrieval_recall": ("retrieval_recall", 1 / 2),
+    "tone": (TONE, 2.0),
+}
+
+
+@pytest.mark.parametrize("build", [retrieval_qa, lcel])
+def test_a_result_goes_from_chain_to_chain_and_gets_the_score_of_each(build: Any, retriever: Any) -> None:
+    chain, key = build(retriever.vectorstore.as_retriever(search_kwargs={"k": 2})), build is retrieval_qa
+    result = chain.invoke({"query": QUESTIONS[0]} if key else QUESTIONS[0])
+    found = [document.page_content for document in result["source_documents" if key else "context"]]
+    assert (len(found), found[0]) == (2, PARAGRAPHS[0])
+    scored = {**result, "ground_truths": TRUTHS[0], "reference_contexts": [PARAGRAPHS[0], "He painted."]}
+    given, asked = dict(scored), all_judge()
+    for metric, _ in FLOW.values():
+        scored = EvaluatorChain(metric=metric, judge=asked).invoke(scored)
+    assert {name: value for name, value in scored.items() if name in given} == given
+    expected = {f"{name}_score": score for name, (_, score) in FLOW.items()}
+    assert {name: value for name, value in scored.items() if name not in given} == pytest.approx(expected)
 
 
 def test_the_flow_of_a_batch_of_examples_makes_one_pass(retriever: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,6 +274,28 @@ def test_settings_of_a_configuration_count_but_for_what_concerns_a_whole_dataset
     )
     result = {**results(1)[0], "reply": ANSWERS[1]}
     assert EvaluatorChain("faithfulness", judge=judge(), config=path).invoke(result)["faithfulness_score"] == 1.0
+
+
+@pytest.mark.parametrize("form", [dict, make_config], ids=["mapping", "Config"])
+def test_options_and_definitions_of_other_metrics_in_the_configuration_do_not_count(
+    form: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One configuration serves several chains of one metric each."""
+    config = form(
+        {
+            "metrics": ["answer_rubric", "rouge", "tone"],
+            "metric_options": {"AnswerRubric": {"expected": True}, "rouge": {"mode": "recall"}},
+            "custom_metrics": {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": "yes/no"}},
+            "thresholds": {"tone": 1},
+        }
+    )
+    result = {**results(1)[0], "ground_truth": f"{ANSWERS[0]} {TRUTHS[1]}"}
+    assert EvaluatorChain("faithfulness", judge=judge(), config=config).invoke(result)["faithfulness_score"] == 0.5
+    scored = EvaluatorChain("rouge", config=config).invoke(result)
+    assert scored["rouge_score"] < EvaluatorChain("rouge").invoke(result)["rouge_score"]  # the rest is there
+    assert "not scored" not in caplog.text
+    with pytest.raises(ConfigError, match="answer_rubrik' is not one of the metrics"):
+        EvaluatorChain("faithfulness", config={"metric_options": {"answer_rubrik": {}}})
 
 
 def test_predictions_need_no_question_where_examples_have_it() -> None:

@@ -98,7 +98,10 @@ def test_an_unknown_engine_is_refused_before_anything_is_loaded() -> None:
 def test_a_toy_engine_answers_a_whole_evaluation(toy: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     names = [name for name, metric in METRICS.items() if metric.judge]
     embeddings = DeterministicFakeEmbedding(size=8)
-    results = RAGEvaluator({"metrics": names, "judge": toy}, embeddings=embeddings).evaluate(rows)
+    rubrics = {f"score{number}_description": f"level {number}" for number in (1, 2, 3)}
+    others = {"reference_contexts": ["Nolu Brak was born in Tesk."], "rubrics": rubrics}
+    whole = [{**row, **others} for row in rows]
+    results = RAGEvaluator({"metrics": names, "judge": toy}, embeddings=embeddings).evaluate(whole)
     reasons = {name: {score.reason for score in scores} for name, scores in results.scores.items()}
     judged = [score for scores in results.scores.values() for score in scores if score.judgements]
     assert judged and not [score for score in judged if any(one["error"] for one in score.judgements)], reasons

@@ -1,6 +1,7 @@
 """What may be wrong in `custom_metrics`: each case is a row, and is reported with its line before a model is loaded."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,7 @@ def test_a_fault_in_a_definition_is_reported_with_its_line(
         ("response", "is the name of a column."),
         ("mood", "is also a column of the rows, which its scores would replace."),
         ("sort", "is a name that this program uses for something else."),
+        ("id", "is a name that this program uses for something else."),
         ("dropped_contexts", "is a name that this program uses for something else."),
     ],
 )
@@ -115,6 +117,12 @@ def test_a_metric_that_is_listed_but_not_defined_is_reported_with_the_nearest_na
     assert message_of(text, tmp_path) == (
         "config.yaml, line 1: metrics[0] is 'tome', which is not a metric. Did you mean 'tone'?"
     )
+
+
+@pytest.mark.parametrize("given", [[GOOD], "tone", 3], ids=str)
+def test_definitions_that_are_no_mapping_are_refused_in_python_as_in_yaml(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"'custom_metrics' is .*: input should be a valid dictionary"):
+        RAGEvaluator({"metrics": ["tone"], "custom_metrics": given})
 
 
 @pytest.mark.parametrize(
@@ -176,3 +184,14 @@ def test_a_question_can_be_changed_from_the_command_line(tmp_path: Path) -> None
     judge = ScriptedJudge({"CustomOutput": {"reason": "r", "label": 1}})
     RAGEvaluator(evaluator.config, judge).evaluate(ROWS)
     assert '"question": "Is it short?"' in judge.prompts[0]
+
+
+@pytest.mark.parametrize(("label", "scale"), [("1", {0: "rude", 1: "kind", 2: "polite"}), ("3", {3: "kind"})])
+def test_one_label_can_be_changed_or_added_from_the_command_line(
+    label: str, scale: dict[int, str], tmp_path: Path
+) -> None:
+    """YAML has whole numbers where the command line has texts."""
+    (tmp_path / "config.yaml").write_text(written("tone", GOOD), encoding="utf-8")
+    evaluator = RAGEvaluator.from_config(tmp_path / "config.yaml", [f"custom_metrics.tone.scale.{label}=kind"])
+    assert evaluator.metrics["tone"].question is not None
+    assert evaluator.metrics["tone"].question.scale == {0: "rude", 1: "neutral", 2: "polite", **scale}

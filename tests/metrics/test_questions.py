@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from test_ragas_equality import HashEmbeddings, answer_at_random
@@ -149,6 +149,7 @@ def english() -> dict[Key, TracedPrompt]:
     return load_prompts([*JUDGED, "sort", "generate"], "english", ROOT)
 
 
+@settings(deadline=None)
 @given(text=st.text(), texts=st.lists(st.text(), max_size=3), level=st.sampled_from(["low", "high"]))
 def test_any_text_in_any_prompt_is_put_together_again(
     english: dict[Key, TracedPrompt], text: str, texts: list[str], level: str

@@ -177,7 +177,7 @@ def test_values_are_those_worked_out_by_hand(row: dict[str, Any], options: dict[
 verdicts = st.lists(st.sampled_from([0, 1]), max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     found=verdicts,
     matched=st.none() | st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5),
@@ -262,6 +262,21 @@ def test_nothing_retrieved_is_zero_and_no_column_is_missing() -> None:
         empty = None if name in ALL else "no retrieved_contexts in this row"
         assert reasons == [empty, "no retrieved_contexts in this row"], name
         assert scores[1].value == 0.0 or name not in ALL
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "of a file"])
+def test_a_retriever_that_never_finds_anything_is_zero_in_every_row(kept: bool, tmp_path: Path) -> None:
+    data: Any = [row_of([], 1), row_of([], 1)]
+    if kept:
+        (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data), encoding="utf-8")
+        data = tmp_path / "rows.jsonl"
+    scores = evaluate(data)[0].scores
+    assert {name: [score.value for score in scores[name]] for name in ALL} == {name: [0.0, 0.0] for name in ALL}
+    with pytest.raises(DatasetError, match="'retrieved_contexts', which context_recall needs"):
+        evaluate(data, [*ALL, "context_recall"])
+    ids = [{"retrieved_context_ids": [], "reference_context_ids": ["7"]}]
+    exact = evaluate(ids, ["retrieval_recall"], match="exact")[0].scores["retrieval_recall"]
+    assert exact[0].value == 0.0
 
 
 def test_the_summary_counts_whether_the_relevant_documents_are_all_known() -> None:

@@ -91,15 +91,15 @@ def test_the_share_of_quotations_that_are_in_the_contexts(response: str, options
         ("Dice «was shot in Lisbon».", "the response quotes no span of 3 words or more; «» are not read as quot"),
         (
             '他说"人人生而自由"。',
-            "quotations are told by their number of words between spaces, and this script writes none",
+            "quotations are found by the number of words between spaces, and this script writes none",
         ),
         (
             "彼は「自由」と言った。",
-            "quotations are told by their number of words between spaces, and this script writes no",
+            "quotations are found by the number of words between spaces, and this script writes no",
         ),
         (
             'He writes "自由 自由 自由" often.',
-            "quotations are told by their number of words between spaces, and this scri",
+            "quotations are found by the number of words between spaces, and this scri",
         ),
     ],
 )

@@ -20,7 +20,7 @@ class DefinedQuotes(QuotedSpansAlignment):
         quoted = " ".join(extract_quoted_spans(response, min_len=1)) or response
         if any(map(is_unspaced, quoted)):
             raise UndefinedScoreError(
-                "quotations are told by their number of words between spaces, and this script writes none"
+                "quotations are found by the number of words between spaces, and this script writes none"
             )
         if not extract_quoted_spans(response, min_len=self.min_span_words):
             unseen = "".join(mark for mark in UNSEEN if mark in response)

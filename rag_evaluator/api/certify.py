@@ -1,0 +1,169 @@
+"""`certify`: how far the scores of a run agree with people's labels, and the certificate that says so."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.api.saved_scores import scales_for
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.labels.certification import Disagreement, LabelSource, Settings, as_json, compared
+from rag_evaluator.labels.draw import read_draw
+from rag_evaluator.labels.scale import parse_scales
+from rag_evaluator.labels.table import labels_in_column, read_labels, together
+from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, data_of, digests_in, label_figures, with_labels
+from rag_evaluator.results.kept_labels import write_labels
+from rag_evaluator.results.manifest import PROGRAM
+from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.results.summary import read_summary
+from rag_evaluator.run.finished import note_rewritten
+from rag_evaluator.run.saved import finished_scores
+from rag_evaluator.trust.scale import Scale
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Certification:
+    """What `certify` found.
+
+    Attributes:
+        certificate: what `certificate.json` says; Any: JSON.
+        disagreements: the rows on which people and the judge differ most, of each metric the worst first.
+        path: where the certificate was written.
+    """
+
+    certificate: Mapping[str, Any]
+    disagreements: Sequence[Disagreement]
+    path: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate with the disagreements."""
+        return {**self.certificate, "disagreements": as_json(self.disagreements)}
+
+
+def certify(
+    results: str | Path,
+    labels: str | Path | Sequence[str | Path] = (),
+    *,
+    label: Mapping[str, str] | None = None,
+    threshold: Mapping[str, float] | None = None,
+    scale: Sequence[str] = (),
+    on: str | None = None,
+    random: bool = False,
+    out: str | Path | None = None,
+    date: datetime.date | None = None,
+) -> Certification:
+    """Compare the scores of a finished run with people's labels, and write `certificate.json`.
+
+    Args:
+        results: results folder.
+        labels: a table of labels, docs/judging-the-judge.md has its forms; or several, each of one annotator.
+        label: metric -> a column of the run's own rows that holds its labels.
+        threshold: metric -> the score from which on the judge accepts, fixed before the labels were seen. Else that of
+            `thresholds` in the configuration of the run; else it is chosen on the labels, by cross-fitting.
+        scale: of labels that are grades, such as `faithfulness=1..5`.
+        on: the key column of the table; None takes `row`, `sample`, `id` or the question.
+        random: whether the labelled rows, of a table that no sheet was drawn for, are a random sample of all rows.
+        out: where the certificate goes. None: into the results folder; then `summary.json` gets the mean labels, too.
+        date: of the certificate; None: today.
+
+    Raises `RagEvaluatorError` for labels that cannot be used, before anything is written.
+    """
+    folder = Path(results).expanduser()
+    run, digests = finished_scores(folder), digests_in(folder)
+    data = data_of(digests)
+    sources = [_in_column(run, *pair) for pair in (label or {}).items()]
+    files = [labels] if isinstance(labels, str | Path) else labels
+    if files:
+        paths = [Path(file).expanduser() for file in files]
+        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths])
+        draw = None if table.draw is None else read_draw(folder, table.draw, data)
+        sources.append(LabelSource(table, draw))
+    if not sources:
+        raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
+    scales = scales_for(list(run.scores), [run])[0]
+    own = _named(run, parse_scales(scale), "--scale")
+    level = run.config.get("ci_level") or LEVEL
+    settings = Settings(scales, own, _thresholds(run, threshold or {}, scales), random, level)
+    figures, disagreements, kept = compared(run, sources, settings)
+    certificate = _certificate(run, data, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
+    path = folder / CERTIFICATE if out is None else Path(out).expanduser()
+    write_json(path, certificate)
+    if out is None:
+        write_labels(folder, data, kept)
+        _add_to_summary(folder, certificate, run, data)
+    return Certification(certificate, disagreements, path)
+
+
+def _in_column(run: SavedScores, metric: str, column: str) -> LabelSource:
+    [name] = _named(run, {metric: column}, "--label")
+    return LabelSource(labels_in_column(run, name, column))
+
+
+def _named(run: SavedScores, values: Mapping[str, Any], option: str) -> dict[str, Any]:
+    """Values by the names that metrics have in the run. Raises `ConfigError` for a metric that it has not."""
+    named: dict[str, Any] = {}
+    for metric, value in values.items():
+        name = metric if metric in run.scores else canonical_name(metric) or metric
+        if name not in run.scores:
+            hint = did_you_mean(metric, run.scores)
+            raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
+        named[name] = value
+    return named
+
+
+def _thresholds(run: SavedScores, given: Mapping[str, float], scales: Mapping[str, Scale]) -> dict[str, float]:
+    about = run.manifest.get("metrics", {})
+    configured = {name: part["threshold"] for name, part in about.items() if part.get("threshold") is not None}
+    named = _named(run, given, "--threshold")
+    for metric, limit in named.items():
+        if not scales[metric].holds(limit):
+            low, high = scales[metric].low, scales[metric].high
+            raise ConfigError(f"--threshold {metric}={limit:g}: expected a number from {low:g} to {high:g}.")
+    return {**configured, **named}
+
+
+def _certificate(
+    run: SavedScores,
+    data: str,
+    sources: Sequence[LabelSource],
+    figures: Mapping[str, Mapping[str, Any]],
+    date: datetime.date,
+) -> dict[str, Any]:
+    """What holds of the judge: on which rows, in which language, with which prompts."""
+    signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
+    return {
+        "program": PROGRAM,
+        "certificate": FORMAT,
+        "date": date.isoformat(),
+        "run": run.manifest.get("name"),
+        "rows": len(run.samples),
+        "data": data,
+        "language": run.config.get("language"),
+        "labels": [source.table.name for source in sources],
+        "draws": [source.draw.name for source in sources if source.draw is not None],
+        "metrics": {
+            metric: {
+                "signature": signatures.get(metric),
+                "judge": _part(signatures.get(metric, ""), "judge"),
+                "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
+                **part,
+            }
+            for metric, part in figures.items()
+        },
+    }
+
+
+def _part(signature: str, name: str) -> str | None:
+    """A part of a signature: `judge:ab12`."""
+    return next((part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")), None)
+
+
+def _add_to_summary(folder: Path, certificate: Mapping[str, Any], run: SavedScores, data: str) -> None:
+    figures = label_figures(certificate, run.manifest.get("signatures", {}), data)
+    write_json(folder / "summary.json", with_labels(read_summary(folder), figures))
+    note_rewritten(folder, ["summary.json"])

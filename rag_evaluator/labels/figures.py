@@ -1,0 +1,176 @@
+"""What labels say of one metric: agreement, calibration, mean label; as JSON."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rag_evaluator.labels.draw import DrawRecord
+from rag_evaluator.labels.joined import JoinedLabels
+from rag_evaluator.labels.scale import LabelScale
+from rag_evaluator.results.kept_labels import KeptLabels
+from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
+from rag_evaluator.trust.alpha import krippendorff_alpha
+from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.ppi import LabelMean, label_mean
+from rag_evaluator.trust.scale import Scale
+
+LEAST = 20  # labels of rows with a score; of fewer no figure says anything
+Chosen = Literal["drawn", "random", "all", "unknown"]
+"""How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
+NOT_DRAWN = (
+    "none: nobody knows how the labelled rows were chosen; 'certify sheet' draws rows, --random says they were drawn"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """One metric of a run with its labels.
+
+    Attributes:
+        scores: of all rows, in the unit of the metric; NaN: none.
+        scale: of the scores.
+        labels: of all rows.
+        label_scale: of the labels.
+        chosen: how rows came to have labels.
+        draw: if they were drawn.
+        clusters: of all rows; None: rows do not depend on each other.
+        threshold: from which on a score accepts, fixed before; None: chosen on the labels.
+    """
+
+    metric: str
+    scores: Array
+    scale: Scale
+    labels: JoinedLabels
+    label_scale: LabelScale
+    chosen: Chosen
+    draw: DrawRecord | None = None
+    clusters: Sequence[Hashable] | None = None
+    threshold: float | None = None
+
+    @property
+    def moved(self) -> Array:
+        """The scores in the unit of the labels."""
+        return self.label_scale.of_scores(self.scores, self.scale)
+
+    @property
+    def weights(self) -> Array | None:
+        """How many rows each one speaks for."""
+        return None if self.draw is None else 1 / np.asarray(self.draw.probabilities)
+
+    @property
+    def compared(self) -> int:
+        """Rows with a score and a label that counts."""
+        return int(np.count_nonzero(~np.isnan(self.scores) & ~np.isnan(self.labels.counting(self.labels.votes))))
+
+
+def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
+    """All figures of labels of whole rows; Any: JSON. Those of agreement only with `LEAST` labels."""
+    labels = metric.labels
+    mean = mean_label(metric, level)
+    found: dict[str, Any] = {
+        "labels": int(np.count_nonzero(~np.isnan(labels.counting(labels.means)))),
+        "compared": metric.compared,
+        "blank": mean.blank,
+        "tied": labels.tied,
+        "not_drawn": int(np.count_nonzero(labels.labelled & np.isnan(labels.counting(labels.means)))),
+        "chosen": metric.chosen,
+        "scale": {"kind": metric.label_scale.kind, "low": metric.label_scale.low, "high": metric.label_scale.high},
+        "annotators": list(labels.annotators),
+    }
+    if len(labels.annotators) > 1:
+        measure = metric.label_scale.measure
+        found["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
+    if metric.compared < LEAST:
+        return {**found, "reason": f"{metric.compared} labels of rows with a score, {LEAST} are needed"}
+    return {**found, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
+
+
+def mean_label(metric: Labelled, level: float) -> LabelMean:
+    """The mean label of all rows, where it is known how rows came to have labels."""
+    draw, labels, scale = metric.draw, metric.labels, metric.label_scale
+    known = label_mean(
+        metric.moved,
+        labels.means,
+        Scale(scale.low, scale.high),
+        strata=None if draw is None else draw.strata,
+        probabilities=None if draw is None else draw.probabilities,
+        drawn=labels.drawn,
+        level=level,
+    )
+    if metric.chosen != "unknown":
+        return known
+    nothing: dict[str, Any] = dict.fromkeys(("label_mean", "ci_low", "ci_high", "judge_weight", "labels_saved"))
+    return replace(known, ci_method=NOT_DRAWN, **nothing)
+
+
+def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
+    """The estimate, and beside it the judge's own mean in the unit of the labels."""
+    scored = metric.moved[~np.isnan(metric.scores)]
+    return {**asdict(mean), "judge_mean": float(scored.mean()) if len(scored) else None}
+
+
+def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
+    labels, weights = metric.labels.counting(metric.labels.votes), metric.weights
+    if metric.label_scale.kind == "graded":
+        grades = metric.label_scale.grades
+        graded = graded_agreement(metric.moved, labels, grades, metric.clusters, weights, level)
+        return {"graded": asdict(graded)}
+    limit = None if metric.threshold is None else _turned(metric, metric.threshold)
+    binary = binary_agreement(_raw(metric), labels, limit, metric.clusters, weights, level)
+    return {"binary": binary_json(binary, lambda found: _turned(metric, found))}
+
+
+def binary_json(found: BinaryAgreement, own: Callable[[float], float] = float) -> dict[str, Any]:
+    """Its fields as JSON, with the threshold in the metric's own unit."""
+    threshold = None if found.threshold is None else own(found.threshold)
+    return {**asdict(found), "threshold": threshold, "confusion": found.confusion._asdict()}
+
+
+def _raw(metric: Labelled) -> Array:
+    """The scores in their own unit, higher for what people accept."""
+    return metric.scores if metric.scale.better == "higher" else _both_ends(metric.scale) - metric.scores
+
+
+def _turned(metric: Labelled, threshold: float) -> float:
+    """A threshold of scores as one of scores of which higher is better, and back."""
+    return threshold if metric.scale.better == "higher" else _both_ends(metric.scale) - threshold
+
+
+def _both_ends(scale: Scale) -> float:
+    return scale.low + scale.high
+
+
+def to_keep(metric: Labelled) -> KeptLabels:
+    """What is kept of it for comparing runs."""
+    draw, labels = metric.draw, metric.labels
+    return KeptLabels(
+        low=metric.label_scale.low,
+        high=metric.label_scale.high,
+        chosen=metric.chosen,
+        draw=None if draw is None else draw.name,
+        like=None if draw is None else draw.like,
+        labels=_or_none(labels.counting(labels.means)),
+        scores=_or_none(metric.moved),
+        probabilities=None if draw is None else draw.probabilities,
+        strata=None if draw is None else draw.strata,
+        drawn=None if labels.drawn is None else labels.drawn.tolist(),
+    )
+
+
+def _or_none(values: Array) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def worst_rows(metric: Labelled, count: int) -> list[int]:
+    """The rows of which label and score differ most; of equal ones the first. Rows that agree are none."""
+    gaps = np.abs(metric.labels.means - metric.moved)
+    order = sorted((-gap, row) for row, gap in enumerate(gaps.tolist()) if not math.isnan(gap) and gap > 1e-6)
+    return [row for _, row in order[:count]]
+
+
+def enough(found: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether any metric has figures."""
+    return any("reason" not in part for part in found.values())

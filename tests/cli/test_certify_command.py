@@ -1,0 +1,89 @@
+"""`rag-evaluator certify` and `certify sheet`: what they print, write and exit with."""
+
+import json
+from pathlib import Path
+
+import openpyxl
+import pytest
+from labelled_runs import exact_rows, exact_run, faithful_run
+
+from rag_evaluator.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = exact_rows()
+    rows[0]["question"] = "[bold]Who?[/bold] \x1b[31m=1"
+    return exact_run(tmp_path_factory.mktemp("run") / "exact", rows)
+
+
+def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture) -> None:
+    assert main(["certify", str(run), "--label", "exact_match=human", "--threshold", "exact_match=0.5"]) == 0
+    shown = capsys.readouterr().out
+    assert "0.93 [" in shown
+    assert "has the better score in 93 % of all pairs (equal scores count half" in shown
+    assert "threshold 0.5 (fixed before): both accept 18, only the judge 2, only people 1, both reject 19" in shown
+    assert "mean label of all 40 rows: 0.47 [" in shown
+    assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
+    assert f"written to {run / 'certificate.json'}" in shown
+    assert "\x1b" not in shown
+
+
+def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = ["--json", "--out", str(tmp_path / "c.json")]
+    assert main(["certify", str(run), "--label", "exact_match=human", *out]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["metrics"]["exact_match"]["compared"] == 40
+    assert found["disagreements"][0]["row"] == 0
+
+
+def test_a_sheet_is_drawn_filled_in_and_certified(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    sheet = tmp_path / "to_label.xlsx"
+    assert main(["certify", "sheet", str(run), "--size", "24", "--out", str(sheet), "--metric", "exact_match"]) == 0
+    shown = capsys.readouterr().out
+    assert "24 of 40 rows written to" in shown
+    assert f"rag-evaluator certify {run} --labels {sheet}" in shown
+    book = openpyxl.load_workbook(sheet)
+    for place, row in enumerate(book.worksheets[0].iter_rows(min_row=2)):
+        row[-1].value = None if place == 0 else "yes" if row[0].value < 20 else "no"
+    book.save(sheet)
+    assert main(["certify", str(run), "--labels", str(sheet), "--out", str(tmp_path / "c.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "not counted: drawn rows without a label: 1" in shown
+    assert "mean label of all 40 rows" in shown
+
+
+def test_labels_of_one_kind_only_and_few_statements_are_said_in_words(tmp_path: Path, capsys: Capture) -> None:
+    folder = faithful_run(tmp_path / "run", [f"It is {place}." for place in range(25)])
+    (tmp_path / "l.csv").write_text("row,faithfulness\n" + "".join(f"{row},1\n" for row in range(25)), "utf-8")
+    assert main(["certify", str(folder), "--labels", str(tmp_path / "l.csv")]) == 0
+    assert "AUC and kappa are not defined: labels of one class only" in capsys.readouterr().out
+    lines = [f"{row},faithfulness,It is {row}.,1" for row in range(21)]
+    (tmp_path / "s.csv").write_text("\n".join(["row,metric,statement,label", *lines]), "utf-8")
+    assert main(["certify", str(folder), "--labels", str(tmp_path / "s.csv")]) == 0
+    shown = capsys.readouterr().out
+    assert "statements: 21 labels in 21 rows" in shown
+    assert "agreement 1.00 [0.8" in shown
+
+
+BAD: list[tuple[list[str], str]] = [
+    (["certify", "RUN"], "no labels: give a table (--labels FILE)"),
+    (["certify", "RUN", "--label", "exact_match"], "--label: expected METRIC=COLUMN"),
+    (["certify", "RUN", "--label", "exact_match=human", "--threshold", "exact_match=high"], "expected METRIC=NUMBER"),
+    (["certify", "RUN", "--labels", "nowhere.csv"], "nowhere.csv: no such file"),
+    (["certify", "nowhere", "--label", "exact_match=human"], "nowhere: no such folder"),
+    (["certify", "sheet", "RUN", "--out", "s.csv"], "ends in .xlsx"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_input_exits_with_two_and_one_line(run: Path, capsys: Capture, arguments: list[str], said: str) -> None:
+    assert main([str(run) if word == "RUN" else word for word in arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert said in error
+    assert "Traceback" not in error

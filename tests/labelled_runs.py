@@ -1,0 +1,61 @@
+"""Finished runs whose scores are known, made without a model."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.judge.requests import PromptText
+
+ROWS = 40
+Rows = list[dict[str, Any]]
+
+
+def exact_rows(count: int = ROWS, right: int = 20) -> Rows:
+    """The first answers are right, exact_match 1, the others wrong, 0. `human` is what a person says of each."""
+    people = [1] * right + [0] * (count - right)
+    people[0] = people[1] = 0
+    people[-1] = 1
+    return [
+        {
+            "id": f"r{place}",
+            "question": f"Question {place}?",
+            "answer": "yes" if place < right else "no",
+            "ground_truth": "yes",
+            "human": people[place],
+        }
+        for place in range(count)
+    ]
+
+
+def exact_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
+    """A run of exact_match over rows."""
+    RAGEvaluator({"metrics": ["exact_match"], **config}).evaluate(rows or exact_rows(), folder=folder)
+    return folder
+
+
+def verdicts(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    """A judge whose statements are the sentences of the response; those with 'wrong' in them are not supported."""
+    assert isinstance(prompt, PromptText)
+    assert prompt.data is not None
+    asked = prompt.data.model_dump()
+    if "statements" not in asked:
+        return {"statements": [part.strip() + "." for part in asked["answer"].split(".") if part.strip()]}
+    return {
+        "statements": [
+            {"statement": text, "reason": f"about: {text}", "verdict": 0 if "wrong" in text else 1}
+            for text in asked["statements"]
+        ]
+    }
+
+
+def faithful_run(folder: Path, responses: list[str], **config: Any) -> Path:
+    """A run of faithfulness by the judge above."""
+    rows = [
+        {"user_input": f"Question {place}?", "retrieved_contexts": [f"Context {place}."], "response": response}
+        for place, response in enumerate(responses)
+    ]
+    judge = ScriptedJudge(verdicts, model_id=config.pop("model_id", "script"))
+    RAGEvaluator({"metrics": ["faithfulness"], **config}, judge=judge).evaluate(rows, folder=folder)
+    return folder

@@ -1,0 +1,86 @@
+"""Two runs compared by people's labels: the same rows, whole or drawn; else why not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from labelled_runs import ROWS, exact_rows, exact_run
+
+from rag_evaluator import certify, compare, label_sheet
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import ResultsError
+
+
+def other_rows() -> list[dict[str, Any]]:
+    """The same questions in another order, answered by a system that is right in ten more of them; people say so."""
+    rows = [{**row, "answer": "yes", "human": 1} if 20 <= place < 30 else row for place, row in enumerate(exact_rows())]
+    return rows[::-1]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    return exact_run(tmp_path / "a"), exact_run(tmp_path / "b", other_rows())
+
+
+def fill(path: Path, rows: list[dict[str, Any]]) -> Path:
+    book = openpyxl.load_workbook(path)
+    for cells in book.worksheets[0].iter_rows(min_row=2):
+        cells[-1].value = rows[cells[0].value]["human"]
+    book.save(path)
+    return path
+
+
+def test_labels_of_all_rows_give_their_mean_difference(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in runs:
+        certify(folder, label={"exact_match": "human"})
+    comparison = compare(*runs)
+    [line] = comparison.labels
+    assert (line.metric, line.both, line.reason) == ("exact_match", ROWS, None)
+    assert line.figures is not None
+    assert line.figures.label_mean == pytest.approx(10 / 40)  # 19 labels of 1 in one run, 29 in the other
+    assert json.loads(json.dumps(comparison.to_json()))["labels"][0]["figures"]["labels"] == ROWS
+    assert main(["compare", *map(str, runs)]) == 0
+    assert "exact_match, by people's labels of 40 rows" in capsys.readouterr().out
+
+
+def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = runs
+    first = label_sheet(a, tmp_path / "a.xlsx", size=24)
+    second = label_sheet(b, tmp_path / "b.xlsx", like=a)
+    assert [ROWS - 1 - row for row in second.rows] == list(first.rows)
+    assert list(second.strata) == list(first.strata)[::-1]
+    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    certify(b, fill(tmp_path / "b.xlsx", other_rows()))
+    [line] = compare(a, b).labels
+    assert line.both == 24
+    assert line.figures is not None
+    assert line.figures.ci_low is not None and line.figures.ci_high is not None
+    assert line.figures.ci_low < 10 / 40 < line.figures.ci_high
+
+
+def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    for folder, rows in zip(runs, (exact_rows(), other_rows()), strict=True):
+        label_sheet(folder, tmp_path / f"{folder.name}.xlsx", size=24)
+        certify(folder, fill(tmp_path / f"{folder.name}.xlsx", rows))
+    [line] = compare(*runs).labels
+    assert line.figures is None
+    assert "drawn separately" in (line.reason or "")
+
+
+def test_runs_without_labels_say_nothing_of_labels(runs: tuple[Path, Path]) -> None:
+    certify(runs[0], label={"exact_match": "human"})
+    assert compare(*runs).labels == ()
+
+
+def test_a_run_with_other_rows_has_no_rows_to_draw_again(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    label_sheet(runs[0], tmp_path / "a.xlsx", size=24)
+    short = exact_run(tmp_path / "short", exact_rows()[:30])
+    with pytest.raises(ResultsError, match="both runs need the same rows, each with a 'id' of its own"):
+        label_sheet(short, tmp_path / "b.xlsx", like=runs[0])
+    with pytest.raises(ResultsError, match="it has 0 draws"):
+        label_sheet(short, tmp_path / "b.xlsx", like=runs[1])
+    assert not (tmp_path / "b.xlsx").exists()

@@ -1,0 +1,89 @@
+"""A certificate is named where it holds: the same judge and prompts; other data or another language are said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.results.certificate import FORMAT, label_figures, read_certificate, standing, with_labels
+
+LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
+FIGURES = {"label_mean": 0.5, "ci_low": 0.4, "ci_high": 0.6}
+
+
+def certificate(**changes: Any) -> dict[str, Any]:
+    metrics = {"faithfulness": {"signature": LINE, "label_mean": FIGURES}}
+    return {"certificate": FORMAT, "data": "d1", "metrics": metrics, **changes}
+
+
+CASES = {
+    "the same": (LINE, "d1", "certified on these rows"),
+    "other data": (LINE, "d2", "certified on other data"),
+    "another language": (
+        LINE.replace("english", "german").replace("p1", "p2"),
+        "d2",
+        "certified in another language (english), certified on other data",
+    ),
+    "another judge": (LINE.replace("j1", "j2"), "d1", "does not apply: it is of judge j1 instead of j2"),
+    "another dtype": (
+        LINE.replace("auto", "bfloat16"),
+        "d1",
+        "does not apply: it is of dtype auto instead of bfloat16",
+    ),
+    "other prompts": (LINE.replace("p1", "p2"), "d1", "does not apply: it is of other prompts"),
+    "another ragas": (LINE.replace("0.4.3", "0.4.4"), "d1", "certified with ragas 0.4.3 instead of 0.4.4"),
+    "more repeats": (LINE + "|repeats:5", "d1", "certified on these rows"),
+    "no name": (LINE.replace("j1", "(unnamed)"), "d1", "does not apply: a judge without a name"),
+}
+
+
+@pytest.mark.parametrize(("line", "data", "said"), CASES.values(), ids=CASES)
+def test_a_certificate_says_for_what_it_holds(line: str, data: str, said: str) -> None:
+    assert said in standing(certificate(), {"faithfulness": line}, data)["faithfulness"]
+
+
+def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
+    assert standing(certificate(), {"context_recall": LINE}, "d1") == {"context_recall": "not certified"}
+
+
+@pytest.mark.parametrize(
+    ("line", "data", "holds"), [(LINE, "d1", True), (LINE, "d2", False), (LINE + "x", "d1", False)]
+)
+def test_mean_labels_stay_with_the_scores_that_were_certified(line: str, data: str, holds: bool) -> None:
+    figures = label_figures(certificate(), {"faithfulness": line}, data)
+    assert figures == ({"faithfulness": FIGURES} if holds else {})
+    old = {"faithfulness": {"mean": 0.5, "labels": {"label_mean": 0.1}}}
+    assert ("labels" in with_labels(old, figures)["faithfulness"]) == holds
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"certificate": 2}'])
+def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ResultsError, match=r"c\.json"):
+        read_certificate(tmp_path / "c.json")
+
+
+def test_a_run_names_its_certificate_or_stops_before_judging(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"response": "yes", "reference": "yes", "human": 1} for _ in range(25)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    config = tmp_path / "config.yaml"
+    config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
+    assert main([str(config)]) == 0
+    assert main(["certify", str(tmp_path / "results" / "run"), "--label", "exact_match=human"]) == 0
+    capsys.readouterr()
+    named = ["--set", "certificate=results/run/certificate.json"]
+    assert main([str(config), *named]) == 0
+    shown = capsys.readouterr().out
+    assert "exact_match: certified on these rows" in shown
+    assert "exact_match: mean label 1.00 [0.8" in shown
+    assert "was complete already" in shown
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
+    assert main([str(config), *named, "--update"]) == 0
+    assert "exact_match: certified on other data" in capsys.readouterr().out
+    assert main([str(config), "--set", "certificate=nowhere.json"]) == 2
+    assert "'certificate'" in capsys.readouterr().err

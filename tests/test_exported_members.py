@@ -35,6 +35,7 @@ NOT_FOR_USERS = {
     "asking",
     "check_lists",
     "check_questions",
+    "draw_like",
     "judge_source",
     "optional_texts",
     "read_scores",

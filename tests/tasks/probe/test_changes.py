@@ -14,7 +14,6 @@ from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.texts import EVASIVE, holds, normalised, shared
 from rag_evaluator.tasks.probe.units import Pair, pairs_of
 
-LATER = {"answer_rubric", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_precision", "retrieval_recall"}
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {
     "english": [
         ("Where was Lira born?", "She was born in Tesk.", "The engineer Lira Vosk was born in Tesk in 1921.", "1921"),
@@ -85,7 +84,7 @@ def texts_of(sample: Sample) -> list[str]:
 
 def test_the_metrics_of_the_probes_are_metrics() -> None:
     named = {name for probe in PROBES.values() for name in probe.metrics}
-    assert named - set(METRICS) <= LATER
+    assert named <= set(METRICS)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,7 +9,7 @@ from rag_evaluator.config_sections import ProbeConfig
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.probe.table import PROBES
-from rag_evaluator.tasks.probe.units import GOOD, Pair, concerned
+from rag_evaluator.tasks.probe.units import GOOD, ChangedRow, concerned
 from rag_evaluator.trust.scale import Scale
 from rag_evaluator.trust.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
 
@@ -18,9 +18,9 @@ SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
 """Judged scores that an embedding model has a part in, so that they change a little with every sign."""
 
 
-def report(pairs: Sequence[Pair], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
+def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
     """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures."""
-    by_cell: dict[tuple[str, str], list[Pair]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
+    by_cell: dict[tuple[str, str], list[ChangedRow]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
     for pair in pairs:
         for metric in concerned(pair, metrics):
             by_cell[metric, pair.probe].append(pair)
@@ -54,7 +54,7 @@ def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: P
 
 
 def rows_for_reading(
-    pairs: Sequence[Pair], metrics: Mapping[str, Metric], records: Records
+    pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records
 ) -> Iterator[dict[str, Any]]:
     """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
     for pair in pairs:
@@ -77,13 +77,13 @@ def rows_for_reading(
         }
 
 
-def _reasons(pair: Pair, metric: str, records: Records) -> list[str]:
+def _reasons(pair: ChangedRow, metric: str, records: Records) -> list[str]:
     """Why scores are missing."""
     both = (records[pair.row, side, metric].reason for side in (GOOD, pair.probe))
     return list(dict.fromkeys(reason for reason in both if reason))
 
 
-def _pairs(pairs: Sequence[Pair], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
+def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
     name, probe = key
 
     def values(sides: Sequence[str]) -> list[float]:

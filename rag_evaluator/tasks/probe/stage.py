@@ -24,7 +24,7 @@ from rag_evaluator.tasks.evaluation import to_record
 from rag_evaluator.tasks.probe.figures import report, rows_for_reading
 from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.texts import EVASIVE
-from rag_evaluator.tasks.probe.units import Pair, ProbeUnit, pairs_of, probed, units_of
+from rag_evaluator.tasks.probe.units import ChangedRow, ProbeUnit, pairs_of, probed, units_of
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
@@ -51,7 +51,7 @@ class Probing:
     def __init__(
         self,
         rows: Sequence[int],
-        pairs: Sequence[Pair],
+        pairs: Sequence[ChangedRow],
         metrics: Mapping[str, Metric],
         plan: Plan,
         about: Mapping[str, Any],
@@ -79,7 +79,7 @@ class Probing:
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[ProbeUnit]]:
         assert self._load is not None
-        yield _Scoring(await self._load())
+        yield _ProbeScoring(await self._load())
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
@@ -106,7 +106,7 @@ class Probing:
         return notes
 
 
-class _Scoring:
+class _ProbeScoring:
     """Scores texts, each by its own metric, with a judge and embeddings that all share."""
 
     def __init__(self, scorer: "Scorer") -> None:

@@ -18,7 +18,7 @@ MATERIAL = 2000  # rows that replacements are drawn from
 
 
 @dataclass(frozen=True)
-class Pair:
+class ChangedRow:
     """A row and what a probe made of it.
 
     Attributes:
@@ -73,7 +73,7 @@ def drawn(samples: Iterable[Sample], size: int, seed: int) -> list[Sample]:
     return [sample for *_, sample in heapq.nsmallest(size, places, key=itemgetter(0, 1))]
 
 
-def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int) -> tuple[list[int], list[Pair]]:
+def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int) -> tuple[list[int], list[ChangedRow]]:
     """The places of the rows that are drawn, and what the probes make of them, by row, in the order of `PROBES`.
 
     A change that is not certain is left out.
@@ -82,7 +82,7 @@ def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int
     material = material_of(goods, language, seed)
     rows = sorted(goods[:size], key=lambda sample: sample.index)
     pairs = [
-        Pair(good.index, name, good, changed)
+        ChangedRow(good.index, name, good, changed)
         for good in rows
         for name, probe in PROBES.items()
         if not good.missing(probe.needs) and (changed := probe.change(good, material)) is not None
@@ -96,17 +96,17 @@ def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     return {name: metric for name, metric in metrics.items() if name in known or metric.judge}
 
 
-def concerned(pair: Pair, metrics: Mapping[str, Metric]) -> list[str]:
+def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
     """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
     named = [name for name in metrics if name in pair.about.metrics or not pair.about.metrics]
     return [name for name in named if _can_score(metrics[name], pair)]
 
 
-def _can_score(metric: Metric, pair: Pair) -> bool:
+def _can_score(metric: Metric, pair: ChangedRow) -> bool:
     return not set(pair.changed).isdisjoint(metric.reads) and not pair.good.missing(metric.needs(pair.good.has))
 
 
-def units_of(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
+def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
     """Both sides of each pair by each metric that it concerns, each once, by row."""
     keys: dict[tuple[int, str, str], Sample] = {}
     for row, side, metric, sample in _sides(pairs, metrics):
@@ -114,7 +114,7 @@ def units_of(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> list[Probe
     return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
 
 
-def _sides(pairs: Sequence[Pair], metrics: Mapping[str, Metric]) -> Iterator[tuple[int, str, str, Sample]]:
+def _sides(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> Iterator[tuple[int, str, str, Sample]]:
     for pair in pairs:
         for metric in concerned(pair, metrics):
             yield pair.row, GOOD, metric, pair.good

@@ -12,7 +12,7 @@ from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.tasks.probe.changes import good_side
 from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.texts import EVASIVE, holds, normalised, shared
-from rag_evaluator.tasks.probe.units import Pair, pairs_of
+from rag_evaluator.tasks.probe.units import ChangedRow, pairs_of
 
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {
     "english": [
@@ -70,11 +70,11 @@ def rows_in(language: str) -> list[dict[str, Any]]:
     ]
 
 
-def made(rows: list[dict[str, Any]], language: str, seed: int = 0, size: int = 100) -> list[Pair]:
+def made(rows: list[dict[str, Any]], language: str, seed: int = 0, size: int = 100) -> list[ChangedRow]:
     return pairs_of(load_dataset(rows), size, find_language(language), seed)[1]
 
 
-def of(pairs: list[Pair], probe: str) -> list[Pair]:
+def of(pairs: list[ChangedRow], probe: str) -> list[ChangedRow]:
     return [pair for pair in pairs if pair.probe == probe]
 
 

@@ -24,7 +24,7 @@ BOUND_BEFORE = re.compile(
 BOUND_AFTER = re.compile(
     r"\W*(?:\w+\s)?(?:or more|or less|or fewer|o más|o menos|ou plus|ou moins|oder mehr|oder weniger|o più|o meno"
     r"|ou mais|ou menos|أو أكثر|أو أقل|से अधिक|से ज़्यादा|से कम|से पहले|के बाद|तक|से बड़|से छोट)"
-    r"|[^\d\s。，、.,]{0,4}\s?(?:以上|以下|以内|未満|を超え|より大き|より小さ|多个|多名|余|以来|以前|以后|之前|之后|前|后|後|から|まで"
+    r"|\s?[^\d\s。，、.,]{0,4}\s?(?:以上|以下|以内|未満|を超え|より大き|より小さ|多个|多名|余|以来|以前|以后|之前|之后|前|后|後|から|まで"
     r"|이상|이하|미만|넘|보다|부터|까지|이전|이후)",
     re.IGNORECASE,
 )

@@ -32,6 +32,7 @@ LEFT_OUT = [
     ("italian", "Ha più di 70 sale, almeno 80 posti."),
     ("portuguese", "Tem mais de 70 salas, pelo menos 80 lugares."),
     ("chinese", "有超过70个房间，80人以上，10亿年前。"),
+    ("chinese", "兴趣在 40 年代以来再度升温。"),
     ("japanese", "部屋は70室以上、定員は80人以下。"),
     ("korean", "방이 70개 이상이고 정원은 80명 이하다."),
     ("hindi", "इसमें 70 से अधिक कमरे हैं।"),

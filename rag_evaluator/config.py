@@ -233,8 +233,8 @@ def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
         known[(name,)] = get_origin(field.annotation) in (dict, list)
         section = section_of(field.annotation)
         known |= {(name, *key): own for key, own in _keys_in(section).items()} if section else {}
-    judges = data.get("judges")
-    for place in range(len(judges)) if isinstance(judges, list) else ():
+    listed = data.get("judges")
+    for place in range(len(listed)) if isinstance(listed, list) else ():
         known |= {("judges", place, *key): own for key, own in _keys_in(PanelJudge).items()}
     return known
 

@@ -10,7 +10,7 @@ from rag_evaluator.config import Config, as_config, load_config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.judge.source import source_of
+from rag_evaluator.judge.source import judges_by_name, source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.definitions import check_functions, check_rows
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
@@ -73,11 +73,12 @@ class RAGEvaluator:
             metrics = as_list(config["metrics"])
             judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
             config = with_metrics({**config, "metrics": metrics})
-        config, given = as_config(config), {}
+        config = as_config(config)
+        given: Mapping[str, Any] = {}
         if config.judges and judge is not None:
             raise ConfigError(f"{config.place('judges')}: 'judges' is set, and a judge was given. Remove one of them.")
-        if isinstance(judge, Mapping):
-            config, judge, given = with_judges(config, judge), None, judge
+        if (several := judges_by_name(judge)) is not None:
+            config, judge, given = with_judges(config, several), None, several
         self.judge = source_of(judge, config.judge, config.offline)
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}

@@ -111,6 +111,11 @@ class GivenJudge:
         return None if self.identity is None else self.line
 
 
+def judges_by_name(given: Any) -> Mapping[str, Any] | None:
+    """The judges of a panel, by name; None for a single judge. Any: whatever the user gave."""
+    return given if isinstance(given, Mapping) else None
+
+
 def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> GivenJudge:
     """The source of a judge as users give it; a source as it is. Raises `ModelError` for what cannot judge."""
     return judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config, offline)

@@ -97,8 +97,8 @@ def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A results folder with every metric that asks, and all that was asked."""
     evaluation = evaluator(JUDGED, language=request.param)
     folder = evaluation.evaluate(ROWS).write(tmp_path_factory.mktemp(request.param))
-    assert evaluation._judge is not None
-    return folder, set(evaluation._judge.model.prompts)
+    assert evaluation.judge is not None
+    return folder, set(evaluation.judge.model.prompts)
 
 
 @pytest.mark.parametrize("metric", JUDGED)
@@ -244,8 +244,8 @@ def test_kept_prompts_are_what_was_asked_by_chunk_in_the_same_bytes_whoever_wrot
     assert sorted(one) == ["000000.jsonl.gz", "000001.jsonl.gz"]
     assert one == two
     assert kept_in(tmp_path / "one") == list(read_questions(tmp_path / "one"))
-    assert first._judge is not None
-    assert {question["text"] for question in kept_in(tmp_path / "one")} < set(first._judge.model.prompts)
+    assert first.judge is not None
+    assert {question["text"] for question in kept_in(tmp_path / "one")} < set(first.judge.model.prompts)
     assert list(kept_in(tmp_path / "one")[0]) == ["row", "metric", "prompt", "prompt_digest", "text"]
 
 
@@ -255,7 +255,7 @@ def test_keep_prompts_can_be_turned_on_and_off_when_all_is_judged(tmp_path: Path
     def again(keep: bool) -> int:
         evaluation = evaluator(["context_recall"], keep_prompts=keep, **settings)
         evaluation.evaluate(folder=folder)
-        return 0 if evaluation._judge is None else len(evaluation._judge.model.prompts)
+        return 0 if evaluation.judge is None else len(evaluation.judge.model.prompts)
 
     assert again(False) > 0
     assert not (folder / "prompts").exists()

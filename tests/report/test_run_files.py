@@ -1,0 +1,37 @@
+import json
+
+import pytest
+
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.row_lines import lines_of_row
+
+
+@pytest.mark.parametrize("sizes", [[1], [2, 0, 3], [1] * 50, [0, 0, 7, 1, 0], [1, 300, 2]])
+def test_the_details_of_every_row_are_found_whatever_their_sizes(tmp_path, sizes):
+    path, expected = tmp_path / "details.jsonl", {}
+    with path.open("w") as file:
+        for row, count in enumerate(sizes):
+            expected[row] = [{"row": row, "text": "x" * (37 * (row + part) % 211)} for part in range(count)]
+            file.writelines(json.dumps(line) + "\n" for line in expected[row])
+
+    found = {row: [json.loads(line) for line in lines_of_row(path, row)] for row in range(len(sizes) + 1)}
+
+    assert found == {**expected, len(sizes): []}
+
+
+def test_a_row_is_read_without_those_before_it(tmp_path):
+    rows = [{"user_input": f"question {number}" * number} for number in range(9)]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = RunFiles(tmp_path)
+
+    assert [run.row(number) for number in (8, 0, 4)] == [rows[8], rows[0], rows[4]]
+    assert list(run.rows()) == rows
+    with pytest.raises(IndexError):
+        run.row(9)
+
+
+def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
+    (tmp_path / "scores.jsonl").write_text("{")
+    with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):
+        RunFiles(tmp_path).row(0)

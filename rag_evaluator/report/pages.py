@@ -46,6 +46,7 @@ def _environment() -> jinja2.Environment:
     environment.finalize = _cleaned
     environment.globals["t"] = page_text
     environment.filters["number"] = number
+    environment.filters["thousands"] = "{:,}".format
     return environment
 
 

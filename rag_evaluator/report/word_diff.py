@@ -61,7 +61,9 @@ def tokens(text: str) -> list[str]:
 def _pattern() -> re.Pattern[str]:
     marks = "".join(chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code))[0] == "M")
     marks += "\u200c\u200d"
-    return re.compile(rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL)
+    return re.compile(
+        rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL
+    )
 
 
 def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Difference:
@@ -73,7 +75,18 @@ def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Differ
         same = code.tag == "equal"
         left.append(Piece("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
         right.append(Piece("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
-    return Difference(tuple(_joined(left)), tuple(_joined(right)), unit)
+    return Difference(tuple(_trimmed(_joined(left))), tuple(_trimmed(_joined(right))), unit)
+
+
+def _trimmed(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Pieces whose marks do not begin or end with white space, unless nothing else differs."""
+    for piece in pieces:
+        inside = piece.text.strip()
+        if not piece.mark or not inside:
+            yield piece
+            continue
+        before, _, after = piece.text.partition(inside)
+        yield from (part for part in (Piece(before), Piece(inside, piece.mark), Piece(after)) if part.text)
 
 
 def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:

@@ -62,9 +62,9 @@ class JudgementView:
     used: tuple[tuple[str, int], ...]
 
     @property
-    def empty(self) -> bool:
-        """Whether there is an answer that says nothing."""
-        return not (self.error or self.verdicts or self.used or self.failed)
+    def told(self) -> bool:
+        """Whether there is an answer, or an error that is shown nowhere else."""
+        return not self.failed or self.error is not None
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def _plain(word: str, confidence: str) -> VerdictView:
 
 def percent(share: Any) -> str:
     """A probability as percent, never rounded to certainty; empty for none."""
-    if not isinstance(share, int | float) or share != share:
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
         return ""
     if 0.995 <= share < 1:
         return ">99%"

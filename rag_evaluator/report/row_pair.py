@@ -14,11 +14,21 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class PairMetric:
-    """A metric on every side, None where a run has none; `difference`: the last score less the first."""
+    """A metric on every side, None where a run has none."""
 
     name: str
     sides: tuple[MetricView | None, ...]
-    difference: float | None
+
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        """The score of each side."""
+        return tuple(side.own.value if side else None for side in self.sides)
+
+    @property
+    def difference(self) -> float | None:
+        """The last score less the first; None where one is missing."""
+        first, last = self.values[0], self.values[-1]
+        return None if first is None or last is None else last - first
 
     @property
     def told(self) -> bool:
@@ -62,9 +72,9 @@ def pair_view(runs: Sequence[RunFiles], rows: Sequence[int | None]) -> PairView:
     sides = []
     for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
         others = [text for other, text in enumerate(responses) if other != place and text is not None]
-        against = others[0] if others else ""
-        view = None if row is None else row_view(run, row, against=against if others else None)
-        sides.append(Side(run.name, row, view))
+        view = None if row is None else row_view(run, row, against=others)
+        named = [other.name for other in runs].count(run.name) == 1
+        sides.append(Side(run.name if named else run.folder.name, row, view))
     views = [side.view for side in sides if side.view is not None]
     return PairView(
         tuple(sides),
@@ -83,10 +93,7 @@ def _response(run: RunFiles, row: int | None) -> str | None:
 def _metrics(views: Sequence[RowView | None]) -> Iterator[PairMetric]:
     found = [{metric.name: metric for metric in view.metrics} if view else {} for view in views]
     for name in dict.fromkeys(name for side in found for name in side):
-        sides = tuple(side.get(name) for side in found)
-        values = [side.own.value if side else None for side in (sides[0], sides[-1])]
-        first, last = values
-        yield PairMetric(name, sides, None if first is None or last is None else last - first)
+        yield PairMetric(name, tuple(side.get(name) for side in found))
 
 
 def _shared(values: Sequence[Value]) -> Value | None:

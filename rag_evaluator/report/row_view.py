@@ -1,6 +1,7 @@
 """What a page shows of one row of a run, as values: `row_view` reads them from the run's files."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -146,19 +147,20 @@ class RowView:
     columns: tuple[tuple[str, ShownText], ...]
 
 
-def row_view(run: RunFiles, row: int, questions: bool = True, against: str | None = None) -> RowView:
+def row_view(run: RunFiles, row: int, questions: bool = True, against: Sequence[str] | None = None) -> RowView:
     """A row of a run. Raises `IndexError` if there is none of this number, `ResultsError` for damaged files.
 
     Args:
         questions: whether the prompts are put together.
-        against: what the response is compared with; None: the reference.
+        against: responses of other runs, with the first of which this one is compared; None: it is compared with the
+            reference.
     """
     values, mapping = run.row(row), run.config.get("columns") or {}
     columns = columns_of(run, values)
     metrics = _metrics(run, row, values, columns, questions)
     dropped = values.get(DROPPED) or {}
     response, reference = columns.get("response"), columns.get("reference")
-    other = reference if against is None else against
+    other = reference if against is None else next(iter(against), None)
     found = difference(response, other) if response is not None and other is not None else None
     marked = found if against is None else None
     return RowView(
@@ -247,7 +249,7 @@ def _says(view: JudgementView, reason: str) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and value == value else None
+    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 def _share(value: float | None, ends: Any) -> float | None:

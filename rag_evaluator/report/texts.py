@@ -52,6 +52,7 @@ TEXTS: Mapping[str, str] = {
     "row.outcome": "Outcome:",
     "row.repeat": "Repeat {number} of {count}",
     "row.prompts": "Prompts as sent ({count})",
+    "row.no_prompts": "Prompts: not known",
     "row.head": "Instruction and examples, {count} characters",
     "row.prompt_left_out": "{count} more characters are not shown. rag_evaluator.read_questions gives the whole text.",
     "row.prompts_missing": "The prompts cannot be put together again.",

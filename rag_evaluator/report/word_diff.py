@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 
 from rag_evaluator.report.shown_text import Mark, Piece
 
-WORDS = 20_000  # characters of a text whose words are compared: 0.1 s and 50 MB at most
+WORDS = 20_000  # characters of a text whose words are compared; also words or lines that are: 0.1 s and 50 MB at most
 LINES = 200_000  # characters of a text whose lines are compared
 UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan, Burmese, Khmer
@@ -45,11 +45,12 @@ def difference(first: str, second: str) -> Difference:
     longest = max(len(first), len(second))
     if first == second:
         return Difference((Piece(first),), (Piece(second),), "words")
-    if longest > LINES:
+    if longest <= WORDS:
+        return _compared(tokens(first), tokens(second), "words")
+    lines = [text.splitlines(keepends=True) if longest <= LINES else [] for text in (first, second)]
+    if longest > LINES or max(map(len, lines)) > WORDS:
         return Difference((Piece(first),), (Piece(second),), "none")
-    if longest > WORDS:
-        return _compared(first.splitlines(keepends=True), second.splitlines(keepends=True), "lines")
-    return _compared(tokens(first), tokens(second), "words")
+    return _compared(*lines, "lines")
 
 
 def tokens(text: str) -> list[str]:

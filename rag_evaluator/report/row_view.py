@@ -296,6 +296,8 @@ def _marks(
 def _others(values: Json, run: RunFiles, columns: Json, mapping: Json) -> Iterator[tuple[str, ShownText]]:
     """The columns that are shown nowhere else, as text or JSON."""
     names, record = ColumnNames(mapping), InputRecord("", values)
+    if names.is_log(values):
+        names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
     read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}
     for name, value in values.items():
         if name not in {*run.metrics, DROPPED, *read} and value is not None:

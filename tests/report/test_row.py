@@ -169,6 +169,36 @@ def test_a_context_that_equals_the_reference_has_its_verdict(run: RunFiles) -> N
     assert [mark.word for mark in row_view(run, 0).retrieved[0].marks] == ["useful"]
 
 
+@pytest.mark.parametrize(
+    ("row", "columns", "question", "contexts", "others"),
+    [
+        ({"user_input": "Q", "contexts": ["a", "b"], "question": "x"}, {}, "Q", ["a", "b"], ["question"]),
+        ({"frage": "Q", "contexts": ["a"], "question": "x"}, {"frage": "user_input"}, "Q", ["a"], ["question"]),
+        (
+            {"question": "Q", "reference": ["a", "b"], "document_score": [0.1, 0.9]},
+            {},
+            "Q",
+            ["b", "a"],
+            ["document_score"],
+        ),
+    ],
+)
+def test_columns_are_read_as_the_run_read_them_and_the_rest_is_shown(
+    tmp_path: Path,
+    row: dict[str, Any],
+    columns: dict[str, str],
+    question: str,
+    contexts: list[str],
+    others: list[str],
+) -> None:
+    said = ScriptedJudge(lambda prompt, model: {"rating": 2})
+    run = made(tmp_path / "run", [row], said, metrics=["context_relevance"], columns=columns)
+    article = parsed(row_html(run, 0))
+    assert texts(article, ".question .data") == [question]
+    assert texts(article, "ol.contexts .data") == contexts
+    assert texts(article, ".columns dt") == others
+
+
 def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
     (tmp_path / "details.jsonl").write_bytes((run.folder / "details.jsonl").read_bytes())
     for name in ("manifest.json", "summary.json", "prompts.json"):

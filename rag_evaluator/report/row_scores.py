@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.row_judgements import SOURCE, JudgementView, Scored, judgement_views
+from rag_evaluator.report.row_judgements import JudgementView, judgement_views
 from rag_evaluator.report.row_questions import PromptView, prompt_views
+from rag_evaluator.report.row_verdicts import SOURCE, Scored
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.results.panel_names import BETWEEN, judges_of

@@ -12,7 +12,7 @@ from rag_evaluator.files.json_text import json_text
 from rag_evaluator.report.charts import chart
 from rag_evaluator.report.compared import comparison_html as comparison_html
 from rag_evaluator.report.facts import certified, facts, probed
-from rag_evaluator.report.labels import short
+from rag_evaluator.report.labels import in_order, short
 from rag_evaluator.report.means import Line, line, scales_of, stages, with_ends
 from rag_evaluator.report.pages import number, page_text, render
 from rag_evaluator.report.ranks import Rank, by_rank
@@ -104,7 +104,7 @@ def _groups(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iter
         found = {metric: row["groups"][column] for metric, row in summary.items() if column in row.get("groups", {})}
         counts: dict[str, int] = {}
         for groups in found.values():
-            counts |= {name: row["count"] for name, row in groups.items()}
+            counts |= {name: groups[name]["count"] for name in in_order(groups)}
         largest = set(sorted(counts, key=lambda name: (-counts[name], name))[:GROUPS])
         shown = [name for name in counts if name in largest]
         labels = dict(zip(shown, short(shown), strict=True))

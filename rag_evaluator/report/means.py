@@ -11,6 +11,7 @@ from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.trust.scale import Scale
 
+REASONS = 50  # that are shown of a metric; all are in `summary.json`
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in this module: JSON
 
 
@@ -59,7 +60,7 @@ class Line:
     scored: int
     count: int
     notes: Sequence[str]
-    reasons: Mapping[str, int]
+    reasons: Sequence[tuple[str, int]]
     missing_href: str
 
     @property
@@ -110,7 +111,7 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
         scored=row["scored"],
         count=row["count"],
         notes=list(_notes(row)),
-        reasons=row["reasons"],
+        reasons=list(row["reasons"].items())[:REASONS],
         missing_href=f"#{urlencode({'metric': metric, 'missing': 1})}",
     )
 

@@ -51,8 +51,7 @@ class RowDialog {
     const template = document.createElement("template");
     template.innerHTML = await this.table.source.fragment(row);
     const article = template.content;
-    if (typeof fillPrompts === "function" && this.table.source.frames)
-      for (const part of article.querySelectorAll("article")) fillPrompts(part, await this.table.source.frames());
+    for (const part of article.querySelectorAll("article")) fillPrompts(part, () => this.table.source.frames());
     return article;
   }
 

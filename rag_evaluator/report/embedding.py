@@ -77,7 +77,7 @@ def json_block(name: str, value: Any) -> Block:
 def packed_block(name: str, value: Any) -> Block:
     """A value as JSON, compressed; the same bytes for the same value. Any: JSON."""
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-    return Block(name, PACKED, Markup(base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0)).decode("ascii")))
+    return Block(name, PACKED, Markup(base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")))
 
 
 def folded(fragment: str) -> list[str | int]:

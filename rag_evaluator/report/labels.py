@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 LETTERS = 40
 
@@ -27,3 +28,9 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def _parts(name: str) -> list[str]:
     return re.split(r"(\d+)", name)
+
+
+def folder_names(paths: Sequence[str]) -> dict[str, str]:
+    """What runs are called: the last part of their folder if no other has it, else as they are given."""
+    last = [PurePath(path).name or path for path in paths]
+    return {path: name if last.count(name) == 1 else path for path, name in zip(paths, last, strict=True)}

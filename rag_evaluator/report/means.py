@@ -112,7 +112,7 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
         count=row["count"],
         notes=list(_notes(row)),
         reasons=list(row["reasons"].items())[:REASONS],
-        missing_href=f"#{urlencode({'metric': metric, 'missing': 1})}",
+        missing_href=f"#{urlencode({'metric': metric, 'missing': 1}, errors='replace')}",
     )
 
 
@@ -152,7 +152,10 @@ def _notes(row: Figures) -> Iterator[str]:
         yield page_text("means.dropped", rows=row["dropped"])
     if row.get("repeats"):
         yield page_text(
-            "means.repeats", repeats=row["repeats"], noise=number(row.get("stderr_rerun"), 4), icc=number(row.get("icc"))
+            "means.repeats",
+            repeats=row["repeats"],
+            noise=number(row.get("stderr_rerun"), 4),
+            icc=number(row.get("icc")),
         )
     if panel := row.get("panel"):
         means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())

@@ -37,7 +37,7 @@ class Dot:
 
 def dots(rows: Sequence[Dot], ends: Ends, width: int = WIDTH, zero: bool = False, step: int = ROW) -> Spec:
     """Dot and whisker for each row, one below the other. `zero`: a line where nothing differs."""
-    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
     y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": LETTERS}}
     return {
         "width": width,
@@ -65,7 +65,12 @@ def unlabelled(spec: Spec) -> Spec:
 
 def steps(rows: Sequence[Dot], ends: Ends, title: str, width: int = WIDTH) -> Spec:
     """Dot and whisker for each step of something in order, from left to right."""
-    y = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": {**_ticks(4), **LEFT}}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": list(ends), "nice": False},
+        "axis": {**_ticks(4), **LEFT},
+    }
     x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
     return {
         "width": width,

@@ -52,7 +52,8 @@ TEXTS: Mapping[str, str] = {
     "means.more_reasons": "{count} more reasons",
     "means.no_interval": "no interval: {why}",
     "means.whole_range": "the whole range: {why}",
-    "means.key": "Dot: mean. Line: interval. Light band: where the mean would lie with the missing scores at their worst or best.",
+    "means.key": "Dot: mean. Line: interval. Light band: where the mean would lie with the missing scores at their worst "
+    "or best. Dotted line: the threshold from which a row passes.",
     "means.pass_rate": "passes {threshold}: {share}",
     "means.outcomes": "outcomes: {outcomes}",
     "means.bounds": "{low} to {high} with the missing scores at their worst and best",
@@ -90,14 +91,15 @@ TEXTS: Mapping[str, str] = {
     "spread.count": "rows",
     "spread.none": "no score",
     "ranks.heading": "Useful contexts by rank",
-    "ranks.about": "How often the judge found the context at each rank useful. With a good retriever the share falls from left to right.",
+    "ranks.about": "How often the judge found the context at each rank useful. With a good retriever the share falls "
+    "from left to right.",
     "ranks.chart": "{metric}: share of useful contexts at each rank",
     "ranks.rank": "rank",
     "ranks.share": "share useful",
     "ranks.point": "rank {rank}: {value} of {count} contexts",
     "lengths.heading": "Scores by answer length",
-    "lengths.about": "Bins with about as many rows each. A slope may come from the answers or from a judge that likes long ones.",
-    "lengths.none": "Too few rows with a response and a score, or all responses have one length.",
+    "lengths.about": "Bins with about as many rows each. A slope may come from the answers, or from a judge that likes "
+    "long ones.",
     "lengths.chart": "{metric} by length of the response",
     "lengths.axis": "characters of the response",
     "lengths.point": "{low} to {high} characters: {value}, {rows} rows",
@@ -129,7 +131,8 @@ TEXTS: Mapping[str, str] = {
     "compare.only": "only one side",
     "compare.finds": "smallest found",
     "compare.needed": "rows needed for {effect}",
-    "compare.key": "Difference: this run minus the baseline, row by row. By the test: the sign-flip test, adjusted for all metrics (Holm). Smallest found: the difference that this many rows find with a power of 0.8.",
+    "compare.key": "Difference: this run minus the baseline, row by row. By the test: the sign-flip test, adjusted for "
+    "all metrics (Holm). Smallest found: the difference that this many rows find with a power of 0.8.",
     "compare.groups": "By {column}",
     "compare.groups_chart": "Paired differences by group: {metrics}",
     "compare.no_test": "Groups are described, not tested.",

@@ -46,5 +46,5 @@ def rows_needed(
 
 
 def _number(found: Any) -> float:
-    """What the solver gives: a number, or an array of one, of either sign for an effect in either direction. Any: these."""
+    """What the solver gives: a number or an array of one (Any); of an effect, its size in either direction."""
     return abs(float(np.asarray(found).item()))

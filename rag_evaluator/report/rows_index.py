@@ -144,10 +144,10 @@ def rows_of(runs: Sequence[RunFiles], on: str | None) -> Iterator[RowsOfRuns]:
         both = TableRow(shown.question, shown.groups, {**shown.scores, **differences}, shown.text)
         yield RowsOfRuns((number, *(partner for partner, _ in found)), both)
     for place, other in enumerate(others, start=1):
-        for number, row in other.left():
-            label = page_text("table.other_row", run=names_of(runs)[place], row=number)
-            alone = other.reader.table_row(row)
-            numbers = (*([None] * place), number, *([None] * (len(others) - place)))
+        for partner, line in other.left():
+            label = page_text("table.other_row", run=names_of(runs)[place], row=partner)
+            alone = other.reader.table_row(line)
+            numbers = (*([None] * place), partner, *([None] * (len(others) - place)))
             groups = {name: alone.groups.get(name, "") for name in readers[0].groups}
             yield RowsOfRuns(numbers, TableRow(alone.question, groups, {}, alone.text, label))
 

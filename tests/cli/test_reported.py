@@ -196,7 +196,7 @@ def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, A
     second = files_of(results)
     assert judge.asked == asked
     changed = {name for name, (content, _) in second.items() if content != first[name][0]}
-    assert changed == ({"manifest.json"} if list(keys) == ["require"] else REWRITTEN)
+    assert changed - {"report.html"} == ({"manifest.json"} if list(keys) == ["require"] else REWRITTEN)
     judged(tmp_path, judge, **keys)
     assert files_of(results) == second, "started again with the same values it writes nothing"
     shutil.rmtree(results)

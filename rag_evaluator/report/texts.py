@@ -281,6 +281,7 @@ TEXTS: Mapping[str, str] = {
     "view.runs.run": "run",
     "view.runs.made": "made",
     "view.runs.judge": "judge",
+    "view.runs.in_python": "rows given in Python",
     "view.runs.rows": "rows",
     "view.runs.compare": "Compare",
     "view.runs.compare_some": "Compare {count} runs, {first} first",

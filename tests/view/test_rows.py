@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from served import asked, client, made_run, write_run
 
+from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view import row_api
 from rag_evaluator.view.index import RowIndex, Tabled
-from rag_evaluator.report.run_files import RunFiles
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
 Row = dict[str, Any]

@@ -1,6 +1,5 @@
 """`report.html`: one file with the figures of a run, or of several, the table of rows, and every row."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,17 +9,17 @@ from markupsafe import Markup
 
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import file_digest
-from rag_evaluator.report.embedding import Block, inline, json_block, packed_block, parts_of
+from rag_evaluator.report.embedding import Block, folded, inline, json_block, packed_block, parts_of
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.pages import page_text, stream
 from rag_evaluator.report.row import frames_of, pair_html, row_html
-from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, rows_of
+from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, names_of, rows_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.comparison import Comparison
 
-REPORT = "report.html"
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
+COMMAND = "rag-evaluator view"  # shows what is too much for one file
 KEY = "user_input"  # by which rows of runs belong together where no comparison says it
 
 
@@ -63,7 +62,7 @@ def _page(runs: Sequence[RunFiles], comparison: Comparison | None) -> dict[str, 
 
 
 def _title(runs: Sequence[RunFiles]) -> str:
-    first, *others = (run.name for run in runs)
+    first, *others = names_of(runs)
     return page_text("page.runs", first=first, others=", ".join(others)) if others else first
 
 
@@ -72,11 +71,7 @@ def _notes(runs: Sequence[RunFiles]) -> list[str]:
     rows = int(runs[0].manifest.get("rows") or 0)
     if rows <= ROWS:
         return []
-    return [page_text("table.first_rows", rows=f"{rows:,}", shown=f"{ROWS:,}", command=_command(runs))]
-
-
-def _command(runs: Sequence[RunFiles]) -> str:
-    return shlex.join(["rag-evaluator", "view", runs[0].folder.name])
+    return [page_text("table.first_rows", rows=f"{rows:,}", shown=f"{ROWS:,}", command=COMMAND)]
 
 
 def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
@@ -85,7 +80,7 @@ def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
     lines = index.noting(islice(rows_of(runs, on), ROWS))
     size, detailed = 0, 0
     for part in parts_of(_fragment(runs, line.numbers) for line in lines):
-        block = packed_block(f"part-{len(starts)}", part)
+        block = packed_block(f"part-{len(starts)}", list(map(folded, part)))
         yield block
         starts.append(detailed)
         size += len(block.text)
@@ -105,7 +100,7 @@ def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
             "parts": starts,
             "metrics": runs[0].metrics,
             "labels": index.labels,
-            "note": page_text("table.long_rows", command=_command(runs)) if detailed < len(index.rows) else None,
+            "note": page_text("table.long_rows", command=COMMAND) if detailed < len(index.rows) else None,
         },
     )
 

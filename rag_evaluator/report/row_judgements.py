@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.report.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
 from rag_evaluator.report.pages import page_text
-from rag_evaluator.report.shown_text import ShownText, shown
+from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.report.texts import TEXTS
 from rag_evaluator.results.questions import resolve
 from rag_evaluator.results.reasons import parts_of
@@ -24,12 +24,14 @@ class VerdictView:
     Attributes:
         tone: whether it is good news.
         word: what it says, in words: 'not supported', 'label 2'.
+        label: the name of the statement in the answer, where it is none of a statement.
         statement: what it is about; None where that is what the whole question is about.
         confidence: of the verdict, as percent; empty where the judge gave none.
     """
 
     tone: Tone
     word: str
+    label: str
     statement: ShownText | None
     reason: ShownText | None
     confidence: str
@@ -46,16 +48,23 @@ class JudgementView:
     Attributes:
         about: what the question named, in words: 'retrieved context 2', 'reference'.
         context: column and position of the context that the verdict is about; None: it is about more.
-        error: why there is no answer; None where there is one.
+        failed: whether there is no answer.
+        error: why; None where that is shown elsewhere.
         used: lists of texts in the answer that a later question is about: (name, number of texts).
     """
 
     prompt: str
     about: tuple[str, ...]
     context: tuple[str, int] | None
+    failed: bool
     error: ShownText | None
     verdicts: tuple[VerdictView, ...]
     used: tuple[tuple[str, int], ...]
+
+    @property
+    def told(self) -> bool:
+        """Whether there is an answer, or an error that is shown nowhere else."""
+        return not self.failed or self.error is not None
 
 
 @dataclass(frozen=True)
@@ -87,21 +96,20 @@ def judgement_views(scored: Scored) -> list[JudgementView]:
     return [_view(scored, place, seen, used) for place in range(len(scored.judgements))]
 
 
-def _view(
-    scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]
-) -> JudgementView:
+def _view(scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]) -> JudgementView:
     judgement = scored.judgements[place]
     answer, values = judgement.get("response"), _values(scored, judgement)
     listed = answer if isinstance(answer, Mapping) else {}
     later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
     error = judgement.get("error")
     return JudgementView(
-        str(judgement.get("prompt", "")),
+        short(judgement.get("prompt", "")),
         tuple(dict.fromkeys(_named(part) for part in _inputs(judgement).values() if _named(part))),
         _context(scored, values, str(judgement.get("prompt")), seen) if _is_single(answer) else None,
+        answer is None,
         shown(str(error), SOURCE) if error else None,
         tuple(_verdicts(scored, judgement, values, later)),
-        tuple(later.items()),
+        tuple((short(key), count) for key, count in later.items()),
     )
 
 
@@ -126,8 +134,8 @@ def _named(part: Any) -> str:
     if not isinstance(part, Mapping) or not ("column" in part or "judgement" in part):
         return ""
     if "judgement" in part:
-        return page_text("row.about.judgement", name=part["key"])
-    column = str(part["column"])
+        return page_text("row.about.judgement", name=short(part["key"]))
+    column = short(part["column"])
     number = part["item"] + 1 if "item" in part else part.get("items")
     if number is None:
         return column
@@ -159,7 +167,7 @@ def _verdicts(scored: Scored, judgement: Json, values: Json, later: Mapping[str,
     if answer is None:
         return
     if _is_shares(answer):
-        yield from (_plain(page_text("row.choice", option=key), percent(value)) for key, value in answer.items())
+        yield from (_plain(page_text("row.choice", option=short(key)), percent(value)) for key, value in answer.items())
         return
     parts = list(parts_of(answer))
     confidences = _confidences(judgement, parts)
@@ -178,13 +186,14 @@ def _of_part(
     reasons = [texts.pop(name) for name in REASONS if name in texts]
     reason = shown("\n".join(reasons), SOURCE) if reasons else None
     statement = shown("\n".join(texts.values()), SOURCE) if texts else None
+    label = ", ".join(short(name) for name in texts if name != "statement")
     numbers = {name: value for name, value in part.items() if isinstance(value, int | float)}
     for key, value in numbers.items():
         tone, word = _said(scored, judgement, key, value, values)
-        yield VerdictView(tone, word, statement, reason, percent(next(confidences)))
+        yield VerdictView(tone, word, label, statement, reason, percent(next(confidences)))
     if not numbers and (reason or statement):
         tone, word = _said(scored, judgement, role, None, values)
-        yield VerdictView(tone, word, statement, reason, "")
+        yield VerdictView(tone, word, label, statement, reason, "")
 
 
 def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], values: Json) -> Iterator[VerdictView]:
@@ -192,14 +201,15 @@ def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], va
     offered = values.get(CHOSEN.get((scored.metric, key), ""))
     paired = values.get(PAIRED.get((scored.metric, key), ""))
     if isinstance(offered, list):
-        found = [(int(number in items), text) for number, text in enumerate(offered, start=1)]
+        found: list[tuple[Any, Any]] = [(int(number in items), text) for number, text in enumerate(offered, start=1)]
     elif isinstance(paired, list) and len(paired) == len(items):
         found = list(zip(items, paired, strict=True))
     else:
-        found = [(None, item) for item in items if isinstance(item, str | int | float)]
+        texts = [str(item) for item in items if isinstance(item, str | int | float)]
+        found = [(None, "\n".join(texts))] if texts else []
     for value, text in found:
         tone, word = _said(scored, judgement, key, value, values)
-        yield VerdictView(tone, word, shown(str(text), SOURCE), None, "")
+        yield VerdictView(tone, word, "", shown(str(text), SOURCE), None, "")
 
 
 def _said(scored: Scored, judgement: Json, key: str, value: Any, values: Json) -> tuple[Tone, str]:
@@ -209,12 +219,12 @@ def _said(scored: Scored, judgement: Json, key: str, value: Any, values: Json) -
     if meaning is not None:
         return meaning.tone, TEXTS[f"row.word.{meaning.word}"]
     if value is None:
-        return "plain", key
+        return "plain", short(key)
     tone = grade_tone(scored.metric, key, value, scored.about) if isinstance(value, int | float) else "plain"
     scale = values.get("scale")
     described = scale.get(str(value)) if isinstance(scale, Mapping) else None
-    word = page_text("row.grade", name=key, value=f"{value:g}" if isinstance(value, float) else value)
-    return tone, f"{word}: {described}" if described else word
+    word = page_text("row.grade", name=short(key), value=short(f"{value:g}" if isinstance(value, float) else value))
+    return tone, f"{word}: {short(described)}" if described else word
 
 
 def _confidences(judgement: Json, parts: Sequence[tuple[str, Json]]) -> Iterator[Any]:
@@ -233,12 +243,12 @@ def _is_shares(answer: Any) -> bool:
 
 
 def _plain(word: str, confidence: str) -> VerdictView:
-    return VerdictView("plain", word, None, None, confidence)
+    return VerdictView("plain", word, "", None, None, confidence)
 
 
 def percent(share: Any) -> str:
     """A probability as percent, never rounded to certainty; empty for none."""
-    if not isinstance(share, int | float) or share != share:
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
         return ""
     if 0.995 <= share < 1:
         return ">99%"

@@ -45,6 +45,7 @@ def loaded(arguments: list[str]) -> list[Any]:
         (["status", str(ROOT / "docs")], 2),
         (["view", "--help"], 0),
         (["view", str(ROOT / "nothing")], 2),
+        (["report", "--help"], 0),
     ],
     ids=lambda value: " ".join(Path(part).name for part in value) if isinstance(value, list) else None,
 )

@@ -300,7 +300,7 @@ TEXTS: Mapping[str, str] = {
     "view.runs.mean": "mean {mean}, 95 % interval {low} to {high}",
     "view.runs.interval": "{low} to {high}",
     "view.runs.no_interval": "no interval",
-    "view.runs.scale": "Bars: the interval of each mean on the scale of its metric; 95 % unless ci_level of the run says otherwise.",
+    "view.runs.scale": "Bars: the interval of each mean on the scale of its metric; 95 % unless the run says otherwise.",
     "view.stage.retrieval": "retrieval",
     "view.stage.generation": "generation",
     "view.stage.other": "other",

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from app_client import asked, client, write_run
+from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.signals import Stop, StopSignal

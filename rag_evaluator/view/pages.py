@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -118,4 +117,4 @@ def _figures(run: RunFiles) -> str:
 
 def _table(runs: Sequence[RunFiles], rows: str, row: str) -> dict[str, Any]:
     """What `table.html` shows, and where its rows come from."""
-    return {"columns": columns_of(runs), "table_notes": (), "rows_from": rows, "row_from": row, "figures": Markup("")}
+    return {"columns": columns_of(runs), "table_notes": (), "rows_from": rows, "row_from": row}

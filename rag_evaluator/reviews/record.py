@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import RagEvaluatorError
 
@@ -83,7 +84,7 @@ def checked(record: ReviewRecord) -> ReviewRecord:
     """The record, its texts as they can be written. Raises `ReviewError` for a field that holds something else."""
     for name, longest in (("id", LONGEST_ID), ("by", LONGEST_NAME), ("run", LONGEST_TEXT), ("at", LONGEST_NAME)):
         value = getattr(record, name)
-        _need(isinstance(value, str) and 0 < len(value.strip()) and len(value) <= longest, name, value, "a short text")
+        _need(isinstance(value, str) and bool(value.strip()) and len(value) <= longest, name, value, "a short text")
     _need(record.kind in KINDS, "kind", record.kind, f"one of {', '.join(KINDS)}")
     for name in ("field", *OPTIONAL):
         value = getattr(record, name)
@@ -111,6 +112,9 @@ def _correct(record: ReviewRecord) -> None:
             _need(value is None or _is_texts(value), name, value, "a list of texts")
         else:
             _need(value is None or (isinstance(value, str) and len(value) <= LONGEST_TEXT), name, value, "a text")
+
+    blank = record.field == "user_input" and is_blank(record.after)
+    _need(not blank, "after", record.after, "a question")
 
 
 def _label(record: ReviewRecord) -> None:

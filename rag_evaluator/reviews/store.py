@@ -108,6 +108,10 @@ class ReviewStore:
     def _is_closed(self, draw: str | None, by: str) -> bool:
         return draw is not None and ("close", None, None, "", None, draw, by) in self._last
 
+    def line_of(self, identity: str) -> int:
+        """The line of `reviews.jsonl` in which a record is, from 1."""
+        return self._places[identity]
+
     def _same(self, record: ReviewRecord) -> ReviewRecord:
         """The record that was kept under the id of one that is sent again."""
         kept = self._ids[record.id]
@@ -143,6 +147,7 @@ class ReviewStore:
         self._inode: int | None = None
         self._records: list[ReviewRecord] = []
         self._ids: dict[str, ReviewRecord] = {}
+        self._places: dict[str, int] = {}  # id -> line
         self._last: dict[Key, ReviewRecord] = {}
         self._rows: dict[tuple[int | None, str | None], list[ReviewRecord]] = {}
 
@@ -172,6 +177,7 @@ class ReviewStore:
     def _take(self, record: ReviewRecord) -> None:
         if record.id not in self._ids:
             self._records.append(record)
+            self._places[record.id] = self._lines + 1
             self._ids[record.id] = self._last[record.key] = record
             self._rows.setdefault((record.row, record.sample), []).append(record)
 

@@ -24,7 +24,8 @@ from made import correction
 from rag_evaluator.reviews.store import ReviewStore
 store, name, last = ReviewStore(Path(sys.argv[1])), sys.argv[2], "old"
 for number in range(10_000):
-    kept = store.add(correction(f"{name}{number}" + "x" * (number % 7 * 900), last, id=f"{name}.{number}", row=hash(name) % 5, sample=name))
+    text = f"{name}{number}" + "x" * (number % 7 * 900)
+    kept = store.add(correction(text, last, id=f"{name}.{number}", sample=name))
     last = kept.after
     print(kept.id, flush=True)
 """

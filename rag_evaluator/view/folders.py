@@ -36,7 +36,7 @@ class Folders:
     def find(self, path: str) -> Path:
         """The folder of a run. Raises `NotThere` for any path that is not one of a run below the root."""
         parts = path.split("/")
-        if "\0" in path or "\\" in path or any(part in ("", ".", "..") for part in parts):
+        if "\0" in path or any(part in ("", ".", "..") for part in parts) or "journal" in parts[1:]:
             raise NotThere(path)
         if self.only is not None and path != self.only and not path.startswith(f"{self.only}/judges/"):
             raise NotThere(path)

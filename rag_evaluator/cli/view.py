@@ -72,8 +72,15 @@ def view(options: argparse.Namespace) -> int:
 
         server = uvicorn.Server(
             # the log of requests would hold the token
-            uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none",
-                           proxy_headers=False, timeout_graceful_shutdown=2)
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_level="warning",
+                server_header=False,
+                ws="none",
+                proxy_headers=False,
+                timeout_graceful_shutdown=2,
+            )
         )
         _print_link(options, port, "$" + TOKEN if given else token)
         return _serve(server, listening)
@@ -99,7 +106,9 @@ def _token() -> tuple[str, bool]:
     """The token, and whether it was given. Raises `ConfigError` for one that is short or does not fit an address."""
     token = os.environ.get(TOKEN, "")
     if token and not TOKENS.fullmatch(token):
-        raise ConfigError(f"{TOKEN}: expected 16 to 200 letters, digits or any of . _ ~ -, received {len(token)} signs.")
+        raise ConfigError(
+            f"{TOKEN}: expected 16 to 200 letters, digits or any of . _ ~ -, received {len(token)} signs."
+        )
     return token or secrets.token_urlsafe(24), bool(token)
 
 

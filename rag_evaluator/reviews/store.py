@@ -68,7 +68,7 @@ class ReviewStore:
         person saw it, to something that is neither what they saw nor what they want.
         """
         record = checked(record)
-        with self._thread, self._locked():
+        with self.locked():
             self._refresh()
             if record.id in self._ids:
                 return self._same(record)
@@ -79,6 +79,17 @@ class ReviewStore:
                 raise ConflictError(last)
             self._append(record)
         return record
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else adds a record meanwhile, in this process or another one."""
+        try:
+            with self._thread, self._lock:
+                yield
+        except filelock.Timeout as error:
+            raise ResultsError(f"{self.path}: another process has locked it for {SECONDS:g} seconds.") from error
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be written: {error}. The review is not kept.") from error
 
     def records(self) -> list[ReviewRecord]:
         """All records, in the order in which they were kept."""
@@ -131,16 +142,6 @@ class ReviewStore:
             if is_new:
                 sync_folder(self.folder)
         self._refresh()
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            with self._lock:
-                yield
-        except filelock.Timeout as error:
-            raise ResultsError(f"{self.path}: another process has locked it for {SECONDS:g} seconds.") from error
-        except OSError as error:
-            raise ResultsError(f"{self.path}: cannot be written: {error}. The review is not kept.") from error
 
     def _forget(self) -> None:
         self._end, self._lines = 0, 0

@@ -9,12 +9,13 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from rag_evaluator.view.answers import HANDLERS
+from rag_evaluator.view.compared import Comparisons
 from rag_evaluator.view.folders import open_folders
 from rag_evaluator.view.guard import Door, Guard
 from rag_evaluator.view.indexes import Indexes
-from rag_evaluator.view.pages import page_routes
+from rag_evaluator.view.pages import Pages
 from rag_evaluator.view.progress_api import progress_routes
-from rag_evaluator.view.row_api import row_routes
+from rag_evaluator.view.row_api import RowApi
 from rag_evaluator.view.state import AppState
 
 
@@ -40,14 +41,19 @@ def make_app(
         who: the name of the person who reviews; None asks the browser for it.
     """
     state = AppState(open_folders(results), review, who)
-    indexes = Indexes(state)
+    indexes, comparisons = Indexes(), Comparisons(state)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         indexes.close()
 
-    routes = [*page_routes(state), *row_routes(state, indexes), *progress_routes(state), *_review_routes(state)]
+    routes = [
+        *Pages(state, comparisons).routes(),
+        *RowApi(state, indexes, comparisons).routes(),
+        *progress_routes(state),
+        *_review_routes(state),
+    ]
     app = GuardedApp(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.door = Door(token, host, port, writes=review)

@@ -1,81 +1,62 @@
-"""`RowIndex`: the rows of a run in a temporary SQLite file, so that a million of them are sorted and searched at once."""
+"""`RowIndex`: the rows of a table in a temporary SQLite file, in which a million of them are sorted and searched."""
 
-import json
-import math
 import sqlite3
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from rag_evaluator.dataset.columns import ALIASES, ColumnNames
-from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.report.pages import clean
+from rag_evaluator.report.rows_index import RowsOfRuns, columns_of, rows_of
 from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.view.row_query import RowQuery, searchable
+from rag_evaluator.view.row_query import GROUP, RowQuery
 
-QUESTION = 300  # characters of a question in the table
 BATCH = 2000  # rows written at once
-SEARCHED = ("id", *(name for name in ALIASES if name != "document_score"))
 
 
 @dataclass(frozen=True)
-class TableRow:
-    """A row as the table shows it.
+class Tabled:
+    """What one table shows: the rows of a run, or of several beside each other.
 
     Attributes:
-        groups: values of the columns by which the run's figures are grouped.
-        scores: metric -> its score; None where it is missing.
+        runs: the baseline first.
+        on: the column by which their rows belong together; None for one run.
     """
 
-    row: int
-    question: str
-    groups: Mapping[str, str]
-    scores: Mapping[str, float | None]
+    runs: Sequence[RunFiles]
+    on: str | None = None
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """What can be sorted and filtered by -> its column in the index: names of metrics may hold anything."""
+        found = columns_of(self.runs)
+        groups = [column.key for column in found if column.kind == "group"]
+        scores = [column.key for column in found if column.kind != "group"]
+        return {
+            key: f"{kind}{place}" for kind, keys in (("g", groups), ("m", scores)) for place, key in enumerate(keys)
+        }
 
-class RowReader:
-    """Makes rows of the table from lines of `scores.jsonl`.
+    @property
+    def count(self) -> int:
+        """Rows of the first run."""
+        return int(next(iter(self.runs[0].summary.values()))["count"])
 
-    Args:
-        run: tells metrics, names of columns and groups.
-    """
-
-    def __init__(self, run: RunFiles) -> None:
-        config = run.config
-        self.metrics: Sequence[str] = run.metrics
-        self.groups: Sequence[str] = list(config.get("group_by") or ())
-        self.columns = ColumnNames(config.get("columns") or {})
-
-    def table_row(self, number: int, row: Mapping[str, Any]) -> TableRow:  # Any: the users' values
-        question = self._texts(row, "user_input")
-        groups = {name: clean(_as_text(row[name])[:QUESTION]) for name in self.groups if row.get(name) is not None}
-        scores = {name: score_of(row.get(name)) for name in self.metrics}
-        return TableRow(number, clean(question[:QUESTION]), groups, scores)
-
-    def search_text(self, row: Mapping[str, Any]) -> str:
-        """All texts in which a search looks: the columns of ragas, id and groups; a line each."""
-        return searchable("\n".join([*(self._texts(row, name) for name in SEARCHED), *self._group_texts(row)]))
-
-    def _group_texts(self, row: Mapping[str, Any]) -> Iterator[str]:
-        yield from (_as_text(row[name]) for name in self.groups if row.get(name) is not None)
-
-    def _texts(self, row: Mapping[str, Any], canonical: str) -> str:
-        if canonical not in ALIASES:
-            return _as_text(row.get(canonical, ""))
-        names = self.columns.names_of(canonical, InputRecord("", row))
-        return "\n".join(_as_text(row[name]) for name in names[:1])
+    def first(self, offset: int, limit: int) -> list[dict[str, Any]]:
+        """Rows in their order, as the browser gets them, without an index. Raises `ResultsError`."""
+        lines = enumerate(islice(rows_of(self.runs, self.on), offset, offset + limit), start=offset)
+        return [
+            _shown(place, line.row.label, line.row.question, line.row.groups, line.row.scores) for place, line in lines
+        ]
 
 
 class RowIndex:
-    """The rows of one state of a run's `scores.jsonl`. It is made by a thread; `ready` is set when that has ended.
+    """The rows of a table as they are now. A thread makes it; `ready` is set when that has ended.
 
     Args:
-        run: the run.
+        tabled: the rows.
         path: the file of the index, not there yet.
 
     Attributes:
@@ -83,134 +64,91 @@ class RowIndex:
         error: what went wrong; None if nothing did.
     """
 
-    def __init__(self, run: RunFiles, path: Path) -> None:
-        self.run, self.path, self.reader = run, path, RowReader(run)
-        self.ready, self.share = Event(), 0.0
+    def __init__(self, tabled: Tabled, path: Path) -> None:
+        self.tabled, self.path, self.columns = tabled, path, tabled.columns
+        self.ready, self.share, self.all = Event(), 0.0, 0
         self.error: str | None = None
         self._closed = False
 
     def start(self) -> None:
-        Thread(target=self._make, name=f"index of {self.run.folder.name}", daemon=True).start()
+        Thread(target=self._make, name="index of rows", daemon=True).start()
 
     def close(self) -> None:
         """Remove the file; a thread at work ends soon."""
         self._closed = True
         self.path.unlink(missing_ok=True)
 
-    def page(self, query: RowQuery) -> tuple[int, list[TableRow]]:
+    def page(self, query: RowQuery) -> tuple[int, list[dict[str, Any]]]:
         """How many rows a query finds, and those of its page. Raises `ResultsError` if the rows cannot be read."""
-        if self.error is not None:
-            raise ResultsError(self.error)
-        metrics, groups = self.reader.metrics, self.reader.groups
-        where, values = query.where(metrics)
+        where, values = query.where(self.columns, self.tabled.runs[0].metrics)
         source = "rows JOIN texts USING (row)" if query.search else "rows"
         with closing(self._opened()) as index:
             total = index.execute(f"SELECT count(*) FROM {source} WHERE {where}", values).fetchone()[0]
             found = index.execute(
-                f"SELECT rows.* FROM {source} WHERE {where} ORDER BY {query.order(metrics, groups)} LIMIT ? OFFSET ?",
+                f"SELECT rows.* FROM {source} WHERE {where} ORDER BY {query.order(self.columns)} LIMIT ? OFFSET ?",
                 [*values, query.limit, query.offset],
             )
-            return total, [self._table_row(*values) for values in found]
+            return total, [self._row(values) for values in found]
+
+    def numbers(self, row: int) -> list[int | None] | None:
+        """The number that a row of the table has in each run; None if there is no such row."""
+        names = ", ".join(f"n{place}" for place in range(len(self.tabled.runs)))
+        with closing(self._opened()) as index:
+            found = index.execute(f"SELECT {names} FROM rows WHERE row = ?", [row]).fetchone()
+        return None if found is None else list(found)
 
     def _opened(self) -> sqlite3.Connection:
+        if self.error is not None:
+            raise ResultsError(self.error)
         try:
             return sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)
         except sqlite3.Error as error:  # closed meanwhile, as its rows have changed
-            raise ResultsError(f"{self.run.folder}: its rows have just changed ({error}). Ask again.") from error
+            raise ResultsError(f"The rows have just changed ({error}). Ask again.") from error
 
-    def _table_row(self, row: int, question: str, *values: Any) -> TableRow:
-        groups, scores = values[: len(self.reader.groups)], values[len(self.reader.groups) :]
-        there = {name: value for name, value in zip(self.reader.groups, groups, strict=True) if value is not None}
-        return TableRow(row, question, there, dict(zip(self.reader.metrics, scores, strict=True)))
+    def _row(self, values: Sequence[Any]) -> dict[str, Any]:
+        row, label, question, *cells = values
+        named = dict(zip(self.columns, cells[len(self.tabled.runs) :], strict=True))
+        groups = {key.removeprefix(GROUP): value for key, value in named.items() if self.columns[key][0] == "g"}
+        return _shown(row, label, question, groups, {key: named[key] for key in named if self.columns[key][0] == "m"})
 
     def _make(self) -> None:
         try:
             with closing(sqlite3.connect(self.path)) as index:
                 self._fill(index)
         except (RagEvaluatorError, OSError, ValueError, sqlite3.Error) as error:
-            self.error = f"{self.run.folder}: its rows cannot be indexed: {error}"
+            self.error = f"The rows cannot be sorted and searched: {error}"
         finally:
             self.ready.set()
 
     def _fill(self, index: sqlite3.Connection) -> None:
-        columns = "".join(f", g{place} TEXT" for place in range(len(self.reader.groups)))
-        columns += "".join(f", m{place} REAL" for place in range(len(self.reader.metrics)))
+        numbers = [f"n{place}" for place in range(len(self.tabled.runs))]
+        kinds = {"n": "INTEGER", "g": "TEXT", "m": "REAL"}
+        columns = [f"{name} {kinds[name[0]]}" for name in (*numbers, *self.columns.values())]
         index.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-            f"CREATE TABLE rows (row INTEGER PRIMARY KEY, question TEXT{columns});"
+            f"CREATE TABLE rows (row INTEGER PRIMARY KEY, label TEXT, question TEXT, {', '.join(columns)});"
             "CREATE TABLE texts (row INTEGER PRIMARY KEY, text TEXT);"
         )
-        places = ", ".join("?" * (2 + len(self.reader.groups) + len(self.reader.metrics)))
-        rows: list[tuple[Any, ...]] = []
-        texts: list[tuple[int, str]] = []
-        offsets = array("q")
-        for number, row in self._lines(offsets):
-            line = self.reader.table_row(number, row)
-            groups = map(line.groups.get, self.reader.groups)
-            rows.append((number, line.question, *groups, *line.scores.values()))
-            texts.append((number, self.reader.search_text(row)))
-            if len(rows) == BATCH:
-                self._write(index, places, rows, texts)
-                if self._closed:
-                    return
-        self._write(index, places, rows, texts)
+        places, count = ", ".join("?" * (3 + len(columns))), max(self.tabled.count, 1)
+        lines = enumerate(rows_of(self.tabled.runs, self.tabled.on))
+        while (batch := list(islice(lines, BATCH))) and not self._closed:
+            index.executemany(f"INSERT INTO rows VALUES ({places})", (self._values(*numbered) for numbered in batch))
+            index.executemany(
+                "INSERT INTO texts VALUES (?, ?)", ((row, line.row.text.casefold()) for row, line in batch)
+            )
+            self.all = batch[-1][0] + 1
+            self.share = min(self.all / count, 1.0)
         index.commit()
-        self.run.offsets = offsets
 
-    def _write(self, index: sqlite3.Connection, places: str, rows: list[Any], texts: list[tuple[int, str]]) -> None:
-        index.executemany(f"INSERT INTO rows VALUES ({places})", rows)
-        index.executemany("INSERT INTO texts VALUES (?, ?)", texts)
-        rows.clear()
-        texts.clear()
-
-    def _lines(self, offsets: "array[int]") -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """The rows with their numbers; where each line begins is added to `offsets`."""
-        path, place = self.run.folder / "scores.jsonl", 0
-        with path.open("rb") as file:
-            size = max(path.stat().st_size, 1)
-            for number, line in enumerate(file):
-                offsets.append(place)
-                place += len(line)
-                self.share = place / size
-                yield number, read_line(path, number, line)
+    def _values(self, row: int, line: RowsOfRuns) -> list[Any]:
+        shown = line.row
+        groups = {f"{GROUP}{name}": value for name, value in shown.groups.items()}
+        cells = [{**groups, **shown.scores}.get(key) for key in self.columns]
+        return [row, shown.label, shown.question, *line.numbers, *cells]
 
 
-def first_rows(run: RunFiles, offset: int, limit: int) -> list[TableRow]:
-    """Rows in the order of the file, without an index. Raises `ResultsError`."""
-    reader, path, found = RowReader(run), run.folder / "scores.jsonl", []
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file):
-                if number >= offset + limit:
-                    break
-                if number >= offset:
-                    found.append(reader.table_row(number, read_line(path, number, line)))
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
-    return found
-
-
-def read_line(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
-    """A row. Raises `ResultsError`, with its line, where it is damaged."""
-    try:
-        row = json.loads(line)
-        if not isinstance(row, dict):
-            raise ValueError("it is no object")
-    except ValueError as error:
-        raise ResultsError(
-            f"{path}, line {number + 1}: cannot be read: {error}. 'rag-evaluator merge' writes it again."
-        ) from error
-    return row
-
-
-def score_of(value: Any) -> float | None:
-    """A score in a row; None where there is none. Any: JSON."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if number else None
-
-
-def _as_text(value: Any) -> str:
-    """A value as it is searched and shown: texts as they are, those of a list below each other. Any: JSON."""
-    if isinstance(value, list):
-        return "\n".join(map(_as_text, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _shown(
+    row: int, label: str | None, question: str, groups: Mapping[str, str], scores: Mapping[str, float | None]
+) -> dict[str, Any]:
+    """A row as the browser gets it."""
+    return {"row": row, "label": label, "question": question, "groups": dict(groups), "scores": dict(scores)}

@@ -1,39 +1,37 @@
-"""`Indexes`: the index of each run that somebody looks at, made anew when its rows have changed."""
+"""`Indexes`: the index of each table that somebody looks at, made anew when its rows have changed."""
 
 import tempfile
 from itertools import count
 from pathlib import Path
 from threading import Lock
 
-from rag_evaluator.view.index import RowIndex
-from rag_evaluator.view.state import AppState, Stamp, stamp_of
+from rag_evaluator.view.index import RowIndex, Tabled
+from rag_evaluator.view.state import Stamp, stamp_of
 
-KEPT = 4  # an index holds the texts of its run: as much disk space as scores.jsonl
+KEPT = 4  # an index holds texts of its rows: about half the disk space of scores.jsonl
+ROWS = ("scores.jsonl", "summary.json", "manifest.json")  # files that an index depends on
+Key = tuple[tuple[Path, ...], str | None]
 
 
 class Indexes:
-    """Indexes in a temporary folder of this process.
+    """Indexes in a temporary folder of this process."""
 
-    Args:
-        state: gives the runs.
-    """
-
-    def __init__(self, state: AppState) -> None:
-        self._state, self._lock, self._numbers = state, Lock(), count()
+    def __init__(self) -> None:
+        self._lock, self._numbers = Lock(), count()
         self._folder = tempfile.TemporaryDirectory(prefix="rag-evaluator-view-", ignore_cleanup_errors=True)
-        self._known: dict[Path, tuple[Stamp, RowIndex]] = {}
+        self._known: dict[Key, tuple[list[Stamp], RowIndex]] = {}
 
-    def of(self, path: str) -> RowIndex:
-        """The index of a run as it is now; it may be in the making. Raises `NotThere`, `ResultsError`."""
-        run = self._state.run(path)
-        stamp = stamp_of(run.folder, ("scores.jsonl", "summary.json", "manifest.json"))
+    def of(self, tabled: Tabled) -> RowIndex:
+        """The index of a table as it is now; it may be in the making. Raises `ResultsError`."""
+        key = tuple(run.folder for run in tabled.runs), tabled.on
+        stamps = [stamp_of(run.folder, ROWS) for run in tabled.runs]
         with self._lock:
-            before = self._known.pop(run.folder, None)
-            if before is not None and before[0] != stamp:
+            before = self._known.pop(key, None)
+            if before is not None and before[0] != stamps:
                 before[1].close()
                 before = None
-            index = self._begin(run.folder, path) if before is None else before[1]
-            self._known[run.folder] = stamp, index
+            index = self._begin(tabled) if before is None else before[1]
+            self._known[key] = stamps, index
             while len(self._known) > KEPT:
                 self._known.pop(next(iter(self._known)))[1].close()
         return index
@@ -46,7 +44,7 @@ class Indexes:
             self._known.clear()
             self._folder.cleanup()
 
-    def _begin(self, folder: Path, path: str) -> RowIndex:
-        index = RowIndex(self._state.run(path), Path(self._folder.name) / f"{next(self._numbers)}.sqlite")
+    def _begin(self, tabled: Tabled) -> RowIndex:
+        index = RowIndex(tabled, Path(self._folder.name) / f"{next(self._numbers)}.sqlite")
         index.start()
         return index

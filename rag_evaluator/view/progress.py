@@ -1,5 +1,6 @@
 """How far a run is while it is made: each stage of each task with its workers, read from the journal."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.panel_names import FOLDER, is_panel
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import journals_in
-from rag_evaluator.run.status import Status, read_status
+from rag_evaluator.run.status import Status, WorkerStatus, duration, read_status
 from rag_evaluator.tasks.panel import read_config
 
 
@@ -34,6 +35,16 @@ class Part:
     def share(self) -> float:
         done, cells = self.status.cells
         return done / cells if cells else 1.0
+
+    def seen(self, worker: WorkerStatus) -> str:
+        """When a worker last wrote something, in the time of this machine."""
+        return time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
+
+    @property
+    def left(self) -> str:
+        """The time left; empty where nobody works."""
+        seconds = self.status.seconds_left
+        return "" if seconds is None else duration(seconds)
 
     @property
     def state(self) -> str:

@@ -1,7 +1,7 @@
 """`RowQuery`: which rows a table asks for, read from what a browser sends, and as SQL."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rag_evaluator.errors import RagEvaluatorError, did_you_mean
@@ -47,37 +47,41 @@ class RowQuery:
         chosen = (self.search, self.missing, self.min, self.max)
         return self.sort == "row" and not self.descending and chosen == ("", False, None, None)
 
-    def where(self, metrics: Sequence[str]) -> tuple[str, list[float | str]]:
-        """The condition, and the values for its question marks. No text of the browser's becomes a part of it."""
+    def where(self, columns: Mapping[str, str], metrics: Sequence[str]) -> tuple[str, list[float | str]]:
+        """The condition, and the values for its question marks: no text of the browser's becomes a part of it.
+
+        Args:
+            columns: what can be asked for -> its column in the index.
+            metrics: those of which one is missing where none is chosen.
+        """
         parts, values = ["1"], list[float | str]()
-        if wanted := searchable(self.search).strip():
+        if wanted := clean(self.search).casefold().strip():
             parts.append("instr(texts.text, ?) > 0")
             values.append(wanted)
-        columns = [f"m{metrics.index(name)}" for name in (metrics if self.metric is None else [self.metric])]
+        chosen = [columns[name] for name in (metrics if self.metric is None else [self.metric])]
         if self.missing:
-            parts.append(f"({' OR '.join(f'{column} IS NULL' for column in columns)})")
+            parts.append(f"({' OR '.join(f'{column} IS NULL' for column in chosen)})")
         for sign, bound, near in ((">=", self.min, -NEAR), ("<=", self.max, NEAR)):
             if bound is not None:
-                parts.append(f"{columns[0]} {sign} ?")
+                parts.append(f"{chosen[0]} {sign} ?")
                 values.append(bound + near)
         return " AND ".join(parts), values
 
-    def order(self, metrics: Sequence[str], groups: Sequence[str]) -> str:
-        """What follows ORDER BY."""
+    def order(self, columns: Mapping[str, str]) -> str:
+        """What follows ORDER BY; `columns` as for `where`."""
         down = " DESC" if self.descending else ""
         if self.sort == "row":
             return f"rows.row{down}"
-        columns = {"question": "question", **{f"{GROUP}{name}": f"g{place}" for place, name in enumerate(groups)}}
-        column = columns[self.sort] if self.sort in columns else f"m{metrics.index(self.sort)}"
+        column = columns.get(self.sort, "question COLLATE NOCASE")
         return f"{column} IS NULL, {column}{down}, rows.row"
 
 
-def read_query(given: Sequence[tuple[str, str]], metrics: Sequence[str], groups: Sequence[str] = ()) -> RowQuery:
+def read_query(given: Sequence[tuple[str, str]], columns: Collection[str]) -> RowQuery:
     """The query in an address. Raises `QueryError`.
 
     Args:
         given: names and values, in order.
-        metrics, groups: of the run.
+        columns: what can be asked for.
     """
     values = dict(given)
     if len(values) < len(given):
@@ -87,11 +91,11 @@ def read_query(given: Sequence[tuple[str, str]], metrics: Sequence[str], groups:
             raise QueryError(f"There is no '{name[:40]}'.{did_you_mean(name[:40], RowQuery.__dataclass_fields__)}")
     values = {name: value for name, value in values.items() if value != ""}
     query = RowQuery(
-        sort=_one_of(values, "sort", ["row", "question", *(GROUP + name for name in groups), *metrics]) or "row",
+        sort=_one_of(values, "sort", ["row", "question", *columns]) or "row",
         descending=_flag(values, "descending"),
         search=_search(values.get("search", "")),
         missing=_flag(values, "missing"),
-        metric=_one_of(values, "metric", metrics),
+        metric=_one_of(values, "metric", [name for name in columns if not name.startswith(GROUP)]),
         min=_number(values, "min"),
         max=_number(values, "max"),
         offset=_whole(values, "offset", 0, 0, LAST),
@@ -100,11 +104,6 @@ def read_query(given: Sequence[tuple[str, str]], metrics: Sequence[str], groups:
     if query.metric is None and (query.min, query.max) != (None, None):
         raise QueryError("A range needs the metric that it is of.")
     return query
-
-
-def searchable(text: str) -> str:
-    """A text in the form in which texts are searched."""
-    return clean(text).casefold()
 
 
 def _one_of(values: Mapping[str, str], name: str, known: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.view.folders import NotThere
@@ -25,6 +26,7 @@ class RunEntry:
         state: `finished`, `running`, `stopped` or `damaged`.
         when: when its files were written, or its journal; seconds since the epoch.
         figures: of each metric; empty while there are none. Of a panel the means of the judges are left out.
+        ranges: of each metric, as far as they are known.
         parts: how far it is, if it is not finished.
         error: what is damaged; empty where nothing is.
     """
@@ -38,6 +40,7 @@ class RunEntry:
     language: str = ""
     rows: int | None = None
     figures: Mapping[str, Figures] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     parts: Sequence[Part] = ()
     error: str = ""
 
@@ -45,6 +48,36 @@ class RunEntry:
     def date(self) -> str:
         """When it was written, in the time of this machine; empty where nobody knows."""
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when)) if self.when else ""
+
+    def cell(self, metric: str) -> "Cell | None":
+        """The mean of a metric; None if the run does not have it."""
+        figures = self.figures.get(metric)
+        return None if figures is None else Cell(figures, *self.ranges.get(metric, (0.0, 1.0)))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean with its interval, and where they are on the scale of the metric.
+
+    Attributes:
+        low, high: ends of the scale.
+    """
+
+    figures: Figures
+    low: float
+    high: float
+
+    def at(self, name: str) -> float | None:
+        """The place of a figure on the scale, in [0, 100]; None where there is none."""
+        value: float | None = self.figures.get(name)
+        if value is None or not self.high > self.low:
+            return None
+        return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 2)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row has a score."""
+        return bool(self.figures["scored"] == self.figures["count"])
 
 
 def entries(state: AppState) -> list[RunEntry]:
@@ -69,17 +102,24 @@ def entry_of(state: AppState, path: str) -> RunEntry:
             return RunEntry(path, state_of(parts), when, name, **_about(about_of(run.folder)), parts=parts)
         figures = {metric: figures for metric, figures in run.summary.items() if BETWEEN not in metric}
         about = _about(run.manifest)
-        return RunEntry(path, state_of(parts), when, run.name, **about, figures=figures, parts=parts)
+        return RunEntry(
+            path, state_of(parts), when, run.name, **about, figures=figures, ranges=_ranges(run.manifest), parts=parts
+        )
     except RagEvaluatorError as error:
         return RunEntry(path, "damaged", when, name, error=str(error))
 
 
-def columns_of(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
+def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
     """The metrics of all runs under their stage, in the order in which they appear."""
     every: dict[str, Figures] = {}
     for entry in listed:
         every = {**entry.figures, **every}
     return [(stage, list(part)) for stage, part in by_stage(every)]
+
+
+def seen(listed: Iterable[RunEntry]) -> str:
+    """What changes when a run begins, ends or is written anew."""
+    return short_digest(repr([(entry.path, entry.state, entry.when) for entry in listed]).encode("utf-8", "replace"))
 
 
 def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,6 +134,13 @@ def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "language": str(config.get("language") or ""),
         "rows": rows if isinstance(rows, int) else None,
     }
+
+
+def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The scale of each metric. Any: JSON."""
+    metrics = manifest.get("metrics")
+    rows = metrics.items() if isinstance(metrics, Mapping) else ()
+    return {name: (row["range"][0], row["range"][1]) for name, row in rows if row.get("range")}
 
 
 def _short(path: Any) -> str:

@@ -18,7 +18,7 @@ from rag_evaluator.reviews.queues import Queue
 from rag_evaluator.reviews.record import CORRECTED, FLAGS, ReviewError, ReviewRecord
 from rag_evaluator.reviews.store import ConflictError
 from rag_evaluator.view.answers import as_json, as_page
-from rag_evaluator.view.files import LINKED, REVIEW_SCRIPTS
+from rag_evaluator.view.files import LINKED, REVIEW_SCRIPTS, REVIEW_STYLES
 from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.label_routes import LabelRoutes
 from rag_evaluator.view.review_request import BadRequest, body_of, person, record_of
@@ -125,7 +125,8 @@ def keep(reviews: Reviews, run: RunFiles, record: ReviewRecord) -> Response:
 
 
 def review_page(template: str, state: AppState, **values: Any) -> Response:
-    linked = {**LINKED, "scripts": [*LINKED["scripts"], *(f"/assets/{name}" for name in REVIEW_SCRIPTS)]}
+    added = {"styles": REVIEW_STYLES, "scripts": REVIEW_SCRIPTS}
+    linked = {kind: [*LINKED[kind], *(f"/assets/{name}" for name in names)] for kind, names in added.items()}
     return as_page(
         render(template, app=state, version=__version__, inline=None, blocks=(), made_from="", **linked, **values)
     )

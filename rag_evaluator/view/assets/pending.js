@@ -115,29 +115,38 @@ class Outbox {
   }
 }
 
-/** Texts that are typed and not saved: kept by run, row and field, with the version that the person saw. */
+/**
+ * Texts that are typed and not saved, with the version that the person saw: by run, row, field and tab, so that two tabs
+ * do not overwrite each other's. A tab without a draft of its own goes on with the newest one.
+ */
 class Drafts {
   constructor(run) {
     this.prefix = `rag-evaluator-draft:${run}:`;
+    this.tab = sessionStorage.getItem("rag-evaluator-tab") ?? crypto.randomUUID();
+    sessionStorage.setItem("rag-evaluator-tab", this.tab);
   }
 
   key(row, field) {
-    return `${this.prefix}${row}:${field}`;
+    return `${this.prefix}${row}:${field}:`;
   }
 
   set(row, field, draft) {
-    localStorage.setItem(this.key(row, field), JSON.stringify(draft));
+    localStorage.setItem(this.key(row, field) + this.tab, JSON.stringify({ ...draft, at: Date.now() }));
+  }
+
+  /** [key, draft] of all tabs, the newest first. */
+  all(row, field) {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.key(row, field)));
+    return keys.map((key) => [key, JSON.parse(localStorage.getItem(key))]).sort((a, b) => b[1].at - a[1].at);
   }
 
   get(row, field) {
-    try {
-      return JSON.parse(localStorage.getItem(this.key(row, field)));
-    } catch {
-      return null;
-    }
+    const drafts = this.all(row, field);
+    return (drafts.find(([key]) => key.endsWith(this.tab)) ?? drafts[0])?.[1] ?? null;
   }
 
-  remove(row, field) {
-    localStorage.removeItem(this.key(row, field));
+  /** Forget the draft of this tab, and those of others that say the same. */
+  remove(row, field, typed) {
+    for (const [key, draft] of this.all(row, field)) if (key.endsWith(this.tab) || draft.typed === typed) localStorage.removeItem(key);
   }
 }

@@ -51,6 +51,15 @@ class LabelPage {
   }
 
   async start() {
+    try {
+      await this.begin();
+    } catch (error) {
+      this.show(".agreement");
+      this.part(".agreement").replaceChildren(element("p", { class: "note" }, error.message));
+    }
+  }
+
+  async begin() {
     this.outbox.flush();
     if (!this.who.name) {
       this.show(".overview");

@@ -14,6 +14,7 @@ class Outbox {
     this.prefix = `rag-evaluator-review:${run}:`;
     this.address = address;
     this.on = on;
+    this.memory = new Map(); // what the browser has no space to keep
     this.sending = false;
     this.offline = null; // "server" or "link"
     for (const event of ["online", "focus", "storage"]) window.addEventListener(event, () => this.flush());
@@ -22,7 +23,7 @@ class Outbox {
 
   /** Every change of this run that is not confirmed, in the order in which they were made. */
   entries() {
-    const found = [];
+    const found = [...this.memory.values()];
     for (let place = 0; place < localStorage.length; place++) {
       const key = localStorage.key(place);
       if (!key.startsWith(this.prefix)) continue;
@@ -49,12 +50,17 @@ class Outbox {
   }
 
   store(entry) {
-    localStorage.setItem(this.prefix + entry.record.id, JSON.stringify(entry));
+    try {
+      localStorage.setItem(this.prefix + entry.record.id, JSON.stringify(entry));
+    } catch {
+      this.memory.set(entry.record.id, entry);
+    }
     this.on.changed();
   }
 
   remove(id) {
     localStorage.removeItem(this.prefix + id);
+    this.memory.delete(id);
     this.on.changed();
   }
 
@@ -95,7 +101,7 @@ class Outbox {
     }
     this.offline = null;
     if (answer.ok) {
-      localStorage.removeItem(this.prefix + entry.record.id);
+      this.remove(entry.record.id);
       this.on.confirmed(entry.record, said.kept);
     } else if (said.conflict) this.store({ ...entry, conflict: said.conflict });
     else this.store({ ...entry, refused: said.error ?? String(answer.status) });
@@ -131,7 +137,11 @@ class Drafts {
   }
 
   set(row, field, draft) {
-    localStorage.setItem(this.key(row, field) + this.tab, JSON.stringify({ ...draft, at: Date.now() }));
+    try {
+      localStorage.setItem(this.key(row, field) + this.tab, JSON.stringify({ ...draft, at: Date.now() }));
+    } catch {
+      // no space: the text is on the page only
+    }
   }
 
   /** [key, draft] of all tabs, the newest first. */

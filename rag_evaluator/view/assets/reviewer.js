@@ -57,7 +57,7 @@ function conflictOf({ record, conflict }, outbox, shown) {
   return element(
     "section",
     { class: "conflict panel", "data-row": String(record.row) },
-    element("h2", {}, text("review.conflict", { by: conflict.by }), " · ", text("table.row_title", { row: record.row }), " · ", text(`review.field.${record.field}`)),
+    element("h2", {}, text("review.conflict", { by: conflict.by }), " · ", text("table.row_title", { row: record.row }), " · ", record.kind === "label" ? record.field : text(`review.field.${record.field}`)),
     element("div", { class: "both" }, versionOf("theirs", conflict.after, theirs, shown), versionOf("mine", record.after, mine, shown)),
   );
 }

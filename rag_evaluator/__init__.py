@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.api.probe import probe
-    from rag_evaluator.api.review import apply_reviews
+    from rag_evaluator.api.review import Applied, apply_reviews
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "METRICS",
+    "Applied",
     "BudgetError",
     "Certification",
     "Config",
@@ -83,6 +84,7 @@ __all__ = [
 ]
 _HOMES = {
     "METRICS": "metrics.table",
+    "Applied": "api.review",
     "BudgetError": "errors",
     "Certification": "api.certify",
     "Config": "config",

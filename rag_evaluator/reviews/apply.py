@@ -15,7 +15,7 @@ from rag_evaluator.errors import DatasetError, RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import write_lines, write_whole
 from rag_evaluator.reviews.record import ReviewRecord
 from rag_evaluator.reviews.store import ReviewStore, RowReview, review_of
-from rag_evaluator.reviews.written_rows import CELLS, LINES, WRITERS, RowToWrite, Source
+from rag_evaluator.reviews.written_rows import CELLS, LINES, WRITERS, OldDataset, RowToWrite
 
 # Any in this module: JSON.
 
@@ -152,7 +152,7 @@ def write_revision(revision: Revision, out: Path) -> Path:
     format cannot hold it, is an error, and nothing is written.
     """
     dataset, history = revision.dataset, history_path(out)
-    source = Source(dataset.path, _columns(revision), _has_lines(dataset))
+    source = OldDataset(dataset.path, _columns(revision), _has_lines(dataset))
 
     def write(path: Path) -> None:
         try:

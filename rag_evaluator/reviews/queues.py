@@ -60,7 +60,7 @@ class Queue:
 
 
 @dataclass
-class Kept:
+class MostUrgent:
     """The most urgent of the rows that come along."""
 
     heap: list[tuple[float, int, Found]] = field(default_factory=list)
@@ -95,7 +95,7 @@ class About:
 
 def row_queues(rows: Iterable[Json], about: About) -> list[Queue]:
     """The queues that the scores alone give."""
-    kept = {name: Kept() for name in ROW_RULES}
+    kept = {name: MostUrgent() for name in ROW_RULES}
     for number, row in enumerate(rows):
         for name, rule in ROW_RULES.items():
             kept[name].add(rule(number, row, about))
@@ -104,7 +104,7 @@ def row_queues(rows: Iterable[Json], about: About) -> list[Queue]:
 
 def detail_queues(details: Iterable[Json]) -> list[Queue]:
     """The queues that need what the judge said; `details` in the order of rows."""
-    kept = {name: Kept() for name in DETAIL_RULES}
+    kept = {name: MostUrgent() for name in DETAIL_RULES}
     for number, lines in groupby(details, lambda line: int(line["row"])):
         records = list(lines)
         for name, rule in DETAIL_RULES.items():
@@ -118,7 +118,7 @@ def too_easy(runs: Sequence[Iterable[Json]], about: About) -> Queue:
     Metrics such as cosines, which are never quite 1, do not count. Rows of several runs belong together by their `id`,
     else by their question.
     """
-    own, kept = [metric for metric in about.own if about.scales[metric].kind != "continuous"], Kept()
+    own, kept = [metric for metric in about.own if about.scales[metric].kind != "continuous"], MostUrgent()
     best: dict[str, list[int]] = {}
     for number, row in enumerate(runs[0] if own else ()):
         if _is_best(row, own, about):

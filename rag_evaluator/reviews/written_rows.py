@@ -32,7 +32,7 @@ class RowToWrite:
 
 
 @dataclass(frozen=True)
-class Source:
+class OldDataset:
     """The dataset that is revised.
 
     Attributes:
@@ -46,10 +46,10 @@ class Source:
     as_lines: bool
 
 
-Write = Callable[[Path, Iterable[RowToWrite], Source], None]
+Write = Callable[[Path, Iterable[RowToWrite], OldDataset], None]
 
 
-def _lines(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
+def _lines(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
     """Rows that nobody has corrected stay the same bytes, if they came from such a file."""
     old = _old_lines(source.path) if source.path and source.as_lines else None
     with path.open("wb") as file:
@@ -65,7 +65,7 @@ def _old_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield place, line if line.endswith(b"\n") else line + b"\n"
 
 
-def _json(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
+def _json(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         between = "[\n"
         for row in rows:
@@ -74,16 +74,16 @@ def _json(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
         file.write("\n]\n")
 
 
-def _csv(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
+def _csv(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
     _separated(path, rows, source, lambda text: harmless(text), ",")
 
 
-def _tsv(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
+def _tsv(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
     _separated(path, rows, source, str, "\t")
 
 
 def _separated(
-    path: Path, rows: Iterable[RowToWrite], source: Source, shown: Callable[[str], str], delimiter: str
+    path: Path, rows: Iterable[RowToWrite], source: OldDataset, shown: Callable[[str], str], delimiter: str
 ) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, delimiter=delimiter, lineterminator="\r\n")
@@ -93,7 +93,7 @@ def _separated(
             lines.writerow(shown(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
-def _xlsx(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
+def _xlsx(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
     import xlsxwriter
 
     book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent)})
@@ -114,7 +114,7 @@ def _write_cell(sheet: Any, line: int, place: int, cell: Any) -> None:
         sheet.write_string(line, place, str(cell))
 
 
-def _parquet(path: Path, rows: Iterable[RowToWrite], source: Source) -> None:
+def _parquet(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
     """The columns keep their types, if they came from such a file."""
     import pyarrow
     import pyarrow.parquet

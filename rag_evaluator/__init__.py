@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.api.probe import probe
     from rag_evaluator.api.report import write_report
+    from rag_evaluator.api.review import Applied, apply_reviews
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "METRICS",
+    "Applied",
     "BudgetError",
     "Certification",
     "Config",
@@ -65,6 +67,7 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "apply_reviews",
     "certify",
     "collect",
     "compare",
@@ -83,6 +86,7 @@ __all__ = [
 ]
 _HOMES = {
     "METRICS": "metrics.table",
+    "Applied": "api.review",
     "BudgetError": "errors",
     "Certification": "api.certify",
     "Config": "config",
@@ -105,6 +109,7 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "apply_reviews": "api.review",
     "certify": "api.certify",
     "collect": "api.collect",
     "compare": "api.compare",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks import page_runs
 from hostile import HOSTILE, SURROGATE_MARK, with_surrogates
 from pydantic import BaseModel
 
@@ -163,8 +164,13 @@ def panel(folder: Path) -> Path:
     return folder
 
 
+def long(folder: Path) -> Path:
+    """120 rows with long contexts: three pages of the table."""
+    return page_runs.write_run(folder, 120)
+
+
 RUNS: Mapping[str, Callable[[Path], Path]] = {
-    made.__name__: made for made in (plain, other, missing, hostile, arabic, japanese, panel)
+    made.__name__: made for made in (plain, other, missing, hostile, arabic, japanese, panel, long)
 }
 
 

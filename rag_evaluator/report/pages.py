@@ -1,15 +1,21 @@
 """Jinja2 templates: everything that comes from data is escaped, cleaned and shown as text."""
 
+import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from rag_evaluator.report.texts import TEXTS
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
+
+NOT_IN_SCRIPT = "<>&\u2028\u2029"  # an HTML parser could take it for the end of a script
+SCRIPTED = ("table.", "row.", "review.", "view.")  # parts of `TEXTS` that scripts show
 
 
 def clean(text: str) -> str:
@@ -30,6 +36,24 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
+def stream(template: str, **values: Any) -> Iterator[str]:
+    """The same in pieces, for a page that need not fit into memory."""
+    return _environment().get_template(template).generate(**values)
+
+
+def script_texts() -> Markup:
+    """The texts that scripts show."""
+    return json_in_page({key: value for key, value in TEXTS.items() if key.startswith(SCRIPTED)})
+
+
+def json_in_page(value: Any) -> Markup:
+    """JSON that no HTML parser takes for anything else. Any: JSON."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in NOT_IN_SCRIPT:
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
 def asset(name: str, package: str = "rag_evaluator.report") -> str:
     """A style sheet or script in `assets/` of a package."""
     return (files(package) / "assets" / name).read_text(encoding="utf-8")
@@ -45,6 +69,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.finalize = _cleaned
     environment.globals["t"] = page_text
+    environment.globals["script_texts"] = script_texts
     environment.filters["number"] = number
     return environment
 

@@ -1,0 +1,103 @@
+// The rows of a report, which are in the file itself: compressed, and unpacked when they are needed.
+"use strict";
+
+class EmbeddedRows {
+  constructor() {
+    this.about = JSON.parse(document.getElementById("about").textContent);
+    this.all = this.about.rows;
+    this.note = this.about.note;
+    this.unpacked = new Map();
+  }
+
+  /** The JSON in a block, unpacked once; of the parts with rows only a few are kept. */
+  unpack(name) {
+    if (!this.unpacked.has(name)) {
+      if (this.unpacked.size > 12) this.forgetOldest();
+      this.unpacked.set(name, this.read(name));
+    }
+    return this.unpacked.get(name);
+  }
+
+  forgetOldest() {
+    for (const name of this.unpacked.keys()) if (name.startsWith("part-")) return this.unpacked.delete(name);
+    return false;
+  }
+
+  async read(name) {
+    if (typeof DecompressionStream !== "function") throw new Error(text("table.old_browser"));
+    const signs = atob(document.getElementById(name).textContent);
+    const bytes = Uint8Array.from(signs, (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  label(row) {
+    return this.about.labels[row] ?? null;
+  }
+
+  frames() {
+    return this.unpack("frames");
+  }
+
+  async fragment(row) {
+    if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(text("table.no_row", { row }));
+    const starts = this.about.parts;
+    const part = starts.findLastIndex((first) => first <= row);
+    if (row >= this.about.detailed) throw new Error(text("table.no_details", { detailed: count(this.about.detailed) }));
+    return (await this.unpack(`part-${part}`))[row - starts[part]];
+  }
+
+  async query({ sort, descending, search, missing, metric, min, max, offset, limit }) {
+    const index = await this.unpack("index");
+    const asked = JSON.stringify([sort, descending, search, missing, metric, min, max]);
+    if (this.asked !== asked) {
+      this.places = this.sorted(index, await this.filtered(index, { search, missing, metric, min, max }), sort, descending);
+      this.asked = asked;
+    }
+    const rows = this.places.slice(offset, offset + limit).map((place) => this.row(index, place));
+    return { total: this.places.length, rows };
+  }
+
+  row(index, place) {
+    const at = (columns) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[place]]));
+    return { row: place, label: this.label(place), question: index.question[place], groups: at(index.groups), scores: at(index.scores) };
+  }
+
+  async filtered(index, { search, missing, metric, min, max }) {
+    let places = index.question.map((_, place) => place);
+    const values = index.scores[metric];
+    if (values) {
+      const [low, high] = [min === null ? -Infinity : min - 1e-9, max === null ? Infinity : max + 1e-9];
+      const limited = min !== null || max !== null;
+      if (limited) places = places.filter((place) => values[place] !== null && values[place] >= low && values[place] <= high);
+      if (missing) places = places.filter((place) => values[place] === null);
+    } else if (missing) {
+      const columns = this.about.metrics.map((name) => index.scores[name]);
+      places = places.filter((place) => columns.some((column) => column[place] === null));
+    }
+    if (!search) return places;
+    this.lower ??= (await this.unpack("search")).map((words) => words.toLowerCase());
+    const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+    return places.filter((place) => words.every((word) => this.lower[place].includes(word)));
+  }
+
+  /** Missing values come last in both directions; equal ones stay in the order of rows. */
+  sorted(index, places, sort, descending) {
+    const sign = descending ? -1 : 1;
+    if (sort === "row") return descending ? places.reverse() : places;
+    const group = sort.startsWith("group:") ? index.groups[sort.slice("group:".length)] : null;
+    const words = sort === "question" ? index.question : group;
+    if (words) {
+      const order = new Intl.Collator(undefined, { numeric: true });
+      return places.sort((a, b) => sign * order.compare(words[a], words[b]) || a - b);
+    }
+    const values = index.scores[sort];
+    if (!values) return places;
+    const rank = (place) => (values[place] === null ? Infinity : sign * values[place]);
+    return places.sort((a, b) => (rank(a) === rank(b) ? a - b : rank(a) - rank(b)));
+  }
+}
+
+function makeSource() {
+  return new EmbeddedRows();
+}

@@ -1,0 +1,81 @@
+// The row that is open, above the page: its fragment, the rows before and after it, its link.
+"use strict";
+
+class RowDialog {
+  constructor(dialog, table) {
+    this.dialog = dialog;
+    this.table = table;
+    this.row = null;
+    this.body = dialog.querySelector(".body");
+    dialog.querySelector(".before").addEventListener("click", () => this.turn(-1));
+    dialog.querySelector(".after").addEventListener("click", () => this.turn(1));
+    dialog.querySelector(".close").addEventListener("click", () => this.leave());
+    dialog.addEventListener("cancel", (event) => {
+      event.preventDefault(); // Esc: the hash changes, and with it the page
+      this.leave();
+    });
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog) this.leave(); // beside it
+    });
+  }
+
+  get isOpen() {
+    return this.dialog.open;
+  }
+
+  leave() {
+    this.table.state.set({ row: null, offset: this.table.query.offset || null });
+  }
+
+  /** Show a row; what cannot be shown is said in its place. */
+  async open(row) {
+    if (!this.dialog.open) this.dialog.showModal();
+    if (row === this.row) return;
+    this.row = row;
+    this.dialog.querySelector("#row-title").textContent = text("table.row_title", { row: this.table.source.label?.(row) ?? row });
+    this.dialog.querySelector(".link").setAttribute("href", `#row=${row}`);
+    this.body.replaceChildren(element("p", { class: "quiet" }, text("table.loading")));
+    try {
+      const article = await this.article(row);
+      if (row !== this.row) return;
+      this.body.replaceChildren(article);
+      this.body.scrollTop = 0;
+    } catch (error) {
+      if (row === this.row) this.body.replaceChildren(element("p", { class: "note" }, error.message));
+    }
+    await this.showTurns();
+  }
+
+  /** The fragment is made by our templates, which escape all data; scripts in it would not run. */
+  async article(row) {
+    const template = document.createElement("template");
+    template.innerHTML = await this.table.source.fragment(row);
+    const article = template.content;
+    if (typeof fillPrompts === "function" && this.table.source.frames)
+      for (const part of article.querySelectorAll("article")) fillPrompts(part, await this.table.source.frames());
+    return article;
+  }
+
+  async showTurns() {
+    const row = this.row;
+    for (const [name, step] of [["before", -1], ["after", 1]]) {
+      const beside = await this.table.beside(row, step);
+      if (row === this.row) this.dialog.querySelector(`.${name}`).disabled = beside === null;
+    }
+  }
+
+  async turn(step) {
+    const beside = await this.table.beside(this.row, step);
+    if (beside) this.table.state.set({ row: beside.row, offset: beside.offset || null });
+  }
+
+  close() {
+    if (!this.dialog.open) return;
+    this.dialog.close();
+    const row = this.row;
+    this.row = null;
+    this.body.replaceChildren();
+    const link = this.table.body.querySelector(`tr[data-row="${row}"] a`);
+    if (link) link.focus({ preventScroll: true });
+  }
+}

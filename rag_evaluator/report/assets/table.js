@@ -1,0 +1,167 @@
+// The table of rows: sorted, filtered, searched and shown page by page. A source gives the rows, the hash says which.
+"use strict";
+
+const PAGE_ROWS = 50;
+const NO_FILTERS = { metric: null, min: null, max: null, search: null, missing: null, offset: null };
+
+class RowTable {
+  /**
+   * `section` is that of `table.html`. `source.query({sort, descending, search, missing, metric, min, max, offset,
+   * limit})` promises `{total, rows: [{row, label, question, groups, scores}]}`, `source.fragment(row)` its HTML.
+   */
+  constructor(section, source) {
+    this.section = section;
+    this.source = source;
+    this.body = section.querySelector("tbody");
+    this.form = section.querySelector("form");
+    this.pager = section.querySelector(".pager");
+    this.columns = [...section.querySelectorAll("thead th")];
+    this.state = new HashState((linked) => this.show(linked));
+    this.dialog = new RowDialog(document.getElementById("row"), this);
+    this.asked = 0;
+    this.drawn = () => {}; // called when rows are there
+    this.answer = { total: 0, rows: [] };
+    this.listen();
+    startTableKeys(this);
+    this.show(true);
+  }
+
+  listen() {
+    for (const column of this.columns)
+      column.querySelector("button").addEventListener("click", () => this.sortBy(column.dataset));
+    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.form.addEventListener("input", (event) => {
+      const field = event.target;
+      const value = field.type === "checkbox" ? (field.checked ? "1" : null) : field.value.trim();
+      const more = field.name === "metric" && !value ? { min: null, max: null } : {};
+      clearTimeout(this.typing);
+      const wait = field.type === "search" || field.type === "number" ? 150 : 0;
+      this.typing = setTimeout(() => this.state.set({ ...more, offset: null, [field.name]: value }, wait > 0), wait);
+    });
+    this.section.querySelector(".clear").addEventListener("click", () => this.state.set({ ...NO_FILTERS, sort: null, descending: null }));
+    this.pager.querySelector(".before").addEventListener("click", () => this.turn(-1));
+    this.pager.querySelector(".after").addEventListener("click", () => this.turn(1));
+    this.body.addEventListener("click", (event) => {
+      const row = event.target.closest("tr[data-row]");
+      if (row && !event.target.closest("a") && !String(getSelection())) this.state.set({ row: row.dataset.row });
+    });
+  }
+
+  /** First click: numbers from the lowest, where faults are; second click: the other way round. */
+  sortBy({ key }) {
+    const { sort = "row", descending } = this.state.get();
+    const again = sort === key && !descending;
+    this.state.set({ sort: key === "row" ? null : key, descending: again ? "1" : null, offset: null, ...(key === "row" && again ? { sort: key } : {}) });
+  }
+
+  turn(pages) {
+    const offset = Math.max(0, this.query.offset + pages * PAGE_ROWS);
+    if (offset < this.answer.total) this.state.set({ offset: offset || null });
+  }
+
+  /** What the state asks of the source. */
+  queryOf(state) {
+    const limit = (value) => (value === undefined || value === "" || Number.isNaN(Number(value)) ? null : Number(value));
+    const filtered = state.sort || state.metric || state.search || state.missing || state.offset;
+    const page = (row) => Math.floor(row / PAGE_ROWS) * PAGE_ROWS; // the one on which the linked row is
+    return {
+      sort: state.sort || "row",
+      descending: state.descending === "1",
+      search: state.search || "",
+      missing: state.missing === "1",
+      metric: state.metric || "",
+      min: state.metric ? limit(state.min) : null,
+      max: state.metric ? limit(state.max) : null,
+      offset: limit(state.offset) ?? (state.row && !filtered ? page(Number(state.row)) : 0),
+      limit: PAGE_ROWS,
+    };
+  }
+
+  /** Show what the hash says. */
+  async show(linked) {
+    const state = this.state.get();
+    const number = ++this.asked;
+    this.query = this.queryOf(state);
+    this.fill(state);
+    try {
+      const answer = await this.source.query(this.query);
+      if (number !== this.asked) return; // the state has changed meanwhile
+      this.answer = answer;
+      this.draw();
+    } catch (error) {
+      this.fail(error);
+    }
+    if (state.row) return void this.dialog.open(Number(state.row));
+    this.dialog.close();
+    if (linked && location.hash.includes("=")) this.section.scrollIntoView();
+  }
+
+  /** The controls and headings say what the state is. */
+  fill(state) {
+    for (const field of this.form.elements) {
+      if (!field.name || field === document.activeElement) continue;
+      if (field.type === "checkbox") field.checked = state[field.name] === "1";
+      else field.value = state[field.name] ?? "";
+    }
+    for (const name of ["min", "max"]) this.form.elements[name].disabled = !state.metric;
+    for (const column of this.columns) {
+      const sorted = column.dataset.key === this.query.sort;
+      if (sorted) column.setAttribute("aria-sort", this.query.descending ? "descending" : "ascending");
+      else column.removeAttribute("aria-sort");
+    }
+  }
+
+  draw() {
+    const { total, rows } = this.answer;
+    const all = this.source.all ?? total;
+    const { offset } = this.query;
+    this.section.querySelector(".count").textContent = text(total === all ? "table.count" : "table.count_of", { total: count(total), all: count(all) });
+    this.body.replaceChildren(...rows.map((row) => this.rowElement(row)));
+    if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, text("table.none"))));
+    const more = this.section.querySelector(".more");
+    more.textContent = this.source.note ?? "";
+    more.hidden = !this.source.note;
+    this.pager.hidden = total <= PAGE_ROWS;
+    this.pager.querySelector(".place").textContent = text("table.place", { first: count(offset + 1), last: count(offset + rows.length), total: count(total) });
+    this.pager.querySelector(".before").disabled = offset === 0;
+    this.pager.querySelector(".after").disabled = offset + rows.length >= total;
+    this.drawn();
+  }
+
+  rowElement(row) {
+    return element("tr", { "data-row": row.row }, ...this.columns.map((column) => this.cell(row, column)));
+  }
+
+  cell(row, column) {
+    const { key, kind, low, high } = column.dataset;
+    if (kind === "row") return element("td", { class: "number quiet" }, row.label ?? String(row.row));
+    if (kind === "question") {
+      const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || text("table.no_question"));
+      return element("td", { class: "question" }, link);
+    }
+    if (kind === "group") return element("td", {}, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
+    const value = row.scores[key];
+    if (value === null || value === undefined) return element("td", { class: "number missing" }, text(kind === "difference" ? "table.no_difference" : "table.missing"));
+    const shown = Math.abs(value) < 0.005 ? 0 : value; // never "-0.00"
+    if (kind === "difference") return element("td", { class: `number difference ${Math.sign(shown) || ""}` }, (shown > 0 ? "+" : "") + shown.toFixed(2).replace("-", "−"));
+    const made = element("td", { class: "number score" }, shown.toFixed(2).replace("-", "−"));
+    made.style.setProperty("--share", Math.min(1, Math.max(0, (value - low) / (high - low))).toFixed(3));
+    return made;
+  }
+
+  /** The row before or after one in the current order; null where there is none. */
+  async beside(row, step) {
+    const place = this.answer.rows.findIndex((other) => other.row === row);
+    if (place < 0) return null;
+    const near = this.answer.rows[place + step];
+    if (near) return { row: near.row, offset: this.query.offset };
+    const offset = this.query.offset + place + step;
+    if (offset < 0 || offset >= this.answer.total) return null;
+    const { rows } = await this.source.query({ ...this.query, offset, limit: 1 });
+    return rows.length ? { row: rows[0].row, offset: Math.floor(offset / PAGE_ROWS) * PAGE_ROWS } : null;
+  }
+
+  fail(error) {
+    this.body.replaceChildren(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, error.message)));
+  }
+}

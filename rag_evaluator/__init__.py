@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.api.probe import probe
+    from rag_evaluator.api.report import write_report
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -78,6 +79,7 @@ __all__ = [
     "probe",
     "read_questions",
     "sort",
+    "write_report",
 ]
 _HOMES = {
     "METRICS": "metrics.table",
@@ -117,6 +119,7 @@ _HOMES = {
     "probe": "api.probe",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",
+    "write_report": "api.report",
 }
 
 stop_ragas_telemetry()

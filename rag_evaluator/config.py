@@ -85,6 +85,7 @@ class Config(Section):
     thresholds: dict[str, Number] = Field(default_factory=dict)
     ci_level: Number = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
+    report: bool = True
     certificate: Path | None = None
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"

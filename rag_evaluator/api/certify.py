@@ -21,6 +21,7 @@ from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.finished import note_rewritten
 from rag_evaluator.run.saved import finished_scores
+from rag_evaluator.tasks.own_report import refresh_report
 from rag_evaluator.trust.scale import Scale
 
 LEVEL = 0.95
@@ -167,3 +168,4 @@ def _add_to_summary(folder: Path, certificate: Mapping[str, Any], run: SavedScor
     figures = label_figures(certificate, run.manifest.get("signatures", {}), data)
     write_json(folder / "summary.json", with_labels(read_summary(folder), figures))
     note_rewritten(folder, ["summary.json"])
+    refresh_report(folder)

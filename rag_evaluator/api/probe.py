@@ -8,11 +8,14 @@ from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
+from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.notes import now
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
+from rag_evaluator.tasks.own_report import refresh_report
 from rag_evaluator.tasks.probe.stage import read_report
 
 
@@ -56,4 +59,8 @@ def run_probe(
     start: Start = "continue",
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
-    return run_stage(evaluator.probing(data), folder, worker, run, progress, stop, start)
+    began = now()
+    journal = run_stage(evaluator.probing(data), folder, worker, run, progress, stop, start)
+    if outcome(journal, began)[0]:
+        refresh_report(folder)
+    return journal

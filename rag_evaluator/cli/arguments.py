@@ -11,6 +11,7 @@ from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.lists import add_list_command
 from rag_evaluator.cli.prompts import add_prompt_commands
+from rag_evaluator.cli.report import add_report_command
 from rag_evaluator.signals import GRACE
 
 EXAMPLES = """examples:
@@ -27,6 +28,7 @@ EXAMPLES = """examples:
   rag-evaluator submit config.yaml --workers 4 --task sort
   rag-evaluator probe config.yaml --sample 50
   rag-evaluator duel results/base results/demo
+  rag-evaluator report results/base results/demo --out report.html
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
   rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx
@@ -104,6 +106,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
             command.add_argument("--sample", type=int, metavar="ROWS", help="rows that are changed; default: 50")
     duel = add_duel_command(commands)
     _add_beginning(duel)
+    add_report_command(commands)
     add_compare_command(commands)
     add_gate_command(commands)
     add_certify_commands(commands)

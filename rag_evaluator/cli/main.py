@@ -14,6 +14,7 @@ from rag_evaluator.cli.gate import gate
 from rag_evaluator.cli.lists import list_names
 from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, print_panel_status
 from rag_evaluator.cli.prompts import prompts
+from rag_evaluator.cli.report import report
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (
@@ -193,6 +194,7 @@ COMMANDS = {
     "generate": function,
     "probe": probe,
     "duel": duel,
+    "report": report,
     "compare": compare,
     "gate": gate,
     "certify": certify,

@@ -1,6 +1,5 @@
 """`report.html`: one file with the figures of a run, or of several, the table of rows, and every row."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,9 +17,9 @@ from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, ro
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.comparison import Comparison
 
-REPORT = "report.html"
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
+COMMAND = "rag-evaluator view"  # shows what is too much for one file
 KEY = "user_input"  # by which rows of runs belong together where no comparison says it
 
 
@@ -72,11 +71,7 @@ def _notes(runs: Sequence[RunFiles]) -> list[str]:
     rows = int(runs[0].manifest.get("rows") or 0)
     if rows <= ROWS:
         return []
-    return [page_text("table.first_rows", rows=f"{rows:,}", shown=f"{ROWS:,}", command=_command(runs))]
-
-
-def _command(runs: Sequence[RunFiles]) -> str:
-    return shlex.join(["rag-evaluator", "view", runs[0].folder.name])
+    return [page_text("table.first_rows", rows=f"{rows:,}", shown=f"{ROWS:,}", command=COMMAND)]
 
 
 def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
@@ -105,7 +100,7 @@ def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
             "parts": starts,
             "metrics": runs[0].metrics,
             "labels": index.labels,
-            "note": page_text("table.long_rows", command=_command(runs)) if detailed < len(index.rows) else None,
+            "note": page_text("table.long_rows", command=COMMAND) if detailed < len(index.rows) else None,
         },
     )
 

@@ -16,7 +16,7 @@ from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.panel_names import judges_of
 from rag_evaluator.trust.scale import Scale
 
-REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require")
+REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 

@@ -73,6 +73,15 @@ def of_results(results: Results, name: str, canonical: Canonical) -> SavedScores
 
 def of_folder(folder: Path) -> SavedScores:
     """The scores of a results folder. Raises `ResultsError` if its files are not there or cannot be read."""
+    require_scores(folder)
+    metrics, manifest = list(read_summary(folder)), read_manifest(folder)
+    samples = open_dataset(_read_rows(folder / "scores.jsonl"), config_of(manifest).get("columns"))
+    scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
+    return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells), folder)
+
+
+def require_scores(folder: Path) -> None:
+    """Raises `ResultsError` if a folder is not there, or holds no scores."""
     if not folder.is_dir():
         raise ResultsError(
             f"{folder}: no such folder. Give the results folder of a run, <output_dir>/<name>, or a file of scores."
@@ -81,10 +90,6 @@ def of_folder(folder: Path) -> SavedScores:
         raise ResultsError(
             f"{folder}: no scores here (scores.jsonl is missing). Give the results folder of a finished evaluation."
         )
-    metrics, manifest = list(read_summary(folder)), read_manifest(folder)
-    samples = open_dataset(_read_rows(folder / "scores.jsonl"), config_of(manifest).get("columns"))
-    scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
-    return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells), folder)
 
 
 def of_table(source: Any, name: str, canonical: Canonical, others: Collection[str] = ()) -> SavedScores:

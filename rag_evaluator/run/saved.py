@@ -11,11 +11,16 @@ from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
 
 def finished_scores(folder: Path) -> SavedScores:
     """The scores in a results folder. Raises `ResultsError` if it is none, or its run is not finished."""
+    refuse_unfinished_run(folder)
+    return of_folder(folder)
+
+
+def refuse_unfinished_run(folder: Path) -> None:
+    """Raises `ResultsError` for an evaluation whose result files have not been written."""
     if (folder / "journal").is_dir():
         for journal in journals_in(folder):
             if journal.plan.task == MAIN_TASK and read_finished(journal) is None:
                 raise ResultsError(f"{folder}: this run is not finished: {_what_is_left(journal)}")
-    return of_folder(folder)
 
 
 def _what_is_left(journal: Journal) -> str:

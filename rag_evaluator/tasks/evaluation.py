@@ -27,6 +27,7 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
 from rag_evaluator.run.stages import Records
 from rag_evaluator.run.task import Context, Record, Table, Work
+from rag_evaluator.tasks.own_report import REPORT, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
@@ -43,8 +44,6 @@ class Evaluation:
         load: loads the models; None where nothing is left to be scored.
     """
 
-    files = WRITERS
-
     def __init__(
         self,
         samples: Sequence[Sample],
@@ -54,6 +53,12 @@ class Evaluation:
         load: "Callable[[], Awaitable[Scorer]] | None" = None,
     ) -> None:
         self.units, self.metrics, self.plan, self.about, self._load = samples, metrics, plan, about, load
+        self._is_reported = bool(config_of(about).get("report"))
+
+    @property
+    def files(self) -> list[str]:
+        """Without the report if it is not wanted, or could not be written."""
+        return [*WRITERS, REPORT] if self._is_reported else list(WRITERS)
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)
@@ -78,7 +83,8 @@ class Evaluation:
         try:
             read_summary(folder)
             is_reported = is_reported_as(read_manifest(folder), self.about)
-            return is_reported and (not self._keeps_prompts or are_kept(folder, plan.chunks))
+            is_shown = not self._is_reported or (folder / REPORT).is_file()
+            return is_reported and is_shown and (not self._keeps_prompts or are_kept(folder, plan.chunks))
         except ResultsError:
             return False
 
@@ -86,6 +92,8 @@ class Evaluation:
         rows = ScoredTable(table, self)
         write_table(rows, folder)
         keep_prompts(rows, folder, table.plan.chunk_size, self._keeps_prompts)
+        if self._is_reported:
+            self._is_reported = write_own_report(folder)
 
     @property
     def _keeps_prompts(self) -> bool:

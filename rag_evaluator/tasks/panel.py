@@ -30,6 +30,7 @@ from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal
+from rag_evaluator.tasks.own_report import REPORT, write_own_report
 from rag_evaluator.tasks.run_digest import find_finished
 
 WRITTEN = "written.json"
@@ -51,6 +52,7 @@ def configs_of(config: Config) -> dict[str, Config]:
             update={
                 **({} if place == 0 else _only(config, judged)),
                 "require": [],  # of the panel's means
+                "report": False,  # the panel has one
                 "judge": judge.alone,
                 "judges": [],
                 "output_dir": folder,
@@ -140,13 +142,15 @@ class Panel:
         """
         source = self.source()
         write_table(self.table(judges), self.folder)
-        files = describe_files(self.folder, PANEL_WRITERS)
+        reported = [REPORT] if self.config.report and write_own_report(self.folder) else []
+        files = describe_files(self.folder, [*PANEL_WRITERS, *reported])
         write_json(self.folder / FOLDER / WRITTEN, {"source": source, "ended": now(), "files": files})
 
     def is_written(self) -> bool:
         """Whether the panel's files are there, and were made from the scores that its judges have now."""
         note = self._note()
-        there = all((self.folder / name).is_file() for name in note.get("files", {}))
+        files = note.get("files", {})
+        there = all((self.folder / name).is_file() for name in files) and (REPORT in files or not self.config.report)
         return there and note.get("source") == self.source() is not None
 
     def outcome(self, began: float) -> tuple[bool, list[str]]:

@@ -18,6 +18,7 @@ from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.manifest import versions
 from rag_evaluator.run.plan import data_digest
+from rag_evaluator.tasks.own_report import REPORT
 
 
 def run_digest_of(config: Config, data: str | None = None) -> str | None:
@@ -62,6 +63,8 @@ def find_finished(config: Config) -> Journal | None:
         return None
     note = read_finished(journal)
     if note is None or note.seal is None or note.again or not is_complete(journal):
+        return None
+    if config.report and REPORT not in note.files:  # it could not be written
         return None
     if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
         return None

@@ -1,0 +1,50 @@
+"""`write_report`: one HTML file that shows a run, or several beside each other."""
+
+from pathlib import Path
+
+from rag_evaluator.api.compare import compare
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.report import document
+from rag_evaluator.results.saved import require_scores
+from rag_evaluator.run.finished import note_rewritten
+from rag_evaluator.run.saved import refuse_unfinished_run
+from rag_evaluator.tasks.own_report import REPORT
+from rag_evaluator.tasks.panel import refuse_unfinished
+
+
+def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None) -> Path:
+    """Write the report of finished runs: figures, a table of the rows, and all that the judge said of each row.
+
+    Args:
+        runs: results folders; of several the baseline first, with which the others are compared.
+        out: the file. None: `report.html` in the folder of the run; of several runs in the current folder.
+        on: the column by which rows of several runs belong together, see `compare`.
+
+    Returns:
+        The file. It needs no other file and no network.
+
+    Raises `RagEvaluatorError` for results that are not there, not finished or have no row in common, before it is
+    written.
+    """
+    if not runs:
+        raise ConfigError("report: expected a results folder, received none.")
+    folders = [Path(run).expanduser() for run in runs]
+    for folder in folders:
+        _check(folder)
+    own = folders[0] / REPORT
+    path = Path(out).expanduser() if out is not None else own if len(folders) == 1 else Path(REPORT)
+    if path.is_dir():
+        raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
+    document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None)
+    if path == own and len(folders) == 1:
+        note_rewritten(folders[0], [REPORT])
+    return path
+
+
+def _check(folder: Path) -> None:
+    """Raises `ResultsError` if it is no results folder of a finished evaluation."""
+    if folder.is_file():
+        raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
+    refuse_unfinished(folder)
+    refuse_unfinished_run(folder)
+    require_scores(folder)

@@ -71,6 +71,7 @@ def _environment() -> jinja2.Environment:
     environment.globals["t"] = page_text
     environment.globals["script_texts"] = script_texts
     environment.filters["number"] = number
+    environment.filters["thousands"] = "{:,}".format
     return environment
 
 

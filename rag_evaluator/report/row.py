@@ -1,20 +1,20 @@
-"""A stand-in."""
+"""The page of one row of a run, and of a row in two runs: fragments of HTML for the report and the app."""
 
-from collections.abc import Mapping, Sequence
-from html import escape
-
-from rag_evaluator.report.pages import clean
+from rag_evaluator.report.pages import render
+from rag_evaluator.report.row_pair import pair_html
+from rag_evaluator.report.row_questions import frames_of
+from rag_evaluator.report.row_view import RowView, row_view
 from rag_evaluator.report.run_files import RunFiles
+
+__all__ = ["RowView", "frames_of", "pair_html", "row_html", "row_view"]
 
 
 def row_html(run: RunFiles, row: int, questions: bool = True) -> str:
-    lines = "".join(f"<pre>{escape(clean(str(line)))}</pre>" for line in run.details(row))
-    return f'<article class="row" data-row="{row}"><p>{escape(clean(str(run.row(row))))}</p>{lines}</article>'
+    """A row as `<article class="row" id="row-17" data-row="17">`.
 
+    Args:
+        questions: whether it holds the prompts as they were sent; what is equal in every row is in `frames_of`.
 
-def frames_of(run: RunFiles) -> Mapping[str, str]:
-    return {}
-
-
-def pair_html(runs: Sequence[RunFiles], rows: Sequence[int | None]) -> str:
-    return "".join(row_html(run, row) for run, row in zip(runs, rows, strict=True) if row is not None)
+    Raises `IndexError` if there is no row of this number, `ResultsError` for damaged files.
+    """
+    return render("row.html", row=row_view(run, row, questions))

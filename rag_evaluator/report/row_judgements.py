@@ -1,0 +1,245 @@
+"""The judgements behind a score as a page shows them: what was asked about, every statement with its verdict."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_evaluator.report.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
+from rag_evaluator.report.pages import page_text
+from rag_evaluator.report.shown_text import ShownText, shown
+from rag_evaluator.report.texts import TEXTS
+from rag_evaluator.results.questions import resolve
+from rag_evaluator.results.reasons import parts_of
+
+Json = Mapping[str, Any]  # Any in this module: JSON
+SOURCE = "details.jsonl"
+REASONS = ("reason", "feedback")  # names under which prompts ask for one
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """One verdict, rating or statement of a judge.
+
+    Attributes:
+        tone: whether it is good news.
+        word: what it says, in words: 'not supported', 'label 2'.
+        statement: what it is about; None where that is what the whole question is about.
+        confidence: of the verdict, as percent; empty where the judge gave none.
+    """
+
+    tone: Tone
+    word: str
+    statement: ShownText | None
+    reason: ShownText | None
+    confidence: str
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.tone]
+
+
+@dataclass(frozen=True)
+class JudgementView:
+    """An answer of the judge.
+
+    Attributes:
+        about: what the question named, in words: 'retrieved context 2', 'reference'.
+        context: column and position of the context that the verdict is about; None: it is about more.
+        error: why there is no answer; None where there is one.
+        used: lists of texts in the answer that a later question is about: (name, number of texts).
+    """
+
+    prompt: str
+    about: tuple[str, ...]
+    context: tuple[str, int] | None
+    error: ShownText | None
+    verdicts: tuple[VerdictView, ...]
+    used: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a verdict is read with.
+
+    Attributes:
+        metric: without the name of a judge.
+        about: what the manifest says of the metric.
+        columns: the row's columns under ragas' names.
+        judgements: all of the score.
+    """
+
+    metric: str
+    about: Json
+    columns: Json
+    judgements: Sequence[Json]
+
+
+def judgement_views(scored: Scored) -> list[JudgementView]:
+    """The judgements of a score, in the order of asking."""
+    seen: dict[tuple[str, str], int] = {}
+    used = {
+        (part["judgement"], part["key"])
+        for judgement in scored.judgements
+        for part in _inputs(judgement).values()
+        if isinstance(part, Mapping) and "judgement" in part
+    }
+    return [_view(scored, place, seen, used) for place in range(len(scored.judgements))]
+
+
+def _view(
+    scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]
+) -> JudgementView:
+    judgement = scored.judgements[place]
+    answer, values = judgement.get("response"), _values(scored, judgement)
+    listed = answer if isinstance(answer, Mapping) else {}
+    later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
+    error = judgement.get("error")
+    return JudgementView(
+        str(judgement.get("prompt", "")),
+        tuple(dict.fromkeys(_named(part) for part in _inputs(judgement).values() if _named(part))),
+        _context(scored, values, str(judgement.get("prompt")), seen) if _is_single(answer) else None,
+        shown(str(error), SOURCE) if error else None,
+        tuple(_verdicts(scored, judgement, values, later)),
+        tuple(later.items()),
+    )
+
+
+def _inputs(judgement: Json) -> Json:
+    recorded = judgement.get("input")
+    return recorded if isinstance(recorded, Mapping) else {}
+
+
+def _values(scored: Scored, judgement: Json) -> dict[str, Any]:
+    """The values of the input; those that cannot be found are left out."""
+    found = {}
+    for name, part in _inputs(judgement).items():
+        try:
+            found[name] = resolve(part, scored.columns, scored.judgements)
+        except (LookupError, TypeError):
+            continue
+    return found
+
+
+def _named(part: Any) -> str:
+    """A part of an input in words; empty for what comes from the prompt itself."""
+    if not isinstance(part, Mapping) or not ("column" in part or "judgement" in part):
+        return ""
+    if "judgement" in part:
+        return page_text("row.about.judgement", name=part["key"])
+    column = str(part["column"])
+    number = part["item"] + 1 if "item" in part else part.get("items")
+    if number is None:
+        return column
+    form = "items" if part.get("items", 1) > 1 else "item"
+    own = f"row.about.{column}.{form}"
+    return page_text(own if own in TEXTS else f"row.about.{form}", column=column, number=number)
+
+
+def _is_single(answer: Any) -> bool:
+    """Whether an answer is one verdict."""
+    return isinstance(answer, Mapping) and isinstance(answer.get("verdict"), int | float)
+
+
+def _context(scored: Scored, values: Json, prompt: str, seen: dict[tuple[str, str], int]) -> tuple[str, int] | None:
+    """The context that a question is about: equal ones are asked about in their order."""
+    for key, column in (("context", "retrieved_contexts"), ("reference_context", "reference_contexts")):
+        text, contexts = values.get(key), scored.columns.get(column, ())
+        if isinstance(text, str):
+            places = [place for place, context in enumerate(contexts) if context == text]
+            count = seen.get((prompt, text), 0)
+            seen[prompt, text] = count + 1
+            if places:
+                return column, places[min(count, len(places) - 1)]
+    return None
+
+
+def _verdicts(scored: Scored, judgement: Json, values: Json, later: Mapping[str, int]) -> Iterator[VerdictView]:
+    answer = judgement.get("response")
+    if answer is None:
+        return
+    if _is_shares(answer):
+        yield from (_plain(page_text("row.choice", option=key), percent(value)) for key, value in answer.items())
+        return
+    parts = list(parts_of(answer))
+    confidences = _confidences(judgement, parts)
+    for role, part in parts:
+        yield from _of_part(scored, judgement, role, part, values, confidences)
+        for key, items in part.items():
+            if isinstance(items, list) and key not in later:
+                yield from _of_list(scored, judgement, key, items, values)
+
+
+def _of_part(
+    scored: Scored, judgement: Json, role: str, part: Json, values: Json, confidences: Iterator[Any]
+) -> Iterator[VerdictView]:
+    """The verdicts of an object: its numbers; if it has none, the name of its list."""
+    texts = {name: value for name, value in part.items() if isinstance(value, str) and value.strip()}
+    reasons = [texts.pop(name) for name in REASONS if name in texts]
+    reason = shown("\n".join(reasons), SOURCE) if reasons else None
+    statement = shown("\n".join(texts.values()), SOURCE) if texts else None
+    numbers = {name: value for name, value in part.items() if isinstance(value, int | float)}
+    for key, value in numbers.items():
+        tone, word = _said(scored, judgement, key, value, values)
+        yield VerdictView(tone, word, statement, reason, percent(next(confidences)))
+    if not numbers and (reason or statement):
+        tone, word = _said(scored, judgement, role, None, values)
+        yield VerdictView(tone, word, statement, reason, "")
+
+
+def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], values: Json) -> Iterator[VerdictView]:
+    """The verdicts of a list of texts or numbers; of one that chooses, one for each that could be chosen."""
+    offered = values.get(CHOSEN.get((scored.metric, key), ""))
+    paired = values.get(PAIRED.get((scored.metric, key), ""))
+    if isinstance(offered, list):
+        found = [(int(number in items), text) for number, text in enumerate(offered, start=1)]
+    elif isinstance(paired, list) and len(paired) == len(items):
+        found = list(zip(items, paired, strict=True))
+    else:
+        found = [(None, item) for item in items if isinstance(item, str | int | float)]
+    for value, text in found:
+        tone, word = _said(scored, judgement, key, value, values)
+        yield VerdictView(tone, word, shown(str(text), SOURCE), None, "")
+
+
+def _said(scored: Scored, judgement: Json, key: str, value: Any, values: Json) -> tuple[Tone, str]:
+    """Tone and word of a verdict; those of a key that nobody knows are plain."""
+    columns = {str(part.get("column")) for part in _inputs(judgement).values() if isinstance(part, Mapping)}
+    meaning = meaning_of(scored.metric, str(judgement.get("prompt")), key, value, columns)
+    if meaning is not None:
+        return meaning.tone, TEXTS[f"row.word.{meaning.word}"]
+    if value is None:
+        return "plain", key
+    tone = grade_tone(scored.metric, key, value, scored.about) if isinstance(value, int | float) else "plain"
+    scale = values.get("scale")
+    described = scale.get(str(value)) if isinstance(scale, Mapping) else None
+    word = page_text("row.grade", name=key, value=f"{value:g}" if isinstance(value, float) else value)
+    return tone, f"{word}: {described}" if described else word
+
+
+def _confidences(judgement: Json, parts: Sequence[tuple[str, Json]]) -> Iterator[Any]:
+    """The confidence of each number in an answer; None where the judge gave them to something else."""
+    count = sum(isinstance(value, int | float) for _, part in parts for value in part.values())
+    given = judgement.get("confidence") or ()
+    return iter(given if len(given) == count else [None] * count)
+
+
+def _is_shares(answer: Any) -> bool:
+    """Whether it is the probability of each answer that the judge could choose from."""
+    if not isinstance(answer, Mapping) or len(answer) < 2:
+        return False
+    shares = [value for value in answer.values() if isinstance(value, float) and 0 <= value <= 1]
+    return len(shares) == len(answer) and abs(math.fsum(shares) - 1) < 0.01
+
+
+def _plain(word: str, confidence: str) -> VerdictView:
+    return VerdictView("plain", word, None, None, confidence)
+
+
+def percent(share: Any) -> str:
+    """A probability as percent, never rounded to certainty; empty for none."""
+    if not isinstance(share, int | float) or share != share:
+        return ""
+    if 0.995 <= share < 1:
+        return ">99%"
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

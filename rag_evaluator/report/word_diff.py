@@ -1,0 +1,96 @@
+"""Which words of two texts differ; in scripts without blanks between words, which letters."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from rapidfuzz.distance import Indel
+
+from rag_evaluator.report.shown_text import Mark, Piece
+
+WORDS = 20_000  # characters of a text whose words are compared: 0.1 s and 50 MB at most
+LINES = 200_000  # characters of a text whose lines are compared
+UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan, Burmese, Khmer
+    "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+Unit = Literal["words", "lines", "none"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two texts in pieces.
+
+    Attributes:
+        first: the first text; `ins` where the second has no such words.
+        second: the second text; `del` where the first has no such words.
+        unit: what was compared; `none`: the texts are too long.
+    """
+
+    first: tuple[Piece, ...]
+    second: tuple[Piece, ...]
+    unit: Unit
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs, as far as it was compared."""
+        return not any(piece.mark for piece in (*self.first, *self.second))
+
+
+def difference(first: str, second: str) -> Difference:
+    """By words; by lines above `WORDS` characters; not at all above `LINES`, unless the texts are equal."""
+    longest = max(len(first), len(second))
+    if first == second:
+        return Difference((Piece(first),), (Piece(second),), "words")
+    if longest > LINES:
+        return Difference((Piece(first),), (Piece(second),), "none")
+    if longest > WORDS:
+        return _compared(first.splitlines(keepends=True), second.splitlines(keepends=True), "lines")
+    return _compared(tokens(first), tokens(second), "words")
+
+
+def tokens(text: str) -> list[str]:
+    """Words with their marks, single letters of scripts without blanks, runs of white space, other signs one by one."""
+    return _pattern().findall(text)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    marks = "".join(chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code))[0] == "M")
+    marks += "\u200c\u200d"
+    return re.compile(rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL)
+
+
+def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Difference:
+    numbers: dict[str, int] = {}
+    coded = [[numbers.setdefault(token, len(numbers)) for token in tokens] for tokens in (first, second)]
+    left: list[Piece] = []
+    right: list[Piece] = []
+    for code in Indel.opcodes(*coded):
+        same = code.tag == "equal"
+        left.append(Piece("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
+        right.append(Piece("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
+    return Difference(tuple(_joined(left)), tuple(_joined(right)), unit)
+
+
+def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Pieces without empty ones; a blank between two marked ones is marked, too: they read as one change."""
+    filled = [piece for piece in pieces if piece.text]
+    text, mark = "", filled[0].mark if filled else ""
+    for place, piece in enumerate(filled):
+        now = _mark(filled, place)
+        if now != mark:
+            yield Piece(text, mark)
+            text, mark = "", now
+        text += piece.text
+    if text:
+        yield Piece(text, mark)
+
+
+def _mark(pieces: Sequence[Piece], place: int) -> Mark:
+    piece = pieces[place]
+    between = 0 < place < len(pieces) - 1 and piece.text.isspace()
+    return pieces[place - 1].mark if between and pieces[place - 1].mark == pieces[place + 1].mark else piece.mark

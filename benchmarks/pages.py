@@ -109,7 +109,7 @@ def opening(browser: Browser, address: str, lowest: int, origin: str | None = No
         page.goto("about:blank")
     start = time.perf_counter()
     page.goto(address, wait_until="commit")
-    page.wait_for_function("document.querySelector('#rows tbody tr[data-row]') !== null")
+    page.wait_for_function("() => document.querySelector('#rows tbody tr[data-row]') !== null")
     rows = time.perf_counter() - start
     page.locator(f"#rows thead th[data-key='{METRIC}'] button").click()
     page.wait_for_function(

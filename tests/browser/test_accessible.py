@@ -33,7 +33,7 @@ def themed(request: pytest.FixtureRequest, new_context: Callable[..., Any]) -> P
 @pytest.mark.parametrize("names", [("plain",), ("missing",), ("panel",), ("arabic",), ("plain", "other")])
 def test_a_report_has_no_serious_fault(themed: Page, reports: Reports, names: tuple[str, ...]) -> None:
     themed.goto(reports(*names).as_uri())
-    themed.wait_for_function("document.querySelectorAll('#rows tbody tr').length > 0")
+    themed.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
     assert faults(themed) == []
 
 

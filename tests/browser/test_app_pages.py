@@ -63,7 +63,7 @@ def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(
     table.shows(range(12))
     table.set("search", "Marlow")
     page.wait_for_url("**search=Marlow**")
-    page.wait_for_function("document.querySelectorAll('#rows tbody tr').length < 12")
+    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length < 12")
     assert table.rows
 
 

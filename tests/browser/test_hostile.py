@@ -110,5 +110,5 @@ def test_a_hostile_search_finds_its_row(start: Page, name: str) -> None:
 def test_a_hostile_address_breaks_nothing(page: Page, reports: Callable[..., Path], hash: str) -> None:
     page.goto(reports("plain").as_uri() + hash)
     page.locator("#rows .count").wait_for(state="attached")
-    page.wait_for_function("document.querySelector('#rows tbody').children.length > 0")
+    page.wait_for_function("() => document.querySelector('#rows tbody').children.length > 0")
     no_harm(page)

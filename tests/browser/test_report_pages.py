@@ -82,7 +82,7 @@ def test_a_narrow_window_does_not_scroll_sideways(new_context: Callable[..., obj
     page = new_context(offline=True, viewport={"width": 420, "height": 800}).new_page()  # type: ignore[attr-defined]
     for name in ("plain", "arabic"):
         page.goto(reports(name).as_uri())
-        page.wait_for_function("document.querySelectorAll('#rows tbody tr').length > 0")
+        page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
         wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
         assert wide <= 1
 

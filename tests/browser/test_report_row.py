@@ -51,7 +51,7 @@ def test_a_row_has_its_columns_statements_reasons_and_confidences(table: Table, 
 def test_the_rows_before_and_after_follow_the_order_that_is_shown(table: Table) -> None:
     table.sort("rouge_score")
     table.page.wait_for_url("**sort=rouge_score**")
-    table.page.wait_for_function("document.querySelector('#rows tbody tr').dataset.row !== '0'")
+    table.page.wait_for_function("() => document.querySelector('#rows tbody tr').dataset.row !== '0'")
     order = table.rows
     table.click(order[1])
     table.opens(order[1])
@@ -72,15 +72,17 @@ def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row:
     assert sent
     assert not table.row.locator("pre").first.is_visible()  # folded
     table.row.evaluate("(row) => row.querySelectorAll('details').forEach((part) => { part.open = true; })")
-    table.page.wait_for_function("document.querySelector('article.row pre').textContent.length > 0")
-    shown = table.row.locator("pre").all_text_contents()
-    assert [text for text in sent if text not in shown] == []
+    table.page.wait_for_function("() => document.querySelectorAll('article.row [data-frame]:empty').length === 0")
+    shown = table.row.locator(".prompt").evaluate_all(
+        "(prompts) => prompts.map((prompt) => [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
+    )
+    assert shown == sent
 
 
 def test_a_row_that_is_not_there_is_said_to_be_missing(table: Table) -> None:
     table.page.goto(f"{table.page.url.partition('#')[0]}#row=99")
     table.dialog.wait_for()
-    table.page.wait_for_function("document.querySelector('dialog#row .body').textContent.includes('99')")
+    table.page.wait_for_function("() => document.querySelector('dialog#row .body').textContent.includes('99')")
 
 
 def test_focus_comes_back_to_the_row_that_was_open(table: Table) -> None:

@@ -32,6 +32,8 @@ def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired]) -> Iterator[
             b=_or_none(pair.b[at]),
             reasons_a=telling(said_a, said_b),
             reasons_b=telling(said_b, said_a),
+            row_a=next(iter(a.rows(at)), None),
+            row_b=next(iter(b.rows(at)), None),
         )
 
 

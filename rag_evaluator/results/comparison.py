@@ -84,6 +84,7 @@ class ChangedScore:
         key: what the row was matched on.
         a, b: the scores; None where one is missing, `direction` is `missing` then.
         reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
+        row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
     """
 
     run: str
@@ -95,6 +96,8 @@ class ChangedScore:
     b: float | None
     reasons_a: tuple[str, ...]
     reasons_b: tuple[str, ...]
+    row_a: int | None
+    row_b: int | None
 
 
 @dataclass(frozen=True)

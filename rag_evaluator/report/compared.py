@@ -1,0 +1,204 @@
+"""The comparison of runs as HTML: caveats, paired differences, groups, labels, the rows that changed most."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from rag_evaluator.report.charts import chart
+from rag_evaluator.report.labels import short
+from rag_evaluator.report.pages import number, page_text, render
+from rag_evaluator.report.specs import Dot, beside, dots, dumbbells, unlabelled
+from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch
+from rag_evaluator.trust.comparison import MetricComparison
+from rag_evaluator.trust.estimate import Estimate
+
+PANELS, GROUPS = 4, 40  # metrics beside each other; groups in a chart
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric as the table shows it. `word`: whether the run is better, `better`, `worse` or `open`."""
+
+    metric: str
+    lower_is_better: bool
+    mean_a: str
+    mean_b: str
+    difference: str
+    interval: str
+    why_no_interval: str
+    p: str
+    p_holm: str
+    counts: str
+    only: str
+    finds: str
+    needed: str
+    word: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run against the baseline."""
+
+    name: str
+    match: RowMatch | None
+    charts: Sequence[Markup]
+    differences: Sequence[Difference]
+    groups: Mapping[str, "GroupDifferences"]
+    labels: Sequence["LabelLine"]
+    changed: Mapping[str, Sequence[ChangedScore]]
+
+
+@dataclass(frozen=True)
+class GroupDifferences:
+    """The differences within the groups of a column, as charts and as rows of a table."""
+
+    charts: Sequence[Markup]
+    rows: Sequence[tuple[str, Difference]]
+
+
+@dataclass(frozen=True)
+class LabelLine:
+    """What people's labels say of the difference in a metric."""
+
+    metric: str
+    both: int
+    shown: str
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline."""
+    baseline, *others = comparison.runs
+    pairs = [_pair(comparison, name) for name in others]
+    return render("comparison.html", baseline=baseline, pairs=pairs, comparison=comparison)
+
+
+def _pair(comparison: Comparison, run: str) -> Pair:
+    lines = [line.figures for line in comparison.metrics if line.run == run]
+    changed: dict[str, list[ChangedScore]] = {}
+    for change in comparison.changed:
+        if change.run == run:
+            changed.setdefault(change.direction, []).append(change)
+    return Pair(
+        name=run,
+        match=next((match for match in comparison.matches if match.run == run), None),
+        charts=list(_charts(lines)),
+        differences=[_difference(line) for line in lines],
+        groups=_groups([line for line in comparison.groups if line.run == run]),
+        labels=[_labels(line) for line in comparison.labels if line.run == run],
+        changed=changed,
+    )
+
+
+def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
+    """One chart for the metrics of each range: the means of both, and beside them their differences."""
+    by_range: dict[tuple[float, float], list[MetricComparison]] = {}
+    for line in lines:
+        if line.mean_a is not None:
+            by_range.setdefault((line.scale.low, line.scale.high), []).append(line)
+    for ends, group in by_range.items():
+        names = short([line.metric for line in group])
+        means = [_means(name, line) for name, line in zip(names, group, strict=True)]
+        changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
+        difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
+        titles = page_text("compare.means_title"), page_text("compare.difference_title")
+        yield chart(beside_each_other(dumbbells(means, ends), difference, titles), page_text("compare.chart"))
+
+
+def beside_each_other(left: dict[str, Any], right: dict[str, Any], titles: tuple[str, str]) -> dict[str, Any]:
+    """Two charts with the same rows. Any: JSON of Vega-Lite."""
+    parts = [{**part, "title": {"text": title}} for part, title in zip((left, right), titles, strict=True)]
+    return {"hconcat": parts, "spacing": 26}
+
+
+def _means(name: str, line: MetricComparison) -> tuple[Dot, Dot]:
+    said = page_text("compare.means", metric=line.metric, a=number(line.mean_a), b=number(line.mean_b))
+    return Dot(name, line.mean_a, None, None, said), Dot(name, line.mean_b, None, None, said)
+
+
+def _dot(name: str, line: MetricComparison) -> Dot:
+    found = line.difference
+    said = page_text("compare.point", metric=name, value=_with_ends(found), rows=found.n)
+    return Dot(name, found.mean, found.ci_low, found.ci_high, said)
+
+
+def _around_zero(changes: Sequence[Dot]) -> tuple[float, float]:
+    most = max((abs(end) for dot in changes for end in (dot.low, dot.high, dot.value) if end is not None), default=0)
+    return -(most or 1) * 1.05, (most or 1) * 1.05
+
+
+def _difference(line: MetricComparison) -> Difference:
+    found = line.difference
+    return Difference(
+        metric=line.metric,
+        lower_is_better=line.scale.better == "lower",
+        mean_a=number(line.mean_a, 3),
+        mean_b=number(line.mean_b, 3),
+        difference=_signed(found.mean),
+        interval="" if found.ci_low is None else f"[{_signed(found.ci_low)}, {_signed(found.ci_high)}]",
+        why_no_interval=found.ci_method.partition(": ")[2] if found.ci_method.startswith(("none", "range")) else "",
+        p=_p(line.p),
+        p_holm=_p(line.p_holm),
+        counts=f"{line.wins}/{line.ties}/{line.losses}",
+        only=f"{line.only_a}/{line.only_b}" if line.only_a or line.only_b else "",
+        finds=number(line.smallest_difference, 3),
+        needed="–" if line.rows_needed is None else f"{line.rows_needed:,}",
+        word=word(line),
+    )
+
+
+def word(line: MetricComparison) -> str:
+    """Whether the run is `better` or `worse` than the baseline, by the adjusted test; `open`: nobody knows."""
+    if line.p_holm is None or line.difference.mean is None or line.p_holm > 1 - line.difference.ci_level + 1e-12:
+        return "open"
+    return "better" if (line.difference.mean > 0) == (line.scale.better == "higher") else "worse"
+
+
+def _signed(value: float | None) -> str:
+    return number(None) if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def _p(value: float | None) -> str:
+    return number(None) if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _with_ends(found: Estimate) -> str:
+    ends = "" if found.ci_low is None else f" [{_signed(found.ci_low)}, {_signed(found.ci_high)}]"
+    return _signed(found.mean) + ends
+
+
+def _groups(lines: Sequence[ComparedMetric]) -> dict[str, GroupDifferences]:
+    columns: dict[str, list[ComparedMetric]] = {}
+    for line in lines:
+        columns.setdefault(line.group_by or "", []).append(line)
+    return {column: _group(own) for column, own in columns.items()}
+
+
+def _group(lines: Sequence[ComparedMetric]) -> GroupDifferences:
+    names = list(dict.fromkeys(line.group or "" for line in lines))[:GROUPS]
+    labels = dict(zip(names, short(names), strict=True))
+    panels: dict[str, list[Dot]] = {}
+    for line in lines:
+        if line.group in labels:
+            panels.setdefault(line.figures.metric, []).append(_dot(labels[line.group], line.figures))
+    metrics = list(panels)
+    parts = [metrics[place : place + PANELS] for place in range(0, len(metrics), PANELS)]
+    return GroupDifferences(
+        [
+            chart(
+                beside({metric: (panels[metric], _around_zero(panels[metric])) for metric in part}, zero=True),
+                page_text("compare.groups_chart", metrics=", ".join(part)),
+            )
+            for part in parts
+        ],
+        [(line.group or "", _difference(line.figures)) for line in lines],
+    )
+
+
+def _labels(line: LabelDifference) -> LabelLine:
+    found = line.figures
+    if found is None or found.label_mean is None:
+        return LabelLine(line.metric, line.both, line.reason or (found.ci_method if found else ""))
+    ends = "" if found.ci_low is None else f" [{_signed(found.ci_low)}, {_signed(found.ci_high)}]"
+    return LabelLine(line.metric, line.both, _signed(found.label_mean) + ends)

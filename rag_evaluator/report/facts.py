@@ -1,0 +1,179 @@
+"""What was run: dataset, judge, language, versions; and what is known of the judge: certificate and probe."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.report.pages import number, page_text
+from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.certificate import CERTIFICATE, LABELS, data_of, digests_in, read_certificate, standing
+from rag_evaluator.results.panel_names import judges_of
+
+Json = Mapping[str, Any]  # Any in this module: JSON
+PROBE = "probe/probe.json"
+ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of what was run; `note` is read only by who wants to know more."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What a certificate says of a metric; texts as shown."""
+
+    metric: str
+    standing: str
+    labels: str
+    label_mean: str
+    judge_mean: str
+    agreement: str
+
+
+def facts(run: RunFiles) -> list[Fact]:
+    """The facts that matter, in the order shown."""
+    config = run.config
+    found = [
+        Fact(page_text("run.dataset"), *_dataset(config)),
+        Fact(page_text("run.rows"), f"{run.manifest.get('rows', 0):,}"),
+        Fact(page_text("run.language"), str(config.get("language") or page_text("run.unknown"))),
+        *_judges(run),
+        *_embeddings(run),
+        Fact(page_text("run.intervals"), *_intervals(config)),
+        Fact(page_text("run.versions"), *_versions(run.manifest.get("versions") or {})),
+    ]
+    if (config.get("repeats") or 1) > 1:
+        found.append(Fact(page_text("run.repeats"), str(config["repeats"])))
+    return found
+
+
+def _dataset(config: Json) -> tuple[str, str]:
+    path = config.get("dataset")
+    return (PurePath(str(path)).name, str(path)) if path else (page_text("run.given_rows"), "")
+
+
+def _judges(run: RunFiles) -> Iterator[Fact]:
+    asked = [parts for line in (run.manifest.get("signatures") or {}).values() if "judge" in (parts := parts_of(line))]
+    panel = {str(judge.get("name")): judge for judge in run.config.get("judges") or () if isinstance(judge, Mapping)}
+    for name in judges_of(run.manifest):
+        yield Fact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
+    if judges_of(run.manifest):
+        return
+    if not asked:
+        yield Fact(page_text("run.judge"), page_text("run.no_judge"))
+    elif "engine" in asked[0]:
+        yield Fact(page_text("run.judge"), *_judge(run.config.get("judge") or {}))
+    else:  # an object, given in Python: the configuration does not know it
+        yield Fact(page_text("run.judge"), asked[0]["judge"])
+
+
+def _judge(judge: Json) -> tuple[str, str]:
+    shown = [f"{key} {judge[key]}" for key in ("engine", "dtype", "temperature", "seed") if judge.get(key) is not None]
+    model = str(judge.get("model") or page_text("run.unknown"))
+    return _short(model), " · ".join([*([model] if _short(model) != model else []), *shown])
+
+
+def _embeddings(run: RunFiles) -> Iterator[Fact]:
+    used = any("embeddings" in parts_of(line) for line in (run.manifest.get("signatures") or {}).values())
+    model = str((run.config.get("embeddings") or {}).get("model") or page_text("run.unknown"))
+    if used:
+        yield Fact(page_text("run.embeddings"), _short(model), model if _short(model) != model else "")
+
+
+def _short(model: str) -> str:
+    """The name of a model without the folders of this machine; a name on a hub stays whole."""
+    return PurePath(model).name if model.count("/") > 1 else model
+
+
+def _intervals(config: Json) -> tuple[str, str]:
+    level = f"{100 * (config.get('ci_level') or 0.95):g} %"
+    by = [page_text(f"run.{key}", column=config[key]) for key in ("cluster", "weight") if config.get(key)]
+    return level, " · ".join(by)
+
+
+def _versions(versions: Json) -> tuple[str, str]:
+    shown = [f"{name} {version}" for name, version in versions.items()]
+    first = [line for line in shown if line.split()[0] in ALWAYS[1:]]
+    return " · ".join(first), " · ".join(line for line in shown if line not in first)
+
+
+def parts_of(signature: str) -> dict[str, str]:
+    """A signature, `metric:faithfulness|ragas:0.4.3|...`, by its parts."""
+    return dict(part.split(":", 1) for part in signature.split("|") if ":" in part)
+
+
+def certified(run: RunFiles) -> tuple[str, list[Certified]]:
+    """When people's labels were compared, and a line for each metric that the certificate speaks of; empty: never.
+
+    A certificate that cannot be read is said to be so.
+    """
+    path = run.folder / CERTIFICATE
+    if not path.is_file():
+        return "", []
+    try:
+        certificate = read_certificate(path)
+        signatures = {**(run.manifest.get("signatures") or {})}
+        words = standing(certificate, signatures, data_of(digests_in(run.folder)))
+        lines = [
+            _certified(metric, words[metric], certificate["metrics"][metric], run.summary.get(metric, {}))
+            for metric in words
+            if metric in certificate["metrics"]
+        ]
+    except (ResultsError, KeyError, TypeError, AttributeError) as error:
+        return page_text("trust.unreadable", error=error), []
+    return page_text("trust.certificate", date=certificate.get("date"), labels=", ".join(certificate["labels"])), lines
+
+
+def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
+    mean = row.get(LABELS) or {}
+    agreed = part.get("binary") or part.get("graded") or {}
+    return Certified(
+        metric,
+        words,
+        str(part.get("compared", part.get("labels", ""))),
+        _with_interval(mean, "label_mean"),
+        number(mean.get("judge_mean")),
+        part.get("reason") or ", ".join(_coefficients(agreed)),
+    )
+
+
+def _coefficients(agreed: Json) -> Iterator[str]:
+    for name, value in agreed.items():
+        if isinstance(value, Mapping) and isinstance(value.get("value"), int | float):
+            yield f"{name.replace('_', ' ')} {_with_interval(value, 'value')}"
+
+
+def _with_interval(row: Json, key: str) -> str:
+    if row.get(key) is None:
+        return number(None)
+    ends = f" [{number(row['ci_low'])}, {number(row['ci_high'])}]" if row.get("ci_low") is not None else ""
+    return number(row[key]) + ends
+
+
+def probed(run: RunFiles) -> list[dict[str, Any]]:
+    """What a probe of this judge found, a line for each metric and change; empty where there is no probe."""
+    try:
+        found = json.loads((run.folder / PROBE).read_bytes())
+        return [
+            {
+                "metric": metric,
+                "probe": probe,
+                "change": found["probes"][probe]["change"],
+                "counts": f"{cell['falls']}/{cell['ties']}/{cell['rises']}",
+                "share": cell["share"],
+                "shown": _with_interval(cell["share"], "mean"),
+                "word": str(cell["word"]),
+            }
+            for metric, cells in found["metrics"].items()
+            for probe, cell in cells.items()
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []

@@ -1,0 +1,19 @@
+"""Names of groups and metrics as labels of a chart; the whole name is in the table beside it."""
+
+from collections.abc import Sequence
+
+LETTERS = 40
+
+
+def short(names: Sequence[str]) -> list[str]:
+    """One label for each name: long ones are cut, those that are equal then numbered."""
+    found: dict[str, None] = {}
+    for name in names:
+        plain = " ".join(name.split())
+        cut = plain if len(plain) <= LETTERS else plain[: LETTERS - 1] + "…"
+        label, number = cut, 1
+        while label in found:
+            number += 1
+            label = f"{cut} ({number})"
+        found[label] = None
+    return list(found)

@@ -1,0 +1,167 @@
+"""The Vega-Lite specifications of all charts: figures in, JSON out; nothing is drawn here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
+Ends = tuple[float, float]
+ROW, WIDTH, HEIGHT = 18, 230, 96  # pixels
+LETTERS = 150  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A figure with its interval, None where there is none.
+
+    Attributes:
+        label: what it is of.
+        said: the same in words, with its figures, for whom points at it.
+        href: where a click goes, `#...`; None: nowhere.
+        series: which of several kinds of dots it is.
+    """
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    said: str
+    href: str | None = None
+    series: str = ""
+
+    def to_json(self) -> Spec:
+        shown = {"label": self.label, "value": self.value, "low": self.low, "high": self.high, "said": self.said}
+        return {**shown, "series": self.series, **({} if self.href is None else {"href": self.href})}
+
+
+def dots(rows: Sequence[Dot], ends: Ends, width: int = WIDTH, zero: bool = False, step: int = ROW) -> Spec:
+    """Dot and whisker for each row, one below the other. `zero`: a line where nothing differs."""
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
+    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": LETTERS}}
+    return {
+        "width": width,
+        "height": {"step": step},
+        "data": {"values": [row.to_json() for row in rows]},
+        "encoding": {"y": y},
+        "layer": [*_zero(zero), *_whisker(x, "x2"), _point(x, rows)],
+    }
+
+
+def beside(panels: Mapping[str, tuple[Sequence[Dot], Ends]], width: int = 210, zero: bool = False) -> Spec:
+    """`dots` of several metrics beside each other; the labels stand once, at the left."""
+    drawn = [(name, dots(rows, ends, width, zero)) for name, (rows, ends) in panels.items()]
+    parts = [unlabelled(part) if place else part for place, (_, part) in enumerate(drawn)]
+    titles = [{"text": name, "limit": width} for name in panels]
+    return {"hconcat": [{**part, "title": title} for part, title in zip(parts, titles, strict=True)], "spacing": 22}
+
+
+def unlabelled(spec: Spec) -> Spec:
+    """Rows without labels: those of the chart to the left."""
+    y = {**spec["encoding"]["y"], "axis": {"title": None, "labels": False}}
+    return {**spec, "encoding": {**spec["encoding"], "y": y}}
+
+
+def steps(rows: Sequence[Dot], ends: Ends, title: str, width: int = WIDTH) -> Spec:
+    """Dot and whisker for each step of something in order, from left to right."""
+    y = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
+    x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
+    return {
+        "width": width,
+        "height": HEIGHT,
+        "data": {"values": [row.to_json() for row in rows]},
+        "encoding": {"x": x},
+        "layer": [*_whisker(y, "y2"), _point(y, rows, "y")],
+    }
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How many scores there are at a place of the axis."""
+
+    at: float
+    count: int
+    said: str
+    href: str | None = None
+
+
+def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDTH) -> Spec:
+    """Bars on the range of a metric; `most` of them fit beside each other."""
+    edge = (ends[1] - ends[0]) / most / 2
+    domain = [ends[0] - edge, ends[1] + edge]
+    values = [
+        {"at": bar.at, "count": bar.count, "said": bar.said, **({} if bar.href is None else {"href": bar.href})}
+        for bar in bars
+        if bar.count
+    ]
+    x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
+    y = {"field": "count", "type": "quantitative", "axis": {"title": None, "tickCount": 3, "format": "~s"}}
+    return {
+        "width": width,
+        "height": HEIGHT,
+        "data": {"values": values},
+        "mark": {"type": "bar", "size": max(2, width // (most + 1) - 1)},
+        "encoding": {
+            "x": x,
+            "y": {**y, "scale": {"domainMin": 0}},
+            "description": {"field": "said"},
+            **_linked(bar.href for bar in bars),
+        },
+    }
+
+
+def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, width: int = 2 * WIDTH) -> Spec:
+    """Two dots on a line for each row: a baseline, hollow, and what is compared with it."""
+    both = [(a.to_json(), b.to_json()) for a, b in pairs]
+    lines = [{"label": a["label"], "value": a["value"], "high": b["value"], "said": b["said"]} for a, b in both]
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
+    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 2 * LETTERS}}
+    first, second = ({"values": [pair[side] for pair in both]} for side in (0, 1))
+    said = {"description": {"field": "said"}}
+    return {
+        "width": width,
+        "height": {"step": 22},
+        "encoding": {"y": y},
+        "layer": [
+            {
+                "data": {"values": lines},
+                "mark": {"type": "rule", "strokeWidth": 3, "color": "var(--line)", "aria": False},
+                "encoding": {"x": x, "x2": {"field": "high"}},
+            },
+            {
+                "data": first,
+                "mark": {"type": "point", "fill": "var(--panel)", "stroke": "var(--first)", "strokeWidth": 1.8},
+                "encoding": {"x": x, **said},
+            },
+            {"data": second, "mark": {"type": "point", "color": "var(--second)"}, "encoding": {"x": x, **said}},
+        ],
+    }
+
+
+def _whisker(along: Mapping[str, Any], end: str) -> list[Spec]:
+    start = end[0]
+    mark = {"type": "rule", "aria": False, "strokeCap": "round"}
+    encoding = {start: {**along, "field": "low"}, end: {"field": "high"}}
+    return [{"transform": [{"filter": "isValid(datum.low)"}], "mark": mark, "encoding": encoding}]
+
+
+def _point(along: Mapping[str, Any], rows: Sequence[Dot], start: str = "x") -> Spec:
+    encoding = {start: along, "description": {"field": "said"}, **_linked(row.href for row in rows)}
+    return {"transform": [{"filter": "isValid(datum.value)"}], "mark": {"type": "point"}, "encoding": encoding}
+
+
+def _zero(shown: bool) -> list[Spec]:
+    mark = {"type": "rule", "color": "var(--quiet)", "strokeWidth": 1, "aria": False}
+    return [{"data": {"values": [{}]}, "mark": mark, "encoding": {"x": {"datum": 0}, "y": None}}] if shown else []
+
+
+def _linked(hrefs: Any) -> Spec:
+    return {"href": {"field": "href"}} if any(href is not None for href in hrefs) else {}
+
+
+def _ticks(count: int = 5) -> Spec:
+    return {"title": None, "tickCount": count, "format": "~g"}
+
+
+def _range(ends: Ends) -> Spec:
+    values = [ends[0] + (ends[1] - ends[0]) * quarter / 4 for quarter in range(5)]
+    return {"title": None, "values": [round(value, 6) for value in values], "grid": False, "format": "~g"}

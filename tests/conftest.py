@@ -53,6 +53,13 @@ def zygote() -> Iterator[Zygote]:
     made.close()
 
 
+@pytest.fixture(autouse=True)
+def _no_charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without figures, whose charts take a second in each process, but where they are the subject."""
+    if not any(map(request.node.get_closest_marker, ("charts", "browser"))):
+        monkeypatch.setattr("rag_evaluator.report.document.figures_html", lambda run: "")
+
+
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """`model_folder(kind, **shape)`: folder of a tiny random-weight model, made once."""

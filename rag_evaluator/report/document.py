@@ -13,7 +13,7 @@ from rag_evaluator.report.embedding import Block, inline, json_block, packed_blo
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.pages import page_text, stream
 from rag_evaluator.report.row import frames_of, pair_html, row_html
-from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, rows_of
+from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, names_of, rows_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.comparison import Comparison
 
@@ -62,7 +62,7 @@ def _page(runs: Sequence[RunFiles], comparison: Comparison | None) -> dict[str, 
 
 
 def _title(runs: Sequence[RunFiles]) -> str:
-    first, *others = (run.name for run in runs)
+    first, *others = names_of(runs)
     return page_text("page.runs", first=first, others=", ".join(others)) if others else first
 
 

@@ -24,6 +24,7 @@ class Column:
     """A column of the table.
 
     Attributes:
+        short: in the table, where there is no room for the title.
         key: by which it is sorted and filtered: the metric; `group:` and the column's name; metric and run.
         low, high: of the scores.
     """
@@ -31,6 +32,7 @@ class Column:
     key: str
     title: str
     kind: Kind
+    short: str | None = None
     low: float = 0.0
     high: float = 1.0
 
@@ -91,17 +93,25 @@ class RowReader:
         return TableRow(self.question(row), groups, self.scores(row), "\n".join(filter(None, texts)))
 
 
+def names_of(runs: Sequence[RunFiles]) -> list[str]:
+    """The names of runs; their folders where several have the same name."""
+    names = [run.name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
+
+
 def columns_of(runs: Sequence[RunFiles]) -> list[Column]:
     """The columns of the table: groups, scores of the first run, and what the others differ by."""
     first, *others = runs
+    base, *names = names_of(runs)
     found = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
     for metric in first.metrics:
         low, high = first.manifest.get("metrics", {}).get(metric, {}).get("range", (0.0, 1.0))
-        found.append(Column(metric, metric, "score", low, high))
-        for place, other in enumerate(others, start=1):
+        found.append(Column(metric, metric, "score", None, low, high))
+        for place, (other, name) in enumerate(zip(others, names, strict=True), start=1):
             if metric in other.metrics:
-                title = page_text("table.difference", metric=metric, run=other.name, first=first.name)
-                found.append(Column(difference_key(metric, place), title, "difference", low - high, high - low))
+                title = page_text("table.difference", metric=metric, run=name, first=base)
+                short = page_text("table.difference_short", run=name)
+                found.append(Column(difference_key(metric, place), title, "difference", short, low - high, high - low))
     return found
 
 
@@ -135,7 +145,7 @@ def rows_of(runs: Sequence[RunFiles], on: str | None) -> Iterator[RowsOfRuns]:
         yield RowsOfRuns((number, *(partner for partner, _ in found)), both)
     for place, other in enumerate(others, start=1):
         for number, row in other.left():
-            label = page_text("table.other_row", run=clean(runs[place].name), row=number)
+            label = page_text("table.other_row", run=names_of(runs)[place], row=number)
             shown = other.reader.table_row(row)
             numbers = (*([None] * place), number, *([None] * (len(others) - place)))
             groups = {name: shown.groups.get(name, "") for name in readers[0].groups}

@@ -159,6 +159,7 @@ TEXTS: Mapping[str, str] = {
     "table.missing": "missing",
     "table.no_difference": "none",
     "table.difference": "{metric}: {run} − {first}",
+    "table.difference_short": "Δ {run}",
     "table.other_row": "{run}: {row}",
     "table.count": "{total} rows",
     "table.count_of": "{total} of {all} rows",

@@ -30,6 +30,7 @@ FILES = {
     "scores.xlsx",
     "prompts.json",
     "manifest.json",
+    "report.html",
     "journal",
 }
 METRICS = ["answer_relevancy", "context_relevance", "semantic_similarity", "bleu_score"]

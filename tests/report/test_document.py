@@ -1,0 +1,210 @@
+"""The file `report.html`: what is embedded, what is escaped, what is left out."""
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, compare
+from rag_evaluator.files.digest import file_digest
+from rag_evaluator.report import document
+from rag_evaluator.report.document import write_report
+from rag_evaluator.report.embedding import PART_BYTES, parts_of
+from rag_evaluator.report.pages import json_in_page
+
+METRICS = ["exact_match", "rouge_score"]
+Row = dict[str, Any]  # Any in this module: JSON
+Run = Callable[..., Path]
+
+
+class Page(HTMLParser):
+    """What a browser finds in a page: every element with its attributes, the text of scripts and styles."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[str] = []
+        self.text = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.raw.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] in ("script", "style") and self.cdata_elem:
+            self.raw[-1] += data
+        else:
+            self.text += data
+
+    def raw_of(self, **attributes: str) -> str:
+        """The text of the script or style with these attributes."""
+        found = [made for tag, made in self.elements if tag in ("script", "style")]
+        [place] = [number for number, made in enumerate(found) if attributes.items() <= made.items()]
+        return self.raw[place]
+
+    def block(self, name: str) -> Any:
+        text = self.raw_of(id=name)
+        packed = not text.startswith("{")
+        return json.loads(gzip.decompress(base64.b64decode(text)) if packed else text)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """`run(rows, **config)`: the results folder of rows that were scored."""
+
+    def made(rows: list[Row], **config: Any) -> Path:
+        folder = tmp_path / str(config.get("name", "run"))
+        whole = {"metrics": METRICS, "report": False, "name": "run", **config}
+        RAGEvaluator(whole).evaluate(rows, folder=folder)
+        return folder
+
+    return made
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Callable[..., Page]:
+    def made(*folders: Path) -> Page:
+        write_report(folders, tmp_path / "report.html", compare(*folders) if len(folders) > 1 else None)
+        return Page(tmp_path / "report.html")
+
+    return made
+
+
+def row(number: int, response: str = "Tesk", **more: Any) -> Row:
+    return {"user_input": f"Question {number}?", "response": response, "reference": "Tesk", **more}
+
+
+def test_the_same_results_make_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    folder = run([row(number) for number in range(5)])
+    for name in ("a.html", "b.html"):
+        write_report([folder], tmp_path / name)
+    assert file_digest(tmp_path / "a.html") == file_digest(tmp_path / "b.html")
+
+
+def test_each_row_is_in_the_index_with_its_scores_groups_and_texts(run: Run, report: Callable[..., Page]) -> None:
+    rows = [row(0, "Tesk", id="first", topic="sea"), row(1, "Harn", id="second"), row(2, "", id="third", topic="land")]
+    page = report(run(rows, group_by=["topic"]))
+    index = page.block("index")
+    assert index["question"] == ["Question 0?", "Question 1?", "Question 2?"]
+    assert index["groups"] == {"topic": ["sea", "(none)", "land"]}
+    assert index["scores"] == {"exact_match": [1.0, 0.0, None], "rouge_score": [1.0, 0.0, None]}
+    assert page.block("search")[1] == "second\nQuestion 1?\nHarn\nTesk"
+    about = page.block("about")
+    assert (about["rows"], about["detailed"], about["metrics"]) == (3, 3, METRICS)
+
+
+def test_each_row_can_be_opened_from_its_part(
+    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.report.embedding.PART_BYTES", 1)
+    page = report(run([row(number) for number in range(3)]))
+    assert page.block("about")["parts"] == [0, 1, 2]
+    for number in range(3):
+        [fragment] = page.block(f"part-{number}")
+        assert f'data-row="{number}"' in fragment
+
+
+def test_a_question_under_a_name_of_the_users_own_is_shown(run: Run, report: Callable[..., Page]) -> None:
+    rows = [{"ask": f"What is {number}?", "answer": "a", "ground_truth": "b"} for number in range(2)]
+    page = report(run(rows, columns={"ask": "user_input"}))
+    assert page.block("index")["question"] == ["What is 0?", "What is 1?"]
+    assert page.block("search")[0] == "What is 0?\na\nb"
+
+
+HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u2028<!--", "a\ud800\u202eb", "]]>&amp;"]
+
+
+@pytest.mark.charts
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_a_text_of_the_data_becomes_no_element_whatever_it_is(
+    run: Run, report: Callable[..., Page], text: str
+) -> None:
+    def elements(page: Page) -> list[str]:
+        return [tag for tag, _ in page.elements]
+
+    expected = elements(report(run([row(0, id="i", topic="t")], group_by=["topic"], name="plain")))
+    judged = text.replace("\ud800", "")  # half a surrogate pair is refused where a metric reads it
+    rows = [{"id": text, "user_input": text, "response": judged, "reference": judged, "topic": text, text: text}]
+    page = report(run(rows, group_by=["topic"], name="hostile"))
+    assert elements(page) == expected
+    assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
+
+
+def test_the_policy_admits_this_script_and_this_style_only(run: Run, report: Callable[..., Page]) -> None:
+    page = report(run([row(0)]))
+    [policy] = [a["content"] or "" for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    for tag in ("script", "style"):
+        runs = [attributes for name, attributes in page.elements if name == tag and "type" not in attributes]
+        assert runs == [{}]
+    texts = [text for text in page.raw if not text.startswith("{") and "\n" in text]
+    for text in texts:
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    assert len(texts) == 2
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+
+
+def test_nothing_is_fetched_from_elsewhere(run: Run, report: Callable[..., Page]) -> None:
+    page = report(run([row(0)]))
+    addresses = [value or "" for _, made in page.elements for name, value in made.items() if name in ("src", "href")]
+    assert [address for address in addresses if not address.startswith(("#", "data:,"))] == []
+
+
+def test_a_table_that_is_too_long_says_so_and_counts_all_rows(
+    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "ROWS", 2)
+    page = report(run([row(number) for number in range(3)]))
+    assert page.block("about")["rows"] == 2
+    assert "figures are those of all 3 rows. The table holds the first 2." in page.text
+    assert "rag-evaluator view" in page.text
+
+
+def test_rows_that_are_too_large_are_in_the_table_without_their_details(
+    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "DETAIL_BYTES", 1)
+    monkeypatch.setattr("rag_evaluator.report.embedding.PART_BYTES", 1)
+    page = report(run([row(number) for number in range(3)]))
+    about = page.block("about")
+    assert (about["rows"], about["detailed"], about["parts"]) == (3, 1, [0])
+    assert "rag-evaluator view" in about["note"]
+    assert len(page.block("index")["question"]) == 3
+
+
+def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, report: Callable[..., Page]) -> None:
+    a = run([row(0), row(1), row(2)], name="a")
+    b = run([row(7), row(2, "Harn"), row(0)], name="b")
+    page = report(a, b)
+    index, about = page.block("index"), page.block("about")
+    assert index["question"] == ["Question 0?", "Question 1?", "Question 2?", "Question 7?"]
+    assert index["scores"]["exact_match"] == [1.0, 1.0, 1.0, None]
+    assert index["scores"]["exact_match 1-0"] == [0.0, None, -1.0, None]
+    assert about["labels"] == {"3": "b: 0"}
+    assert "a and b" in page.text
+
+
+def test_several_answers_to_a_question_are_paired_in_their_order(run: Run, report: Callable[..., Page]) -> None:
+    a = run([row(0, "Tesk"), row(0, "Harn")], name="a")
+    b = run([row(0, "Harn"), row(0, "Tesk")], name="b")
+    assert report(a, b).block("index")["scores"]["exact_match 1-0"] == [-1.0, 1.0]
+
+
+def test_json_in_a_page_holds_no_sign_that_ends_a_script() -> None:
+    value = {"</script>": "<!-- & \u2028 \u2029"}
+    text = json_in_page(value)
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == value
+
+
+def test_a_fragment_that_is_larger_than_a_part_has_a_part_of_its_own() -> None:
+    fragments = ["a" * PART_BYTES, "b", "c" * PART_BYTES, "d"]
+    assert list(parts_of(fragments)) == [[fragments[0]], ["b", fragments[2]], ["d"]]

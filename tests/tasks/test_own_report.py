@@ -1,0 +1,145 @@
+"""The report that each evaluation writes beside its scores."""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge, certify
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.metrics.scorer import Scorer
+
+ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n else "Harn"} for n in range(3)]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    path = tmp_path / "config.yaml"
+    path.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The metrics of the scores that are made, one after the other."""
+    made: list[str] = []
+    score = Scorer.score
+
+    async def noted(self: Scorer, sample: Any, metric: str, repeat: int = 0) -> Any:
+        made.append(metric)
+        return await score(self, sample, metric, repeat)
+
+    monkeypatch.setattr("rag_evaluator.metrics.scorer.Scorer.score", noted)
+    return made
+
+
+def report_of(config: Path) -> Path:
+    return config.parent / "results" / "run" / "report.html"
+
+
+def fails(error: Exception) -> Callable[..., None]:
+    def write(folders: Sequence[Path], out: Path, comparison: Any = None) -> None:
+        raise error
+
+    return write
+
+
+def test_a_report_is_written_with_the_scores(config: Path) -> None:
+    assert main([str(config)]) == 0
+    assert "<!doctype html>" in report_of(config).read_text(encoding="utf-8")
+    merged = json.loads((report_of(config).parent / "journal" / "merged.json").read_bytes())
+    assert "report.html" in merged["files"]
+
+
+def test_no_report_is_written_where_none_is_wanted_and_one_that_is_there_stays(config: Path) -> None:
+    assert main([str(config), "--set", "report=false"]) == 0
+    assert not report_of(config).exists()
+    report_of(config).write_text("somebody's", encoding="utf-8")
+    assert main([str(config), "--set", "report=false", "--set", "ci_level=0.9"]) == 0
+    assert report_of(config).read_text(encoding="utf-8") == "somebody's"
+
+
+def test_a_report_is_added_to_a_finished_run_without_judging(config: Path, scored: list[str]) -> None:
+    assert main([str(config), "--set", "report=false"]) == 0
+    assert main([str(config)]) == 0
+    assert report_of(config).is_file()
+    assert len(scored) == len(ROWS)
+
+
+def test_a_report_that_was_deleted_is_written_again_without_judging(config: Path, scored: list[str]) -> None:
+    assert main([str(config)]) == 0
+    before = report_of(config).read_bytes()
+    report_of(config).unlink()
+    assert main([str(config)]) == 0
+    assert report_of(config).read_bytes() == before
+    assert len(scored) == len(ROWS)
+
+
+def test_a_finished_run_with_its_report_is_not_written_again(config: Path) -> None:
+    assert main([str(config)]) == 0
+    before = report_of(config).stat().st_mtime_ns
+    assert main([str(config)]) == 0
+    assert report_of(config).stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("error", [ResultsError("disk: cannot be written"), ValueError("a chart was no chart")])
+def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
+    config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    with monkeypatch.context() as broken, caplog.at_level(logging.WARNING):
+        broken.setattr("rag_evaluator.report.document.write_report", fails(error))
+        assert main([str(config)]) == 0
+    assert str(error) in caplog.text
+    assert f"To try again: rag-evaluator report {report_of(config).parent}" in caplog.text
+    assert (report_of(config).parent / "scores.jsonl").is_file()
+    assert not report_of(config).exists()
+    assert main([str(config)]) == 0
+    assert report_of(config).is_file(), "the next start did not try again"
+
+
+def test_merge_writes_the_report(config: Path) -> None:
+    assert main([str(config)]) == 0
+    report_of(config).unlink()
+    assert main(["merge", str(report_of(config).parent)]) == 0
+    assert report_of(config).is_file()
+
+
+def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report_of(config).parent.mkdir(parents=True)
+    report_of(config).write_text("mine", encoding="utf-8")
+    assert main([str(config)]) == 2
+    assert "holds report.html, which this program did not write" in capsys.readouterr().err
+    assert report_of(config).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(config)]) == 0
+    folder, before = report_of(config).parent, report_of(config).stat().st_mtime_ns
+    labels = config.parent / "labels.csv"
+    labels.write_text("row,exact_match\n0,0\n1,1\n2,1\n", encoding="utf-8")
+    certify(folder, labels)
+    assert report_of(config).stat().st_mtime_ns > before
+    capsys.readouterr()
+    assert main([str(config)]) == 0
+    assert "report.html" not in capsys.readouterr().out, "the run says that its report was changed"
+
+
+def test_a_panel_has_one_report_and_its_judges_have_none(tmp_path: Path) -> None:
+    def judge(name: str) -> ScriptedJudge:
+        return ScriptedJudge(lambda prompt, model: {"reason": "so", "label": 1}, model_id=name)
+
+    metric = {"tone": {"question": "Polite?", "columns": ["response"], "scale": ["fail", "pass"]}}
+    settings = {"metrics": ["tone"], "custom_metrics": metric}
+    judges = {"a": judge("a"), "b": judge("b")}
+    RAGEvaluator(settings, judges).evaluate(ROWS, folder=tmp_path)
+    assert [path.parent for path in tmp_path.rglob("report.html")] == [tmp_path]
+    (tmp_path / "report.html").unlink()
+    RAGEvaluator(settings, judges).evaluate(ROWS, folder=tmp_path)
+    assert (tmp_path / "report.html").is_file()

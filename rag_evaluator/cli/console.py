@@ -27,7 +27,7 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
-from rag_evaluator.run.status import Status
+from rag_evaluator.run.status import Status, duration
 
 REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
@@ -232,14 +232,6 @@ def _slow(judge: Mapping[str, str]) -> Iterator[str]:
         yield f"judge run by transformers' generate (slow): {judge['why']}"
     if "alone" in judge:
         yield f"judge asked one row at a time (slow): {judge['alone']}"
-
-
-def duration(seconds: float) -> str:
-    """`1 d 03:20:00`, or without the day."""
-    days, rest = divmod(int(seconds), 86_400)
-    hours, rest = divmod(rest, 3600)
-    clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
-    return f"{days} d {clock}" if days else clock
 
 
 def _console() -> Console:

@@ -16,6 +16,7 @@ from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, p
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.report import report
 from rag_evaluator.cli.start import beginning, read_config
+from rag_evaluator.cli.view import view
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (
     SHELL,
@@ -199,6 +200,7 @@ COMMANDS = {
     "gate": gate,
     "certify": certify,
     SHEET: sheet,
+    "view": view,
     "prompts": prompts,
     "list": list_names,
 }

@@ -1,0 +1,75 @@
+// The rows of a run, asked of the server page by page.
+"use strict";
+
+const ASK_AGAIN = 400; // milliseconds, while the server reads all rows
+
+/** What the server answers. Throws what it says is wrong. */
+async function ask(address) {
+  let answer;
+  try {
+    answer = await fetch(address, { credentials: "same-origin", redirect: "error" });
+  } catch {
+    throw new Error(text("view.no_answer"));
+  }
+  if (answer.ok) return answer;
+  let error = "";
+  try {
+    error = (await answer.json()).error;
+  } catch {
+    error = text("view.no_answer");
+  }
+  throw new Error(error);
+}
+
+/** An address with more in its query; what is blank is left out. */
+function withQuery(address, values) {
+  const made = new URL(address, location.href);
+  for (const [name, value] of Object.entries(values))
+    if (value !== null && value !== undefined && value !== "" && value !== false) made.searchParams.set(name, value === true ? "1" : String(value));
+  return made;
+}
+
+class RemoteSource {
+  /** `element` has the addresses of rows and of a row, both may have a query already. */
+  constructor(element) {
+    this.rows = element.dataset.rows;
+    this.one = element.dataset.row;
+    this.wait = element.querySelector(".count");
+    this.labels = new Map();
+    this.asked = 0;
+  }
+
+  async query(query) {
+    const number = ++this.asked;
+    const found = await this.whenBuilt(withQuery(this.rows, query), () => number === this.asked);
+    const answer = await found.json();
+    this.all = answer.all;
+    for (const row of answer.rows) if (row.label !== null) this.labels.set(row.row, row.label);
+    return answer;
+  }
+
+  async fragment(row) {
+    const [path, query = ""] = this.one.split("?");
+    const found = await this.whenBuilt(`${path}/${row}${query && "?" + query}`, () => true);
+    return found.text();
+  }
+
+  label(row) {
+    return this.labels.get(row) ?? null;
+  }
+
+  /** Ask until the server has read all rows, and say how far it is; not for what nobody waits for any more. */
+  async whenBuilt(address, wanted) {
+    for (;;) {
+      const answer = await ask(address);
+      if (answer.status !== 202 || !wanted()) return answer;
+      const { building } = await answer.json();
+      this.wait.textContent = text("view.building", { percent: Math.floor(building * 100) });
+      await new Promise((done) => setTimeout(done, ASK_AGAIN));
+    }
+  }
+}
+
+function makeSource() {
+  return new RemoteSource(document.getElementById("remote"));
+}

@@ -1,0 +1,190 @@
+"""`Guard`: who may ask, from where, and what every answer says to the browser; before any page is made.
+
+A web page of somebody else must not read results through the reader's browser. Its requests are known by their
+`Origin` and `Sec-Fetch-Site`; where its name was made to point at this machine (DNS rebinding), by their `Host`; and
+they do not have the cookie, which only the printed link gives. Other users of the machine do not have it either.
+"""
+
+import hmac
+import ipaddress
+import socket
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_evaluator.report.pages import page_text, render
+
+COOKIE = "rag_evaluator_{port}"  # cookies of one host are sent to all its ports: each needs a name of its own
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+READING = ("GET", "HEAD")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-embedder-policy": "require-corp",
+    "x-frame-options": "DENY",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+
+
+class Refused(Exception):
+    """A request that gets no page."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status, self.text = status, text
+
+
+@dataclass(frozen=True)
+class Door:
+    """Who may ask.
+
+    Attributes:
+        token: what the printed link has.
+        host, port: where the server listens.
+        writes: whether anything can be changed here.
+    """
+
+    token: str
+    host: str
+    port: int
+    writes: bool = False
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names under which this server is asked beside those of `LOOPBACK`."""
+        return host_names(self.host)
+
+    def knows(self, name: str, port: int) -> bool:
+        """Whether a `Host` is this server. Through `ssh -L` it is asked at any port of the reader's own machine."""
+        return name in LOOPBACK or (name in self.names and port == self.port)
+
+    def has_token(self, text: str | None) -> bool:
+        """Whether this is the token; how long it takes tells nothing about it."""
+        return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
+
+
+class Guard:
+    """ASGI middleware. Requests that may not be answered end here, with 403 or 405.
+
+    Args:
+        app: what answers the others.
+        door: who may ask.
+    """
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self.app, self.door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":  # nothing here is a web socket
+            answer = self.app if (early := self._early(Request(scope))) is None else early
+            await answer(scope, receive, _with_headers(send))
+
+    def _early(self, request: Request) -> Response | None:
+        """The answer to a request that does not reach a page; None for the others."""
+        try:
+            name, port = self._host(request)
+            given = request.query_params.get("token") if request.method in READING else None
+            if given is not None and request.headers.get("origin") is None and self.door.has_token(given):
+                return self._enter(request, port)
+            self._check_origin(request)
+            if given is not None or not self.door.has_token(request.cookies.get(COOKIE.format(port=port))):
+                raise Refused(403, "guard.token")
+            self._check_method(request)
+        except Refused as refused:
+            return plain_error(refused.status, page_text(refused.text))
+        return None
+
+    def _host(self, request: Request) -> tuple[str, int]:
+        """The name and port by which this server was asked."""
+        hosts = request.headers.getlist("host")
+        name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
+        if name is None or not self.door.knows(name, port):
+            raise Refused(403, "guard.host")
+        return name, port
+
+    def _check_origin(self, request: Request) -> None:
+        """Only pages of this server may ask, and people who type an address."""
+        own = f"http://{request.headers['host'].lower()}"
+        origins, site = request.headers.getlist("origin"), request.headers.get("sec-fetch-site", "none")
+        if any(origin.lower() != own for origin in origins) or site not in ("none", "same-origin"):
+            raise Refused(403, "guard.origin")
+
+    def _check_method(self, request: Request) -> None:
+        if request.method in READING:
+            return
+        if not self.door.writes or request.method != "POST":
+            raise Refused(405, "guard.method")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if "origin" not in request.headers or kind != "application/json":  # what a form of another page cannot send
+            raise Refused(403, "guard.origin")
+
+    def _enter(self, request: Request, port: int) -> Response:
+        """Give the cookie, and the address without the token, which is then in no history and on no screen."""
+        rest = urlencode([pair for pair in parse_qsl(request.url.query, keep_blank_values=True) if pair[0] != "token"])
+        path = "/" + quote(request.url.path.lstrip("/"))  # two slashes would name another server
+        target = f"{path}?{rest}" if rest else path
+        answer: Response
+        if request.headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+            answer = RedirectResponse(target, 303)
+        else:  # a link in somebody's page: the browser would keep the cookie back from what it is redirected to
+            answer = HTMLResponse(render("enter.html", target=target))
+        answer.set_cookie(COOKIE.format(port=port), self.door.token, path="/", httponly=True, samesite="strict")
+        return answer
+
+
+def plain_error(status: int, text: str) -> Response:
+    """A page that says what is wrong, and nothing else."""
+    return HTMLResponse(render("error.html", status=status, text=text), status)
+
+
+def split_host(text: str) -> tuple[str | None, int]:
+    """Name and port of a `Host` header; the port is 80 where there is none. None for what is no host."""
+    name, mark, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not mark:
+        name, port = text, "80"
+    if name.startswith("[") and name.endswith("]"):
+        name = name[1:-1]
+    elif ":" in name:
+        return None, 0
+    return (name.lower(), int(port)) if port.isascii() and port.isdigit() and len(port) < 6 else (None, 0)
+
+
+def host_names(host: str) -> frozenset[str]:
+    """The names of a server that listens on `host`: for all addresses the names and addresses of the machine."""
+    names = {host.lower().strip("[]")}
+    if host in ("0.0.0.0", "::", ""):
+        machine = socket.gethostname()
+        names |= {machine.lower(), socket.getfqdn().lower(), *_addresses(machine)}
+    return frozenset(names)
+
+
+def _addresses(machine: str) -> set[str]:
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(machine, None)}
+    except OSError:  # a machine that does not know its own name
+        return set()
+    return {str(ipaddress.ip_address(address.partition("%")[0])) for address in found}
+
+
+def _with_headers(send: Send) -> Send:
+    async def with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            kept = [pair for pair in message.get("headers", ()) if pair[0].decode("latin-1").lower() not in HEADERS]
+            message = {**message, "headers": [*kept, *own]}
+        await send(message)
+
+    return with_headers

@@ -1,0 +1,148 @@
+"""The list of runs: what `manifest.json`, `summary.json` and the journal say of each."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.results.panel_names import BETWEEN
+from rag_evaluator.results.shown import by_stage
+from rag_evaluator.view.folders import NotThere
+from rag_evaluator.view.progress import Part, about_of, is_whole, parts_of, state_of
+from rag_evaluator.view.state import AppState
+
+Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """A run in the list.
+
+    Attributes:
+        path: below the root; its address.
+        state: `finished`, `running`, `stopped` or `damaged`.
+        when: when its files were written, or its journal; seconds since the epoch.
+        figures: of each metric; empty while there are none. Of a panel the means of the judges are left out.
+        ranges: of each metric, as far as they are known.
+        parts: how far it is, if it is not finished.
+        error: what is damaged; empty where nothing is.
+    """
+
+    path: str
+    state: str
+    when: float = 0.0
+    name: str = ""
+    judge: str = ""
+    dataset: str = ""
+    language: str = ""
+    rows: int | None = None
+    figures: Mapping[str, Figures] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+    error: str = ""
+
+    @property
+    def date(self) -> str:
+        """When it was written, in the time of this machine; empty where nobody knows."""
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when)) if self.when else ""
+
+    def cell(self, metric: str) -> "Cell | None":
+        """The mean of a metric; None if the run does not have it."""
+        figures = self.figures.get(metric)
+        return None if figures is None else Cell(figures, *self.ranges.get(metric, (0.0, 1.0)))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean with its interval, and where they are on the scale of the metric.
+
+    Attributes:
+        low, high: ends of the scale.
+    """
+
+    figures: Figures
+    low: float
+    high: float
+
+    def at(self, name: str) -> float | None:
+        """The place of a figure on the scale, in [0, 100]; None where there is none."""
+        value = self.figures.get(name)
+        if value is None or not self.high > self.low:
+            return None
+        return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 2)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row has a score."""
+        return bool(self.figures["scored"] == self.figures["count"])
+
+
+def entries(state: AppState) -> list[RunEntry]:
+    """All runs, the newest first."""
+    found = []
+    for path in state.folders.paths():
+        try:
+            found.append(entry_of(state, path))
+        except NotThere:  # removed meanwhile, or a part of it is a link that leads elsewhere
+            continue
+    return sorted(found, key=lambda entry: (-entry.when, entry.path))
+
+
+def entry_of(state: AppState, path: str) -> RunEntry:
+    """What the list says of a run. Raises `NotThere`."""
+    run = state.run(path)
+    when, name = _changed(run.folder), run.folder.name
+    try:
+        written = (run.folder / "scores.jsonl").is_file()
+        parts = () if is_whole(run.folder) else parts_of(run.folder)
+        if not written:
+            return RunEntry(path, state_of(parts), when, name, **_about(about_of(run.folder)), parts=parts)
+        figures = {metric: figures for metric, figures in run.summary.items() if BETWEEN not in metric}
+        about = _about(run.manifest)
+        return RunEntry(
+            path, state_of(parts), when, run.name, **about, figures=figures, ranges=_ranges(run.manifest), parts=parts
+        )
+    except RagEvaluatorError as error:
+        return RunEntry(path, "damaged", when, name, error=str(error))
+
+
+def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
+    """The metrics of all runs under their stage, in the order in which they appear."""
+    every: dict[str, Figures] = {}
+    for entry in listed:
+        every = {**entry.figures, **every}
+    return [(stage, list(part)) for stage, part in by_stage(every)]
+
+
+def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says of a run. Any: JSON."""
+    config = manifest.get("config")
+    config = config if isinstance(config, Mapping) else {}
+    judges = [judge for judge in (config.get("judges") or [config.get("judge")]) if isinstance(judge, Mapping)]
+    rows = manifest.get("rows")
+    return {
+        "judge": ", ".join(_short(judge.get("name") or judge.get("model")) for judge in judges),
+        "dataset": _short(config.get("dataset")),
+        "language": str(config.get("language") or ""),
+        "rows": rows if isinstance(rows, int) else None,
+    }
+
+
+def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The scale of each metric. Any: JSON."""
+    metrics = manifest.get("metrics")
+    rows = metrics.items() if isinstance(metrics, Mapping) else ()
+    return {name: (row["range"][0], row["range"][1]) for name, row in rows if row.get("range")}
+
+
+def _short(path: Any) -> str:
+    """The last part of a path or model name. Any: JSON."""
+    return str(path or "").rstrip("/").rpartition("/")[2]
+
+
+def _changed(folder: Path) -> float:
+    """When the newest file that says something of the run was written."""
+    names = ("scores.jsonl", "summary.json", "journal/manifest.json", "judges/panel.json")
+    return max((place.stat().st_mtime for name in names if (place := folder / name).is_file()), default=0.0)

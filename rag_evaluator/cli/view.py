@@ -61,7 +61,7 @@ def view(options: argparse.Namespace) -> int:
     from rag_evaluator.view.app import make_app
     from rag_evaluator.view.folders import open_folders
 
-    token, given = _token()
+    token = _token()
     if options.who is not None and not options.review:
         raise ConfigError("--as names the person who reviews, and needs --review.")
     open_folders(options.results)
@@ -72,10 +72,17 @@ def view(options: argparse.Namespace) -> int:
 
         server = uvicorn.Server(
             # the log of requests would hold the token
-            uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none",
-                           proxy_headers=False, timeout_graceful_shutdown=2)
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_level="warning",
+                server_header=False,
+                ws="none",
+                proxy_headers=False,
+                timeout_graceful_shutdown=2,
+            )
         )
-        _print_link(options, port, "$" + TOKEN if given else token)
+        _print_link(options, port, token)
         return _serve(server, listening)
 
 
@@ -95,12 +102,14 @@ def _serve(server: "uvicorn.Server", listening: socket.socket) -> int:
     return OK
 
 
-def _token() -> tuple[str, bool]:
-    """The token, and whether it was given. Raises `ConfigError` for one that is short or does not fit an address."""
+def _token() -> str:
+    """The token, that of the environment if it has one. Raises `ConfigError` if it is short or fits no address."""
     token = os.environ.get(TOKEN, "")
     if token and not TOKENS.fullmatch(token):
-        raise ConfigError(f"{TOKEN}: expected 16 to 200 letters, digits or any of . _ ~ -, received {len(token)} signs.")
-    return token or secrets.token_urlsafe(24), bool(token)
+        raise ConfigError(
+            f"{TOKEN}: expected 16 to 200 letters, digits or any of . _ ~ -, received {len(token)} signs."
+        )
+    return token or secrets.token_urlsafe(24)
 
 
 def _listen(host: str, port: int) -> socket.socket:

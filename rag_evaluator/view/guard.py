@@ -95,7 +95,7 @@ class Guard:
     def _early(self, request: Request) -> Response | None:
         """The answer to a request that does not reach a page; None for the others."""
         try:
-            name, port = self._host(request)
+            port = self._port(request)
             given = request.query_params.get("token") if request.method in READING else None
             if given is not None and request.headers.get("origin") is None and self.door.has_token(given):
                 return self._enter(request, port)
@@ -107,13 +107,13 @@ class Guard:
             return plain_error(refused.status, page_text(refused.text))
         return None
 
-    def _host(self, request: Request) -> tuple[str, int]:
-        """The name and port by which this server was asked."""
+    def _port(self, request: Request) -> int:
+        """The port by which this server was asked. Raises `Refused` if it was asked by a name that is not its own."""
         hosts = request.headers.getlist("host")
         name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
         if name is None or not self.door.knows(name, port):
             raise Refused(403, "guard.host")
-        return name, port
+        return port
 
     def _check_origin(self, request: Request) -> None:
         """Only pages of this server may ask, and people who type an address."""

@@ -1,4 +1,4 @@
-"""`RowIndex`: the rows of a table in a temporary SQLite file, so that a million of them are sorted and searched at once."""
+"""`RowIndex`: the rows of a table in a temporary SQLite file, in which a million of them are sorted and searched."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,12 @@ class Tabled:
     @property
     def columns(self) -> dict[str, str]:
         """What can be sorted and filtered by -> its column in the index: names of metrics may hold anything."""
-        found = [column for column in columns_of(self.runs)]
+        found = columns_of(self.runs)
         groups = [column.key for column in found if column.kind == "group"]
         scores = [column.key for column in found if column.kind != "group"]
-        return {key: f"{kind}{place}" for kind, keys in (("g", groups), ("m", scores)) for place, key in enumerate(keys)}
+        return {
+            key: f"{kind}{place}" for kind, keys in (("g", groups), ("m", scores)) for place, key in enumerate(keys)
+        }
 
     @property
     def count(self) -> int:
@@ -45,7 +47,9 @@ class Tabled:
     def first(self, offset: int, limit: int) -> list[dict[str, Any]]:
         """Rows in their order, as the browser gets them, without an index. Raises `ResultsError`."""
         lines = enumerate(islice(rows_of(self.runs, self.on), offset, offset + limit), start=offset)
-        return [_shown(place, line.row.label, line.row.question, line.row.groups, line.row.scores) for place, line in lines]
+        return [
+            _shown(place, line.row.label, line.row.question, line.row.groups, line.row.scores) for place, line in lines
+        ]
 
 
 class RowIndex:
@@ -129,7 +133,9 @@ class RowIndex:
         lines = enumerate(rows_of(self.tabled.runs, self.tabled.on))
         while (batch := list(islice(lines, BATCH))) and not self._closed:
             index.executemany(f"INSERT INTO rows VALUES ({places})", (self._values(*numbered) for numbered in batch))
-            index.executemany("INSERT INTO texts VALUES (?, ?)", ((row, line.row.text.casefold()) for row, line in batch))
+            index.executemany(
+                "INSERT INTO texts VALUES (?, ?)", ((row, line.row.text.casefold()) for row, line in batch)
+            )
             self.all = batch[-1][0] + 1
             self.share = min(self.all / count, 1.0)
         index.commit()

@@ -1,6 +1,6 @@
 """The pages: the list of runs, a run, runs beside each other; and their figures, which come after the table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -22,7 +22,7 @@ from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.guard import plain_error
 from rag_evaluator.view.kept import Kept
 from rag_evaluator.view.progress import state_of
-from rag_evaluator.view.runs import RunEntry, entries, entry_of, list_columns
+from rag_evaluator.view.runs import entries, entry_of, list_columns, seen
 from rag_evaluator.view.state import AppState, stamp_of
 
 MOST_COMPARED = 6
@@ -50,7 +50,7 @@ class Pages:
         if self.state.folders.only is not None:
             return RedirectResponse(address("/run/", self.state.folders.only), 303)
         found = entries(self.state)
-        return self._page("runs.html", "view.runs.title", entries=found, columns=list_columns(found))
+        return self._page("run_list.html", "view.runs.title", entries=found, columns=list_columns(found), seen=seen(found))
 
     def run(self, request: Request) -> Response:
         entry = entry_of(self.state, path := request.path_params["path"])

@@ -68,7 +68,12 @@ class Part:
             "rate": status.rate,
             "seconds_left": status.seconds_left,
             "workers": [
-                {"worker": worker.note.worker, "made": worker.made, "rate": worker.rate, "state": worker.state(status.at)}
+                {
+                    "worker": worker.note.worker,
+                    "made": worker.made,
+                    "rate": worker.rate,
+                    "state": worker.state(status.at),
+                }
                 for worker in status.workers
             ],
         }
@@ -80,7 +85,9 @@ def parts_of(folder: Path) -> Sequence[Part]:
     Raises `ResultsError` for a journal that cannot be read.
     """
     return [
-        Part(judge, status) for judge, place in _places(folder) for status in (read_status(place) if _began(place) else ())
+        Part(judge, status)
+        for judge, place in _places(folder)
+        for status in (read_status(place) if _began(place) else ())
     ]
 
 

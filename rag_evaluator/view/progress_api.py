@@ -7,17 +7,17 @@ from starlette.routing import BaseRoute, Route
 from rag_evaluator.report.pages import render
 from rag_evaluator.view.answers import as_json
 from rag_evaluator.view.progress import parts_of, state_of
-from rag_evaluator.view.runs import entries
+from rag_evaluator.view.runs import entries, seen
 from rag_evaluator.view.state import AppState
 
 
 def progress_routes(state: AppState) -> list[BaseRoute]:
-    """`GET /api/progress` of all runs that are not finished, `GET /api/progress/<run>` of one."""
+    """`GET /api/progress` of all runs that are not finished, `GET /api/progress/<run>` of any."""
 
     def unfinished(request: Request) -> Response:
-        found = [entry for entry in entries(state) if entry.state in ("running", "stopped")]
-        runs = {entry.path: render("progress_short.html", entry=entry) for entry in found}
-        return as_json({"running": any(entry.state == "running" for entry in found), "html": runs})
+        listed = entries(state)
+        html = {entry.path: render("progress_short.html", entry=entry) for entry in listed if entry.parts}
+        return as_json({"seen": seen(listed), "html": html})
 
     def one(request: Request) -> Response:
         parts = parts_of(state.run(request.path_params["path"]).folder)

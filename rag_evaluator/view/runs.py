@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.view.folders import NotThere
@@ -68,7 +69,7 @@ class Cell:
 
     def at(self, name: str) -> float | None:
         """The place of a figure on the scale, in [0, 100]; None where there is none."""
-        value = self.figures.get(name)
+        value: float | None = self.figures.get(name)
         if value is None or not self.high > self.low:
             return None
         return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 2)
@@ -114,6 +115,11 @@ def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
     for entry in listed:
         every = {**entry.figures, **every}
     return [(stage, list(part)) for stage, part in by_stage(every)]
+
+
+def seen(listed: Iterable[RunEntry]) -> str:
+    """What changes when a run begins, ends or is written anew."""
+    return short_digest(repr([(entry.path, entry.state, entry.when) for entry in listed]).encode("utf-8", "replace"))
 
 
 def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:

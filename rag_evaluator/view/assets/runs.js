@@ -1,15 +1,22 @@
-// The list of runs: those picked are compared in the order of picking; progress of running ones is asked for again.
+// The list of runs: those picked are compared in the order of picking; what has changed is asked for again.
 "use strict";
 
+const LIST_WAIT = 4000; // milliseconds; longer while the page is hidden
+
 class RunList {
-  constructor(form) {
-    this.form = form;
-    this.button = form.querySelector("button[type=submit]");
-    this.picked = [...form.querySelectorAll("input:checked")];
-    form.addEventListener("change", (event) => this.pick(event.target));
-    form.addEventListener("submit", (event) => this.compare(event));
+  constructor(list) {
+    this.list = list;
+    this.form = list.querySelector("form");
+    if (this.form) this.listen();
+    this.later();
+  }
+
+  listen() {
+    this.button = this.form.querySelector("button[type=submit]");
+    this.picked = [...this.form.querySelectorAll("input:checked")];
+    this.form.addEventListener("change", (event) => this.pick(event.target));
+    this.form.addEventListener("submit", (event) => this.compare(event));
     this.show();
-    if (form.querySelector(".state.running, .state.stopped")) this.later();
   }
 
   pick(box) {
@@ -19,10 +26,11 @@ class RunList {
   }
 
   show() {
-    this.button.disabled = this.picked.length < 2;
     const [first] = this.picked;
-    this.button.textContent =
-      this.picked.length < 2 ? text("view.runs.compare") : text("view.runs.compare_some", { count: this.picked.length, first: first.dataset.name });
+    this.button.disabled = this.picked.length < 2;
+    this.button.textContent = this.button.disabled
+      ? text("view.runs.compare")
+      : text("view.runs.compare_some", { count: this.picked.length, first: first.dataset.name });
   }
 
   compare(event) {
@@ -32,17 +40,17 @@ class RunList {
   }
 
   later() {
-    setTimeout(() => this.ask(), document.hidden ? IDLE_WAIT : PROGRESS_WAIT);
+    setTimeout(() => this.ask(), document.hidden ? 4 * LIST_WAIT : LIST_WAIT);
   }
 
   async ask() {
     try {
-      const { html } = await (await ask("/api/progress")).json();
-      const cells = [...this.form.querySelectorAll("td.progress")];
-      const shown = cells.map((cell) => cell.closest("tr").dataset.path);
-      if (shown.length !== Object.keys(html).length || shown.some((path) => !(path in html))) {
-        if (!this.picked.length) return location.reload(); // one has begun or ended
-      } else for (const cell of cells) cell.replaceChildren(fragmentOf(html[cell.closest("tr").dataset.path]));
+      const { seen, html } = await (await ask("/api/progress")).json();
+      if (seen !== this.list.dataset.seen && !this.picked?.length) return location.reload(); // not under the reader's hands
+      for (const cell of this.list.querySelectorAll("td.progress")) {
+        const made = html[cell.closest("tr").dataset.path];
+        if (made) cell.replaceChildren(fragmentOf(made));
+      }
     } catch {
       // the server may come back
     }
@@ -51,6 +59,6 @@ class RunList {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const form = document.getElementById("runs");
-  if (form) new RunList(form);
+  const list = document.getElementById("runs");
+  if (list) new RunList(list);
 });

@@ -31,7 +31,7 @@ from benchmarks.page_runs import write_run
 
 FIGURES = Path("benchmarks/pages.json")
 METRIC = "faithfulness"
-HOST, TOKEN = "127.0.0.1", "benchmark"
+HOST, TOKEN = "127.0.0.1", "a-token-for-benchmarks"
 LIMITS = {  # (part, figure) -> what the project promises
     ("report of 1,000 rows", "MB"): 5.0,
     ("report of 1,000 rows", "interactive"): 2.0,

@@ -34,7 +34,6 @@ class Verdicts:
     about: str = ""
 
 
-
 def _two(good: str, bad: str) -> dict[Any, Meaning]:
     return {1: Meaning("good", good), 0: Meaning("bad", bad)}
 
@@ -103,7 +102,7 @@ def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) ->
     low, high = SCALES.get(metric) or about.get("range") or (0.0, 0.0)
     if key not in GRADES or not low < high:
         return "plain"
-    share = (value - low) / (high - low)
+    share = (min(max(value, low), high) - low) / (high - low)
     if about.get("better") == "lower":
         share = 1 - share
     return "good" if share > 2 / 3 else "bad" if share < 1 / 3 else "middle"

@@ -71,6 +71,7 @@ def _environment() -> jinja2.Environment:
     environment.globals["t"] = page_text
     environment.globals["script_texts"] = script_texts
     environment.filters["number"] = number
+    environment.filters["signed"] = signed
     environment.filters["thousands"] = "{:,}".format
     return environment
 
@@ -83,3 +84,8 @@ def _cleaned(value: Any) -> Any:
 def number(value: float | None, digits: int = 2) -> str:
     """A figure as the pages show it; an en dash where there is none."""
     return "–" if value is None or value != value else f"{value:.{digits}f}"
+
+
+def signed(value: float) -> str:
+    """A difference as the pages show it."""
+    return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"

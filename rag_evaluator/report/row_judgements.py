@@ -24,12 +24,14 @@ class VerdictView:
     Attributes:
         tone: whether it is good news.
         word: what it says, in words: 'not supported', 'label 2'.
+        label: the name of the statement in the answer, where it is none of a statement.
         statement: what it is about; None where that is what the whole question is about.
         confidence: of the verdict, as percent; empty where the judge gave none.
     """
 
     tone: Tone
     word: str
+    label: str
     statement: ShownText | None
     reason: ShownText | None
     confidence: str
@@ -46,16 +48,23 @@ class JudgementView:
     Attributes:
         about: what the question named, in words: 'retrieved context 2', 'reference'.
         context: column and position of the context that the verdict is about; None: it is about more.
-        error: why there is no answer; None where there is one.
+        failed: whether there is no answer.
+        error: why; None where that is shown elsewhere.
         used: lists of texts in the answer that a later question is about: (name, number of texts).
     """
 
     prompt: str
     about: tuple[str, ...]
     context: tuple[str, int] | None
+    failed: bool
     error: ShownText | None
     verdicts: tuple[VerdictView, ...]
     used: tuple[tuple[str, int], ...]
+
+    @property
+    def told(self) -> bool:
+        """Whether there is an answer, or an error that is shown nowhere else."""
+        return not self.failed or self.error is not None
 
 
 @dataclass(frozen=True)
@@ -87,9 +96,7 @@ def judgement_views(scored: Scored) -> list[JudgementView]:
     return [_view(scored, place, seen, used) for place in range(len(scored.judgements))]
 
 
-def _view(
-    scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]
-) -> JudgementView:
+def _view(scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]) -> JudgementView:
     judgement = scored.judgements[place]
     answer, values = judgement.get("response"), _values(scored, judgement)
     listed = answer if isinstance(answer, Mapping) else {}
@@ -99,6 +106,7 @@ def _view(
         str(judgement.get("prompt", "")),
         tuple(dict.fromkeys(_named(part) for part in _inputs(judgement).values() if _named(part))),
         _context(scored, values, str(judgement.get("prompt")), seen) if _is_single(answer) else None,
+        answer is None,
         shown(str(error), SOURCE) if error else None,
         tuple(_verdicts(scored, judgement, values, later)),
         tuple(later.items()),
@@ -178,13 +186,14 @@ def _of_part(
     reasons = [texts.pop(name) for name in REASONS if name in texts]
     reason = shown("\n".join(reasons), SOURCE) if reasons else None
     statement = shown("\n".join(texts.values()), SOURCE) if texts else None
+    label = ", ".join(name for name in texts if name != "statement")
     numbers = {name: value for name, value in part.items() if isinstance(value, int | float)}
     for key, value in numbers.items():
         tone, word = _said(scored, judgement, key, value, values)
-        yield VerdictView(tone, word, statement, reason, percent(next(confidences)))
+        yield VerdictView(tone, word, label, statement, reason, percent(next(confidences)))
     if not numbers and (reason or statement):
         tone, word = _said(scored, judgement, role, None, values)
-        yield VerdictView(tone, word, statement, reason, "")
+        yield VerdictView(tone, word, label, statement, reason, "")
 
 
 def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], values: Json) -> Iterator[VerdictView]:
@@ -192,14 +201,15 @@ def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], va
     offered = values.get(CHOSEN.get((scored.metric, key), ""))
     paired = values.get(PAIRED.get((scored.metric, key), ""))
     if isinstance(offered, list):
-        found = [(int(number in items), text) for number, text in enumerate(offered, start=1)]
+        found: list[tuple[Any, Any]] = [(int(number in items), text) for number, text in enumerate(offered, start=1)]
     elif isinstance(paired, list) and len(paired) == len(items):
         found = list(zip(items, paired, strict=True))
     else:
-        found = [(None, item) for item in items if isinstance(item, str | int | float)]
+        texts = [str(item) for item in items if isinstance(item, str | int | float)]
+        found = [(None, "\n".join(texts))] if texts else []
     for value, text in found:
         tone, word = _said(scored, judgement, key, value, values)
-        yield VerdictView(tone, word, shown(str(text), SOURCE), None, "")
+        yield VerdictView(tone, word, "", shown(str(text), SOURCE), None, "")
 
 
 def _said(scored: Scored, judgement: Json, key: str, value: Any, values: Json) -> tuple[Tone, str]:
@@ -233,12 +243,12 @@ def _is_shares(answer: Any) -> bool:
 
 
 def _plain(word: str, confidence: str) -> VerdictView:
-    return VerdictView("plain", word, None, None, confidence)
+    return VerdictView("plain", word, "", None, None, confidence)
 
 
 def percent(share: Any) -> str:
     """A probability as percent, never rounded to certainty; empty for none."""
-    if not isinstance(share, int | float) or share != share:
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
         return ""
     if 0.995 <= share < 1:
         return ">99%"

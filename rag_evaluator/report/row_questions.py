@@ -67,4 +67,3 @@ def _view(name: str, text: str, frames: Any) -> PromptView:
 
 def _key(head: str) -> str:
     return short_digest(head)
-

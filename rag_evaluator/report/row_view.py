@@ -1,10 +1,11 @@
 """What a page shows of one row of a run, as values: `row_view` reads them from the run's files."""
 
 import json
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluator.dataset import open_dataset
@@ -91,16 +92,23 @@ class MetricView:
 
 
 @dataclass(frozen=True)
-class ContextMark:
-    """What a judge said of a context; `count`: how many times, where a score was made several times."""
+class MarkSource:
+    """Who said it of a context; `count`: how many times, where a score was made several times."""
 
     metric: str
     section: str
     judge: str
-    tone: Tone
-    word: str
     confidence: str
     count: int
+
+
+@dataclass(frozen=True)
+class ContextMark:
+    """What was said of a context."""
+
+    tone: Tone
+    word: str
+    sources: tuple[MarkSource, ...]
 
     @property
     def sign(self) -> str:
@@ -139,19 +147,20 @@ class RowView:
     columns: tuple[tuple[str, ShownText], ...]
 
 
-def row_view(run: RunFiles, row: int, questions: bool = True, against: str | None = None) -> RowView:
+def row_view(run: RunFiles, row: int, questions: bool = True, against: Sequence[str] | None = None) -> RowView:
     """A row of a run. Raises `IndexError` if there is none of this number, `ResultsError` for damaged files.
 
     Args:
         questions: whether the prompts are put together.
-        against: what the response is compared with; None: the reference.
+        against: responses of other runs, with the first of which this one is compared; None: it is compared with the
+            reference.
     """
     values, mapping = run.row(row), run.config.get("columns") or {}
     columns = columns_of(run, values)
     metrics = _metrics(run, row, values, columns, questions)
     dropped = values.get(DROPPED) or {}
     response, reference = columns.get("response"), columns.get("reference")
-    other = reference if against is None else against
+    other = reference if against is None else next(iter(against), None)
     found = difference(response, other) if response is not None and other is not None else None
     marked = found if against is None else None
     return RowView(
@@ -183,7 +192,9 @@ def _text(text: Any) -> ShownText | None:
 
 def _metrics(run: RunFiles, row: int, values: Json, columns: Json, questions: bool) -> tuple[MetricView, ...]:
     """The metrics in the order of the run; those of a panel's judges within the metric that they judge."""
-    lines = {name: list(group) for name, group in groupby(run.details(row), lambda line: str(line["metric"]))}
+    lines: dict[str, list[Json]] = {}
+    for line in run.details(row):
+        lines.setdefault(str(line["metric"]), []).append(line)
     prompts: Json = {}
     with suppress(ResultsError):
         prompts = run.prompts if questions else {}
@@ -220,6 +231,7 @@ def _attempt(line: Json, metric: str, about: Json, columns: Json, prompts: Json,
     views = judgement_views(Scored(metric, about, columns, judgements))
     sent, missing = prompt_views(line, columns, prompts) if questions else ((), "")
     reason, repeat = line.get("reason"), line.get("repeat")
+    views = [replace(view, error=None) if reason and _says(view, str(reason)) else view for view in views]
     return Attempt(
         None if repeat is None else repeat + 1,
         _number(line.get("value")),
@@ -231,8 +243,13 @@ def _attempt(line: Json, metric: str, about: Json, columns: Json, prompts: Json,
     )
 
 
+def _says(view: JudgementView, reason: str) -> bool:
+    """Whether the error of a judgement is the reason why the score is missing, which is shown already."""
+    return view.error is not None and view.error == shown(reason, SOURCE)
+
+
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and value == value else None
+    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 def _share(value: float | None, ends: Any) -> float | None:
@@ -245,14 +262,16 @@ def _share(value: float | None, ends: Any) -> float | None:
 def _contexts(column: str, columns: Json, metrics: Iterable[MetricView], dropped: Json) -> tuple[ContextView, ...]:
     texts = columns.get(column) or ()
     scores = columns.get("document_score") or ()
-    found: dict[int, dict[tuple[Any, ...], int]] = {}
-    for place, key in _marks(column, metrics):
-        counts = found.setdefault(place, {})
-        counts[key] = counts.get(key, 0) + 1
+    marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str, str]]]] = {}
+    for place, said, source in _marks(column, metrics):
+        marks.setdefault(place, {}).setdefault(said, Counter())[source] += 1
     return tuple(
         ContextView(
             shown(text, SCORES),
-            tuple(ContextMark(*key, count=count) for key, count in found.get(place, {}).items()),
+            tuple(
+                ContextMark(*said, tuple(MarkSource(*source, count) for source, count in sources.items()))
+                for said, sources in marks.get(place, {}).items()
+            ),
             tuple(metric for metric, places in dropped.items() if place in places),
             scores[place] if column == "retrieved_contexts" and place < len(scores) else None,
         )
@@ -260,16 +279,18 @@ def _contexts(column: str, columns: Json, metrics: Iterable[MetricView], dropped
     )
 
 
-def _marks(column: str, metrics: Iterable[MetricView]) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Every verdict on a single context: its place, and what a mark says without the count."""
+def _marks(
+    column: str, metrics: Iterable[MetricView]
+) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str, str]]]:
+    """Every verdict on a single context: its place, what it says, and who says it."""
     for metric in metrics:
         for score in (metric.own, *metric.judges):
             for judgement in (judgement for made in score.attempts for judgement in made.judgements):
                 if judgement.context and judgement.context[0] == column:
                     for verdict in judgement.verdicts:
                         confidence = verdict.confidence if len(score.attempts) == 1 else ""
-                        said = (verdict.tone, verdict.word, confidence)
-                        yield judgement.context[1], (metric.name, metric.section, score.judge, *said)
+                        source = metric.name, metric.section, score.judge, confidence
+                        yield judgement.context[1], (verdict.tone, verdict.word), source
 
 
 def _others(values: Json, run: RunFiles, columns: Json, mapping: Json) -> Iterator[tuple[str, ShownText]]:

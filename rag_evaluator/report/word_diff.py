@@ -11,7 +11,7 @@ from rapidfuzz.distance import Indel
 
 from rag_evaluator.report.shown_text import Mark, Piece
 
-WORDS = 20_000  # characters of a text whose words are compared: 0.1 s and 50 MB at most
+WORDS = 20_000  # characters of a text whose words are compared; also words or lines that are: 0.1 s and 50 MB at most
 LINES = 200_000  # characters of a text whose lines are compared
 UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan, Burmese, Khmer
@@ -45,11 +45,12 @@ def difference(first: str, second: str) -> Difference:
     longest = max(len(first), len(second))
     if first == second:
         return Difference((Piece(first),), (Piece(second),), "words")
-    if longest > LINES:
+    if longest <= WORDS:
+        return _compared(tokens(first), tokens(second), "words")
+    lines = [text.splitlines(keepends=True) if longest <= LINES else [] for text in (first, second)]
+    if longest > LINES or max(map(len, lines)) > WORDS:
         return Difference((Piece(first),), (Piece(second),), "none")
-    if longest > WORDS:
-        return _compared(first.splitlines(keepends=True), second.splitlines(keepends=True), "lines")
-    return _compared(tokens(first), tokens(second), "words")
+    return _compared(*lines, "lines")
 
 
 def tokens(text: str) -> list[str]:
@@ -61,7 +62,9 @@ def tokens(text: str) -> list[str]:
 def _pattern() -> re.Pattern[str]:
     marks = "".join(chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code))[0] == "M")
     marks += "\u200c\u200d"
-    return re.compile(rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL)
+    return re.compile(
+        rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL
+    )
 
 
 def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Difference:
@@ -73,7 +76,18 @@ def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Differ
         same = code.tag == "equal"
         left.append(Piece("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
         right.append(Piece("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
-    return Difference(tuple(_joined(left)), tuple(_joined(right)), unit)
+    return Difference(tuple(_trimmed(_joined(left))), tuple(_trimmed(_joined(right))), unit)
+
+
+def _trimmed(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Pieces whose marks do not begin or end with white space, unless nothing else differs."""
+    for piece in pieces:
+        inside = piece.text.strip()
+        if not piece.mark or not inside:
+            yield piece
+            continue
+        before, _, after = piece.text.partition(inside)
+        yield from (part for part in (Piece(before), Piece(inside, piece.mark), Piece(after)) if part.text)
 
 
 def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:

@@ -1,0 +1,441 @@
+"""The page of a row: parsed again, so that what a reader sees is what the run's files hold."""
+
+import json
+import re
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+from pydantic import BaseModel
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.prompts.english import installed_sources
+from rag_evaluator.report.meanings import GRADES, meaning_of
+from rag_evaluator.report.row import frames_of, pair_html, row_html, row_view
+from rag_evaluator.report.row_judgements import Scored, judgement_views, percent
+from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.report.texts import TEXTS
+from rag_evaluator.results.kept_prompts import read_questions
+
+TONE: dict[str, Any] = {
+    "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}
+}
+CONFIG: dict[str, Any] = {
+    "name": "made",
+    "metrics": ["faithfulness", "context_precision", "retrieval_recall", "tone", "exact_match"],
+    "custom_metrics": TONE,
+}
+STATEMENTS = {"He was born in Tesk.": 1, "Tesk is a city.": 0}
+
+
+def answer(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
+    """What the judge says: the first statement is supported, the first context helps."""
+    said = {
+        "StatementGeneratorOutput": {"statements": list(STATEMENTS)},
+        "NLIStatementOutput": {
+            "statements": [
+                {"statement": text, "reason": f"Why {verdict}.", "verdict": verdict}
+                for text, verdict in STATEMENTS.items()
+            ]
+        },
+        "ContextPrecisionOutput": {"reason": "As said.", "verdict": int("was born" in _context(prompt))},
+        "MatchOutput": {"reason": "It is there.", "verdict": 1},
+        "CustomOutput": {"reason": "Friendly.", "label": 2},
+    }
+    return said[model.__name__]
+
+
+def _context(prompt: str) -> str:
+    return str(json.loads(prompt.rpartition("\ninput: ")[2].removesuffix("\nOutput: ")).get("context", ""))
+
+
+ROW = {
+    "id": "a7",
+    "topic": "people",
+    "user_input": "Where was he born?",
+    "retrieved_contexts": ["He was born in Tesk.", "The river Om is long."],
+    "reference_contexts": ["He was born in Tesk."],
+    "response": "He was born in Tesk, a city.",
+    "reference": "He was born in Tesk.",
+}
+
+
+class Sampling(ScriptedJudge):
+    greedy = False
+
+
+def made(folder: Path, rows: list[dict[str, Any]] | None = None, judge: Any = None, **config: Any) -> RunFiles:
+    RAGEvaluator({**CONFIG, **config}, judge=judge or ScriptedJudge(answer)).evaluate(rows or [ROW], folder=folder)
+    return RunFiles(folder)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFiles:
+    return made(tmp_path_factory.mktemp("made") / "run")
+
+
+def parsed(fragment: str) -> Any:
+    return lxml.html.fragment_fromstring(fragment)
+
+
+def find(element: Any, selector: str) -> list[Any]:
+    """The elements below that a CSS selector of tags, classes, attributes, `>` and `,` means."""
+    paths = []
+    for part in selector.split(", "):
+        path = "."
+        for step, child in re.findall(r"([^ >]+)( > )?", part):
+            tag, *classes = re.sub(r"\[.*\]", "", step).split(".")
+            path += ("" if path.endswith("/") else "//") + (tag or "*")
+            path += "".join(f"[contains(concat(' ', @class, ' '), ' {name} ')]" for name in classes)
+            path += "".join(f"[@{name}]" for name in re.findall(r"\[(.*)\]", step)) + ("/" if child else "")
+        paths.append(path)
+    return list(element.xpath(" | ".join(paths)))
+
+
+def texts(element: Any, selector: str) -> list[str]:
+    return [" ".join(found.text_content().split()) for found in find(element, selector)]
+
+
+def section(article: Any, metric: str) -> Any:
+    [found] = [part for part in find(article, "section.metric") if texts(part, "h4 > span")[0] == metric]
+    return found
+
+
+def change_details(run: RunFiles, change: Any) -> RunFiles:
+    path = run.folder / "details.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        change(line)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return RunFiles(run.folder)
+
+
+def test_a_row_shows_its_texts_scores_and_other_columns(run: RunFiles) -> None:
+    article = parsed(row_html(run, 0))
+    assert (article.tag, article.get("id"), article.get("data-row")) == ("article", "row-0", "0")
+    assert find(article, "h2 a")[0].get("href") == "#row=0"
+    assert texts(article, ".question") == ["Where was he born?"]
+    assert texts(article, ".response .data") == ["He was born in Tesk, a city."]
+    assert texts(article, ".response ins") == [", a city"]
+    assert texts(article, ".reference .data") == ["He was born in Tesk."]
+    chips = dict(zip(texts(article, ".chip-name"), texts(article, ".chip-value"), strict=True))
+    expected = {"context_precision_with_reference": "1.00", "retrieval_recall": "1.00", "faithfulness": "0.50"}
+    assert chips == {**expected, "tone": "2.00", "exact_match": "0.00"}
+    columns = dict(zip(texts(article, ".columns dt"), texts(article, ".columns dd"), strict=True))
+    assert columns == {"id": "a7", "topic": "people"}
+    assert 'style="' not in row_html(run, 0)
+
+
+def test_a_chip_leads_to_what_the_judge_said_where_it_said_something(run: RunFiles) -> None:
+    article = parsed(row_html(run, 0))
+    for chip in find(article, ".chip"):
+        [name] = texts(chip, ".chip-name")
+        if name == "exact_match":
+            assert chip.tag == "span"
+        else:
+            assert chip.get("href") == "#row=0"
+            assert article.get_element_by_id(chip.get("data-section")) is section(article, name)
+
+
+def test_statements_have_sign_and_word_reason_and_confidence(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", metrics=["faithfulness"])
+
+    def confident(line: dict[str, Any]) -> None:
+        line["judgements"][1]["confidence"] = [0.91, None]
+
+    faithfulness = section(parsed(row_html(change_details(run, confident), 0)), "faithfulness")
+    assert texts(faithfulness, ".verdict .badge") == ["✓ supported", "✗ not supported"]
+    assert [found.get("class") for found in find(faithfulness, ".verdict")] == ["verdict good", "verdict bad"]
+    assert texts(faithfulness, ".statement") == list(STATEMENTS)
+    assert texts(faithfulness, ".reason") == ["Why 1.", "Why 0."]
+    assert texts(faithfulness, ".confidence") == ["Confidence of the judge: 91%"]
+
+
+def test_contexts_have_their_verdicts_also_equal_ones_in_their_order(tmp_path: Path) -> None:
+    again = {**ROW, "retrieved_contexts": ["The river Om is long.", "He was born in Tesk.", "The river Om is long."]}
+    views = row_view(made(tmp_path / "run", [again]), 0)
+    marks = [[(mark.word, [part.metric for part in mark.sources]) for mark in found.marks] for found in views.retrieved]
+    precision = ["context_precision_with_reference"]
+    assert marks == [[("not useful", precision)], [("useful", precision)], [("not useful", precision)]]
+    [expected] = views.expected
+    assert [(mark.word, mark.sources[0].metric) for mark in expected.marks] == [("retrieved", "retrieval_recall")]
+
+
+def test_a_context_that_equals_the_reference_has_its_verdict(run: RunFiles) -> None:
+    assert [mark.word for mark in row_view(run, 0).retrieved[0].marks] == ["useful"]
+
+
+def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
+    (tmp_path / "details.jsonl").write_bytes((run.folder / "details.jsonl").read_bytes())
+    for name in ("manifest.json", "summary.json", "prompts.json"):
+        (tmp_path / name).write_bytes((run.folder / name).read_bytes())
+    row = {**run.row(0), "dropped_contexts": {"faithfulness": [1]}}
+    (tmp_path / "scores.jsonl").write_text(json.dumps(row) + "\n")
+    article = parsed(row_html(RunFiles(tmp_path), 0))
+    [dropped] = find(article, "li.dropped")
+    assert "dropped: did not fit the window faithfulness" in " ".join(dropped.text_content().split())
+    assert dropped.get("id").endswith("context-2")
+    assert "dropped_contexts" not in texts(article, ".columns dt")
+
+
+@pytest.mark.parametrize("questions", [True, False])
+def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: RunFiles, questions: bool) -> None:
+    article, frames = parsed(row_html(run, 0, questions)), frames_of(run)
+    shown = []
+    for prompt in find(article, ".prompt"):
+        [head], [sent] = find(prompt, "[data-frame]"), find(prompt, "pre.input")
+        assert head.text_content() == ""
+        shown.append(frames[head.get("data-frame")] + sent.text_content())
+    assert shown == ([question["text"] for question in read_questions(run.folder, 0)] if questions else [])
+
+
+def test_prompts_that_cannot_be_put_together_say_why(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", metrics=["faithfulness"])
+    row = {**run.row(0), "response": "Another response."}
+    (run.folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
+    [fold] = find(parsed(row_html(RunFiles(run.folder), 0)), ".prompts")
+    assert "its columns are not those that were judged" in fold.text_content()
+    assert find(fold, ".prompt") == []
+    assert row_view(RunFiles(run.folder), 0).metrics[0].own.attempts[0].judgements[1].verdicts != ()
+
+
+def test_a_missing_score_has_its_reason_once_and_links_to_it(tmp_path: Path) -> None:
+    script = {"StatementGeneratorOutput": {"statements": ["One."]}}
+    article = parsed(row_html(made(tmp_path / "run", judge=ScriptedJudge(script), metrics=["faithfulness"]), 0))
+    assert texts(article, ".chip-value") == ["–"]
+    reason = "the script has no answer for NLIStatementOutput"
+    assert texts(article, ".chip-why") == [f"missing: {reason}"]
+    assert texts(section(article, "faithfulness"), ".error .data") == [reason]
+
+
+def test_every_repeat_is_shown_with_its_value(tmp_path: Path) -> None:
+    turn = count()
+
+    def said(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
+        return {"reason": "r", "label": next(turn) % 3}
+
+    article = parsed(row_html(made(tmp_path / "run", judge=Sampling(said), metrics=["tone"], repeats=3), 0))
+    assert texts(article, ".repeat > summary") == [f"Repeat {place} of 3 {place - 1}.00" for place in (1, 2, 3)]
+    assert texts(article, ".verdict .badge") == ["✗ label 0: rude", "◐ label 1: cool", "✓ label 2: warm"]
+
+
+def test_the_judges_of_a_panel_stand_side_by_side(tmp_path: Path) -> None:
+    def other(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
+        said = answer(prompt, model)
+        return {**said, "verdict": 1 - said["verdict"]} if "verdict" in said else said
+
+    judges = {"qwen": ScriptedJudge(answer, model_id="q"), "gemma": ScriptedJudge(other, model_id="g")}
+    RAGEvaluator({**CONFIG, "metrics": ["context_precision", "exact_match"]}, judges).evaluate(
+        [ROW], folder=tmp_path / "run"
+    )
+    article, view = parsed(row_html(RunFiles(tmp_path / "run"), 0)), row_view(RunFiles(tmp_path / "run"), 0)
+    assert [metric.name for metric in view.metrics] == ["context_precision_with_reference", "exact_match"]
+    assert texts(article, ".judge h5") == ["qwen 1.00", "gemma 0.50"]
+    assert texts(article, ".judge .badge") == ["✓ useful", "✗ not useful", "✗ not useful", "✓ useful"]
+    assert texts(article, ".chip-judges") == ["qwen 1.00gemma 0.50"]
+    found = [(mark.word, [part.judge for part in mark.sources]) for mark in view.retrieved[0].marks]
+    assert found == [("useful", ["qwen"]), ("not useful", ["gemma"])]
+    assert len(find(article, ".prompt")) == 4
+
+
+@pytest.mark.parametrize(
+    ("metric", "prompt", "key", "value", "about", "tone", "word"),
+    [
+        ("faithfulness", "nli_statement_prompt", "verdict", 1, "", "good", "supported"),
+        ("factual_correctness", "nli_prompt", "verdict", 0, "reference", "bad", "not supported"),
+        ("noise_sensitivity", "faithfulness_prompt", "verdict", 0, "reference", "bad", "not supported"),
+        ("noise_sensitivity", "faithfulness_prompt", "verdict", 1, "retrieved_contexts", "plain", "supported"),
+        ("context_recall", "prompt", "attributed", 0, "", "bad", "not in the contexts"),
+        ("context_precision_without_reference", "prompt", "verdict", 1, "", "good", "useful"),
+        ("retrieval_map", "match_prompt", "verdict", 0, "", "bad", "not retrieved"),
+        ("retrieval_map", "chunk_prompt", "verdict", 1, "", "good", "relevant"),
+        ("context_relevance", "judge1_prompt", "rating", 1, "", "middle", "partly relevant"),
+        ("response_groundedness", "judge2_prompt", "rating", 2, "", "good", "grounded"),
+        ("answer_accuracy", "judge1_prompt", "rating", 2, "", "middle", "agrees in part"),
+        ("answer_accuracy", "judge1_prompt", "rating", 4, "", "good", "agrees"),
+        ("answer_relevancy", "prompt", "noncommittal", 1, "", "bad", "evasive"),
+        ("answer_correctness", "correctness_classifier_prompt", "FN", None, "", "bad", "missing in the response"),
+        ("refusal_correctness", "refused_prompt", "verdict", 1, "", "plain", "refuses"),
+    ],
+)
+def test_verdicts_mean_what_their_prompts_ask(
+    metric: str, prompt: str, key: str, value: Any, about: str, tone: str, word: str
+) -> None:
+    found = meaning_of(metric, prompt, key, value, {about})
+    assert found is not None
+    assert (found.tone, TEXTS[f"row.word.{found.word}"]) == (tone, word)
+
+
+@pytest.mark.parametrize(
+    ("metric", "response", "values", "about", "expected"),
+    [
+        ("rubrics_score_with_reference", {"feedback": "f", "score": 5}, {}, {"range": [1, 5]}, [("good", "score 5")]),
+        ("answer_rubric", {"reason": "r", "label": 1}, {}, {"range": [0, 1]}, [("bad", "label 1")]),
+        ("rude", {"value": 0.9}, {}, {"range": [0, 1], "better": "lower"}, [("bad", "value 0.9")]),
+        ("answer_rubric", {"1": 0.25, "2": 0.75}, {}, {}, [("plain", "answer 1"), ("plain", "answer 2")]),
+        ("new", {"surprise": 3, "note": "n"}, {}, {"range": [0, 1]}, [("plain", "surprise 3")]),
+        ("new", {"flag": True}, {}, {}, [("plain", "flag True")]),
+        ("new", {"score": 10**400}, {}, {"range": [0, 1]}, [("good", f"score {10**400}")]),
+        ("new", {"things": ["a", "b"]}, {}, {}, [("plain", "things")]),
+        ("new", {"deep": {"er": [{"x": 1}]}}, {}, {}, [("plain", "x 1")]),
+        ("new", ["list", 3], {}, {}, []),
+        (
+            "context_relevancy",
+            {"numbers": [2]},
+            {"sentences": ["1: a", "2: b"]},
+            {},
+            [("bad", "does not help"), ("good", "helps")],
+        ),
+        (
+            "summary_score",
+            {"answers": ["1", "0"]},
+            {"questions": ["Q1", "Q2"]},
+            {},
+            [("good", "answered"), ("bad", "not answered")],
+        ),
+        (
+            "answer_correctness",
+            {"TP": [{"statement": "s", "reason": "r"}], "FP": [], "FN": [{"statement": "t", "reason": "r"}]},
+            {},
+            {},
+            [("good", "in both"), ("bad", "missing in the response")],
+        ),
+    ],
+)
+def test_grades_lists_and_unknown_keys_are_shown_by_the_scale_or_plainly(
+    metric: str, response: Any, values: dict[str, Any], about: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    judgement = {"prompt": "prompt", "input": values, "response": response, "error": None, "confidence": [0.5]}
+    [view] = judgement_views(Scored(metric, about, {}, [judgement]))
+    assert [(verdict.tone, verdict.word) for verdict in view.verdicts] == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.5, "50%"), (0.99986, ">99%"), (1.0, "100%"), (0.001, "<1%"), (float("nan"), ""), (None, "")],
+)
+def test_a_confidence_is_never_rounded_to_certainty(share: Any, text: str) -> None:
+    assert percent(share) == text
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script></article><svg onload=alert(1)>",
+    "&lt;b&gt; \" ' onmouseover=alert(1)",
+    "abc\u202edcba\u202c",
+    "\x00\x1b[31m",
+    "half \ud83d a pair",
+    "{{ 7 * 7 }}{% raw %}",
+]
+FIELDS = ("user_input", "response", "reference", "id")
+
+
+def hostile_run(folder: Path, text: str) -> RunFiles:
+    """A run by hand: the program itself refuses some of these texts."""
+    folder.mkdir()
+    row = {**dict.fromkeys(FIELDS, text), "retrieved_contexts": [text, text], text: text, "m": None}
+    judgements = [
+        {"prompt": text, "prompt_digest": "0", "input": text, "response": None, "error": text, "confidence": []},
+        {
+            "prompt": "prompt",
+            "prompt_digest": "1",
+            "input": {"context": text, text: {"column": text}},
+            "response": {"reason": text, "verdict": 1, text: text, "list": [text, {text: text}]},
+            "confidence": [text],
+        },
+    ]
+    line = {"row": 0, "sample": "0", "metric": "m", "value": None, "reason": text, "outcome": text}
+    (folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
+    (folder / "details.jsonl").write_text(json.dumps({**line, "judgements": judgements}) + "\n")
+    frame = {"when": {}, "head": text, "tail": "", "keys": {}, "ascii": False}
+    (folder / "prompts.json").write_text(json.dumps({"m": {"prompt": {"frames": [frame]}}}))
+    (folder / "summary.json").write_text(json.dumps({"m": {"mean": None, "scored": 0, "count": 1, "reasons": {}}}))
+    (folder / "manifest.json").write_text(json.dumps({"name": text, "metrics": {}, "config": {}}))
+    return RunFiles(folder)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_are_text_in_every_field(tmp_path: Path, text: str) -> None:
+    run = hostile_run(tmp_path / "run", text)
+    for fragment in (row_html(run, 0), pair_html([run, run], [0, 0])):
+        fragment.encode()
+        article = parsed(fragment)
+        assert not [part for part in article.iter() if part.tag in ("script", "b") or part.get("onload")]
+        assert not [
+            part for part in article.iter() if part.tag == "svg" and part.get("class", "").split()[:1] != ["bar"]
+        ]
+        assert not any(sign in fragment for sign in "\x00\x1b\u202e")
+        if text.isprintable():
+            assert text in article.text_content()
+    frames_of(run)["x"] = ""
+    json.dumps(frames_of(run), ensure_ascii=False).encode()
+
+
+def test_texts_of_two_megabytes_in_every_field_are_folded_cut_and_quick(tmp_path: Path) -> None:
+    run = hostile_run(tmp_path / "run", "long <b> " * 222_223)
+    began = time.process_time()
+    fragment = row_html(run, 0)
+    assert time.process_time() - began < 5
+    assert len(fragment) < 12_000_000
+    article = parsed(fragment)
+    [response] = find(article, ".response")
+    assert len(texts(response, ".data")[0]) < 3_100
+    assert texts(response, "summary")[0].startswith("Show 197,")
+    assert "of 2,000,007 characters. The whole text is in scores.jsonl." in response.text_content()
+    assert "too long to be compared" in article.text_content()
+
+
+def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> None:
+    """A new metric needs rows in `MEANINGS`, or keys that are grades."""
+    sources = installed_sources()
+    for name, metric in METRICS.items():
+        for prompt in metric.prompts:
+            schema = sources[metric.owner or name, prompt].output_model.model_json_schema()
+            for key in numbers_of(schema, schema.get("$defs", {})):
+                known = [meaning_of(name, prompt, key, value, {"reference"}) for value in (0, 1)]
+                assert any(known) or key in GRADES, f"{name}, {prompt}: {key}"
+
+
+def numbers_of(schema: Any, definitions: Any) -> list[str]:
+    """The names of numbers and lists of numbers in a schema."""
+    found = []
+    for name, part in schema.get("properties", {}).items():
+        inner = part.get("items", part)
+        if inner.get("type") == "integer" or all(isinstance(value, int) for value in inner.get("enum", [""])):
+            found.append(name)
+        if "$ref" in inner:
+            found += numbers_of(definitions[inner["$ref"].rpartition("/")[2]], definitions)
+    return found
+
+
+def test_two_runs_show_their_responses_and_differences(run: RunFiles, tmp_path: Path) -> None:
+    other = made(tmp_path / "other", [{**ROW, "response": "He was born in Selo."}], metrics=["faithfulness", "tone"])
+    article = parsed(pair_html([run, other], [0, 0]))
+    assert texts(article, ".question") == ["Where was he born?"]
+    assert texts(article, ".side > h3") == ["run Row 0", "other Row 0"]  # by folder, as both have the same name
+    legend = "Only in this response"
+    assert texts(article, ".response ins") == ["Tesk, a city", legend, "Selo", legend]
+    rows = [texts(row, "th, td") for row in find(article, ".differences tbody tr")]
+    assert ["faithfulness", "0.50", "0.50", "0.00"] in rows
+    assert ["exact_match", "0.00", "–", "–"] in rows
+    assert len(texts(article, ".reference")) == 1
+
+
+def test_a_row_that_one_run_does_not_have_is_said(run: RunFiles) -> None:
+    article = parsed(pair_html([run, run], [0, None]))
+    assert "This run has no such row." in article.text_content()
+    assert not find(article, "ins")
+
+
+def test_a_row_of_no_run_is_an_index_error(run: RunFiles) -> None:
+    with pytest.raises(IndexError):
+        row_html(run, 1)
+
+
+def test_a_fragment_is_small(run: RunFiles) -> None:
+    import gzip
+
+    assert len(gzip.compress(row_html(run, 0).encode())) < 3_000

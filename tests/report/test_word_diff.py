@@ -1,0 +1,71 @@
+import time
+
+import pytest
+
+from rag_evaluator.report.shown_text import FOLDED, MOST, shown
+from rag_evaluator.report.word_diff import LINES, WORDS, difference, tokens
+
+
+def marked(pieces):
+    return "".join({"": "{}", "ins": "[+{}]", "del": "[-{}]"}[piece.mark].format(piece.text) for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("response", "reference", "first", "second"),
+    [
+        ("a b c", "a x c", "a [+b] c", "a [-x] c"),
+        ("same", "same", "same", "same"),
+        ("", "all new", "", "[-all new]"),
+        ("It is 10.5 m.", "It is 12.5 m.", "It is [+10].5 m.", "It is [-12].5 m."),
+        ("高さは3776米です", "標高は3776米です", "高[+さ]は3776米です", "[-標]高は3776米です"),
+        ("北京是首都", "南京是首都", "[+北]京是首都", "[-南]京是首都"),
+        ("แมวกินปลา", "แมวกินข้าว", "แมวกิน[+ปล]า", "แมวกิน[-ข้]า[-ว]"),
+        ("हिन्दी भाषा", "हिन्दी बोली", "हिन्दी [+भाषा]", "हिन्दी [-बोली]"),
+        ("كِتاب كبير", "كِتاب صغير", "كِتاب [+كبير]", "كِتاب [-صغير]"),
+        ("one two three", "four five six", "[+one two three]", "[-four five six]"),
+    ],
+)
+def test_words_that_differ_are_marked_also_in_scripts_without_spaces(response, reference, first, second):
+    found = difference(response, reference)
+    assert (marked(found.first), marked(found.second)) == (first, second)
+    assert found.equal == (response == reference)
+
+
+@pytest.mark.parametrize("text", ["", "a  b\r\n c\x00\ud800", "3776メートルで、한국어", "ก็ดี", "👩‍👧 x"])
+def test_tokens_together_are_the_text(text):
+    assert "".join(tokens(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "unit"),
+    [
+        ("word " * (WORDS // 5), "word " * (WORDS // 5 - 2) + "other one", "words"),
+        ("word\n" * (WORDS // 5 + 1), "word\n" * (WORDS // 5) + "other", "lines"),
+        ("word " * (LINES // 5 + 1), "other " * 9, "none"),
+        ("x" * 2_000_000, "y" * 2_000_000, "none"),
+        ("x" * 2_000_000, "x" * 2_000_000, "words"),
+        ("ab" * (WORDS // 2), "ba" * (WORDS // 2), "words"),
+        ("a b " * (WORDS // 4), "c d " * (WORDS // 4), "words"),
+        ("x\n" * (LINES // 2), "y\n" * (LINES // 2), "none"),
+        ("x" * 9 + "\n" + "x\n" * (WORDS - 1), "y\n" * WORDS, "lines"),
+    ],
+    ids=range(9),
+)
+def test_long_texts_are_compared_in_less_than_a_second(text, other, unit):
+    began = time.process_time()
+    found = difference(text, other)
+    assert time.process_time() - began < 1
+    assert found.unit == unit
+    assert "".join(piece.text for piece in found.first) == text
+
+
+@pytest.mark.parametrize("length", [0, FOLDED, FOLDED + 1, MOST, MOST + 1, 2_000_000])
+@pytest.mark.parametrize("sign", ["x", " ", "語 "])
+def test_a_long_text_is_folded_and_cut_without_losing_a_character_before(length, sign):
+    text = (sign * length)[:length]
+    found = shown(text, "scores.jsonl")
+    there = "".join(piece.text for piece in (*found.start, *found.rest))
+    assert there == text[: length - found.left_out]
+    assert max(length - MOST, 0) <= found.left_out <= max(length - MOST + 200, 0)
+    assert sum(len(piece.text) for piece in found.start) <= FOLDED
+    assert (found.folded > 0) == (length > FOLDED)

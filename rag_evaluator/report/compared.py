@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rag_evaluator.report.charts import chart
-from rag_evaluator.report.labels import short
+from rag_evaluator.report.labels import folder_names, short
 from rag_evaluator.report.pages import number, page_text, render
 from rag_evaluator.report.specs import Dot, beside, dots, dumbbells, unlabelled
 from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch
@@ -70,18 +70,19 @@ class LabelLine:
 def comparison_html(comparison: Comparison) -> str:
     """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline."""
     baseline, *others = comparison.runs
-    pairs = [_pair(comparison, name) for name in others]
-    return render("comparison.html", baseline=baseline, pairs=pairs, comparison=comparison)
+    names = folder_names(comparison.runs)
+    pairs = [_pair(comparison, run, names[run]) for run in others]
+    return render("comparison.html", baseline=names[baseline], pairs=pairs, comparison=comparison)
 
 
-def _pair(comparison: Comparison, run: str) -> Pair:
+def _pair(comparison: Comparison, run: str, name: str) -> Pair:
     lines = [line.figures for line in comparison.metrics if line.run == run]
     changed: dict[str, list[ChangedScore]] = {}
     for change in comparison.changed:
         if change.run == run:
             changed.setdefault(change.direction, []).append(change)
     return Pair(
-        name=run,
+        name=name,
         match=next((match for match in comparison.matches if match.run == run), None),
         charts=list(_charts(lines)),
         differences=[_difference(line) for line in lines],

@@ -12,7 +12,7 @@ from rag_evaluator.files.json_text import json_text
 from rag_evaluator.report.charts import chart
 from rag_evaluator.report.compared import comparison_html as comparison_html
 from rag_evaluator.report.facts import certified, facts, probed
-from rag_evaluator.report.labels import short
+from rag_evaluator.report.labels import in_order, short
 from rag_evaluator.report.means import Line, line, scales_of, stages, with_ends
 from rag_evaluator.report.pages import number, page_text, render
 from rag_evaluator.report.ranks import Rank, by_rank
@@ -92,7 +92,10 @@ def runs_html(runs: Sequence[RunFiles]) -> str:
     for run in runs:
         known = {**scales_of(run.manifest, run.summary), **known}
     table = [
-        (metric, [(run.name, line(metric, run.summary[metric], known[metric])) for run in runs if metric in run.summary])
+        (
+            metric,
+            [(run.name, line(metric, run.summary[metric], known[metric])) for run in runs if metric in run.summary],
+        )
         for metric in metrics
     ]
     return render("runs.html", table=table)
@@ -104,12 +107,15 @@ def _groups(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iter
         found = {metric: row["groups"][column] for metric, row in summary.items() if column in row.get("groups", {})}
         counts: dict[str, int] = {}
         for groups in found.values():
-            counts |= {name: row["count"] for name, row in groups.items()}
+            counts |= {name: groups[name]["count"] for name in in_order(groups)}
         largest = set(sorted(counts, key=lambda name: (-counts[name], name))[:GROUPS])
         shown = [name for name in counts if name in largest]
         labels = dict(zip(shown, short(shown), strict=True))
         panels = {
-            metric: ([_dot(labels[name], name, groups[name]) for name in shown if name in groups], _ends(scales[metric]))
+            metric: (
+                [_dot(labels[name], name, groups[name]) for name in shown if name in groups],
+                _ends(scales[metric]),
+            )
             for metric, groups in found.items()
             if BETWEEN not in metric
         }
@@ -163,7 +169,8 @@ def _range(one: Bin) -> str:
 
 
 def _href(metric: str, one: Bin) -> str:
-    return f"#{urlencode({'metric': metric, 'min': f'{one.low:g}', 'max': f'{one.high:.6g}'})}"
+    said = {"metric": metric, "min": f"{one.low:.6f}".rstrip("0").rstrip("."), "max": f"{one.high:.6f}".rstrip("0").rstrip(".")}
+    return f"#{urlencode(said, errors='replace')}"
 
 
 def _ranks(run: RunFiles, rows: Tally) -> Iterator[Drawn]:
@@ -196,7 +203,9 @@ def _lengths(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, S
             for (low, high), found in bins
         ]
         spec = steps(points, axis_of(rows.scores[metric], scales[metric]), page_text("lengths.axis"))
-        table = [(point.label, _estimate(found), f"{found.n:,}") for point, (_, found) in zip(points, bins, strict=True)]
+        table = [
+            (point.label, _estimate(found), f"{found.n:,}") for point, (_, found) in zip(points, bins, strict=True)
+        ]
         yield Drawn(metric, chart(spec, page_text("lengths.chart", metric=metric)), heading, table)
 
 

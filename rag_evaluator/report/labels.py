@@ -1,6 +1,8 @@
 """Names of groups and metrics as labels of a chart; the whole name is in the table beside it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 LETTERS = 40
 
@@ -17,3 +19,18 @@ def short(names: Sequence[str]) -> list[str]:
             label = f"{cut} ({number})"
         found[label] = None
     return list(found)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """By name, numbers in them by value: 2 before 10."""
+    return sorted(names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _parts(name)])
+
+
+def _parts(name: str) -> list[str]:
+    return re.split(r"(\d+)", name)
+
+
+def folder_names(paths: Sequence[str]) -> dict[str, str]:
+    """What runs are called: the last part of their folder if no other has it, else as they are given."""
+    last = [PurePath(path).name or path for path in paths]
+    return {path: name if last.count(name) == 1 else path for path, name in zip(paths, last, strict=True)}

@@ -11,6 +11,7 @@ from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.trust.scale import Scale
 
+REASONS = 50  # that are shown of a metric; all are in `summary.json`
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in this module: JSON
 
 
@@ -59,7 +60,7 @@ class Line:
     scored: int
     count: int
     notes: Sequence[str]
-    reasons: Mapping[str, int]
+    reasons: Sequence[tuple[str, int]]
     missing_href: str
 
     @property
@@ -110,8 +111,8 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
         scored=row["scored"],
         count=row["count"],
         notes=list(_notes(row)),
-        reasons=row["reasons"],
-        missing_href=f"#{urlencode({'metric': metric, 'missing': 1})}",
+        reasons=list(row["reasons"].items())[:REASONS],
+        missing_href=f"#{urlencode({'metric': metric, 'missing': 1}, errors='replace')}",
     )
 
 
@@ -151,7 +152,10 @@ def _notes(row: Figures) -> Iterator[str]:
         yield page_text("means.dropped", rows=row["dropped"])
     if row.get("repeats"):
         yield page_text(
-            "means.repeats", repeats=row["repeats"], noise=number(row.get("stderr_rerun"), 4), icc=number(row.get("icc"))
+            "means.repeats",
+            repeats=row["repeats"],
+            noise=number(row.get("stderr_rerun"), 4),
+            icc=number(row.get("icc")),
         )
     if panel := row.get("panel"):
         means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())

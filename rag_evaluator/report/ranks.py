@@ -86,11 +86,13 @@ def verdicts_of(record: Mapping[str, Any], most: int | None = None) -> list[floa
     """
     asked = [part for part in record.get("judgements") or () if part.get("prompt") in ONE_BY_ONE]
     answers = [part.get("response") for part in asked]
-    verdicts = [answer.get("verdict") for answer in answers if isinstance(answer, Mapping)]
+    verdicts = [float(said) for answer in answers if isinstance(said := _verdict(answer), int | float)]
     contexts, limit = len(record.get("contexts") or ()), most if record["metric"].partition("@")[0] in CHUNKS else None
-    whole = len(verdicts) == len(asked) == (contexts if limit is None else min(contexts, limit))
-    known = all(isinstance(verdict, int | float) for verdict in verdicts)
-    return [float(verdict) for verdict in verdicts] if whole and known else []
+    return verdicts if len(verdicts) == len(asked) == (contexts if limit is None else min(contexts, limit)) else []
+
+
+def _verdict(answer: Any) -> Any:
+    return answer.get("verdict") if isinstance(answer, Mapping) else None
 
 
 def _rank(place: int, verdicts: _Verdicts, tally: Tally) -> Rank:

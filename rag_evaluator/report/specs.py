@@ -6,7 +6,8 @@ from typing import Any
 
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 Ends = tuple[float, float]
-ROW, WIDTH, HEIGHT = 18, 230, 96  # pixels
+ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
+LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTERS = 150  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 
 
@@ -36,7 +37,7 @@ class Dot:
 
 def dots(rows: Sequence[Dot], ends: Ends, width: int = WIDTH, zero: bool = False, step: int = ROW) -> Spec:
     """Dot and whisker for each row, one below the other. `zero`: a line where nothing differs."""
-    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
     y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": LETTERS}}
     return {
         "width": width,
@@ -47,8 +48,9 @@ def dots(rows: Sequence[Dot], ends: Ends, width: int = WIDTH, zero: bool = False
     }
 
 
-def beside(panels: Mapping[str, tuple[Sequence[Dot], Ends]], width: int = 210, zero: bool = False) -> Spec:
+def beside(panels: Mapping[str, tuple[Sequence[Dot], Ends]], zero: bool = False) -> Spec:
     """`dots` of several metrics beside each other; the labels stand once, at the left."""
+    width = min(420, WIDE // max(1, len(panels)))
     drawn = [(name, dots(rows, ends, width, zero)) for name, (rows, ends) in panels.items()]
     parts = [unlabelled(part) if place else part for place, (_, part) in enumerate(drawn)]
     titles = [{"text": name, "limit": width} for name in panels]
@@ -63,7 +65,12 @@ def unlabelled(spec: Spec) -> Spec:
 
 def steps(rows: Sequence[Dot], ends: Ends, title: str, width: int = WIDTH) -> Spec:
     """Dot and whisker for each step of something in order, from left to right."""
-    y = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": list(ends), "nice": False},
+        "axis": {**_ticks(4), **LEFT},
+    }
     x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
     return {
         "width": width,
@@ -94,7 +101,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
         if bar.count
     ]
     x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
-    y = {"field": "count", "type": "quantitative", "axis": {"title": None, "tickCount": 3, "format": "~s"}}
+    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(3), "format": "~s", **LEFT}}
     return {
         "width": width,
         "height": HEIGHT,
@@ -159,9 +166,9 @@ def _linked(hrefs: Any) -> Spec:
 
 
 def _ticks(count: int = 5) -> Spec:
-    return {"title": None, "tickCount": count, "format": "~g"}
+    return {"title": None, "tickCount": count, "format": ".3~f"}
 
 
 def _range(ends: Ends) -> Spec:
     values = [ends[0] + (ends[1] - ends[0]) * quarter / 4 for quarter in range(5)]
-    return {"title": None, "values": [round(value, 6) for value in values], "grid": False, "format": "~g"}
+    return {"title": None, "values": [round(value, 6) for value in values], "grid": False, "format": ".2~f"}

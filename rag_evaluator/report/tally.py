@@ -16,7 +16,7 @@ from rag_evaluator.results.figures import RowFacts
 from rag_evaluator.results.reporting import cluster_of, reporting_of, weight_of
 from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.intervals import mean_interval
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.scale import TIE, Scale
 
 Floats = NDArray[np.float64]
 LEAST = 5  # rows in a bin of lengths
@@ -51,10 +51,11 @@ def tally(run: RunFiles) -> Tally:
     scores = {metric: array("d") for metric in run.metrics}
     lengths, weights, clusters = array("d"), array("d"), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
+    read = [name for name in ALIASES if name in ("response", reporting.cluster)]
     for place, row in enumerate(run.rows()):
         for metric, values in scores.items():
             values.append(as_number(row.get(metric)))
-        columns = {name: cell(row, name, mapping) for name in ("response", reporting.cluster) if name in ALIASES}
+        columns = {name: cell(row, name, mapping) for name in read}
         response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
         lengths.append(len(response) if isinstance(response, str) else math.nan)
         weights.append(weight_of(sample, reporting.weight))
@@ -87,11 +88,11 @@ def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[i
     if count < 2:
         return
     lengths = tally.lengths[there]
-    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, count + 1), method="lower"))
-    if len(edges) < 3:
+    starts = np.unique(np.sort(lengths)[np.arange(count) * len(there) // count])
+    if len(starts) < 2:
         return
-    bins = np.clip(np.searchsorted(edges, lengths, side="right") - 1, 0, len(edges) - 2)
-    for number in range(len(edges) - 1):
+    bins = np.searchsorted(starts, lengths, side="right") - 1
+    for number in range(len(starts)):
         places = there[bins == number]
         own = tally.lengths[places]
         yield (int(own.min()), int(own.max())), tally.mean(metric, places.tolist(), scale)
@@ -123,24 +124,19 @@ def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[Bin]:
         return []
     low, high = axis_of(seen, scale)
     step = (high - low) / most
-    distinct, counts = np.unique(np.round(seen, 5) + 0.0, return_counts=True)
+    distinct, which = np.unique(np.round(seen, 5) + 0.0, return_inverse=True)
     if len(distinct) <= most + 1 and (len(distinct) == 1 or np.diff(distinct).min() >= step * 0.99):
-        return [
-            Bin(_down(value), _up(value), int(count), float(value), is_value=True)
-            for value, count in zip(distinct, counts, strict=True)
-        ]
-    edges = low + step * np.arange(most + 1)
-    places = np.clip(np.searchsorted(edges, seen + 1e-9, side="right") - 1, 0, most - 1)
-    counts = np.bincount(places, minlength=most)
-    return [
-        Bin(
-            round(float(edges[k]), 6) if k else _down(low),
-            round(float(edges[k + 1]) - 1e-6, 6) if k < most - 1 else _up(high),
-            int(counts[k]),
-            float(edges[k]) + step / 2,
-        )
-        for k in range(most)
-    ]
+        parts = [seen[which == place] for place in range(len(distinct))]
+        return [_value_bin(value, part) for value, part in zip(distinct.tolist(), parts, strict=True)]
+    edges = low + step * np.arange(most + 1) - TIE
+    places = np.clip(np.searchsorted(edges, seen, side="right") - 1, 0, most - 1)
+    counts = np.bincount(places, minlength=most).tolist()
+    ends = [_below(low), *edges[1:-1].tolist(), _above(high)]
+    return [Bin(ends[k], ends[k + 1], counts[k], low + step * (k + 0.5)) for k in range(most)]
+
+
+def _value_bin(value: float, scores: Floats) -> Bin:
+    return Bin(_below(float(scores.min())), _above(float(scores.max())), len(scores), value, is_value=True)
 
 
 def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:
@@ -150,9 +146,12 @@ def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:
     return (low, scale.high) if not len(seen) else (min(low, float(seen.min())), max(scale.high, float(seen.max())))
 
 
-def _down(value: float) -> float:
-    return math.floor(value * 1e4 + 1e-6) / 1e4
+def _below(value: float) -> float:
+    """With six decimals, and not above the value."""
+    near = round(value, 6)
+    return near if near <= value else near - TIE
 
 
-def _up(value: float) -> float:
-    return math.ceil(value * 1e4 - 1e-6) / 1e4
+def _above(value: float) -> float:
+    near = round(value, 6)
+    return near if near >= value else near + TIE

@@ -1,6 +1,9 @@
 """What a number of rows can show: the smallest difference, and the rows that an effect needs."""
 
 import math
+from typing import Any
+
+import numpy as np
 
 from rag_evaluator.trust.scale import TIE
 
@@ -25,7 +28,7 @@ def smallest_difference(
     independent = n / design_effect
     if std is None or std <= TIE or independent < 2:
         return None
-    return float(TTestPower().solve_power(nobs=independent, alpha=alpha, power=power)) * std
+    return _number(TTestPower().solve_power(nobs=independent, alpha=alpha, power=power)) * std
 
 
 def rows_needed(
@@ -38,5 +41,10 @@ def rows_needed(
         return None
     test, size = TTestPower(), effect / std
     few = (pairs for pairs in range(2, FEW) if not test.power(size, pairs, alpha) < power)  # NaN: beyond any doubt
-    independent = next(few, None) or test.solve_power(effect_size=size, alpha=alpha, power=power)
+    independent = next(few, None) or _number(test.solve_power(effect_size=size, alpha=alpha, power=power))
     return math.ceil(independent * design_effect)
+
+
+def _number(found: Any) -> float:
+    """What the solver gives: a number or an array of one (Any); of an effect, its size in either direction."""
+    return abs(float(np.asarray(found).item()))

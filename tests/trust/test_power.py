@@ -1,5 +1,7 @@
 """How small a difference n rows can show, and how many rows an effect needs."""
 
+from itertools import pairwise
+
 import pytest
 
 from rag_evaluator.trust.power import rows_needed, smallest_difference
@@ -38,3 +40,10 @@ def test_without_a_spread_no_number_of_rows_is_named(std: float | None, effect: 
 @pytest.mark.parametrize(("std", "effect", "rows"), [(0.001, 1.0, 2), (0.01, 0.05, 3), (0.5, 1e-4, 196_222_000)])
 def test_an_effect_far_from_usual_gives_a_number_without_a_warning(std: float, effect: float, rows: int) -> None:
     assert rows_needed(std, effect) == pytest.approx(rows, rel=1e-3)
+
+
+def test_every_number_of_rows_has_a_smallest_difference_above_zero_that_falls_with_the_rows() -> None:
+    found = [smallest_difference(1.0, n) or 0.0 for n in range(3, 121)]  # the solver gives -0.33 for 73, in an array
+
+    assert all(later < earlier for earlier, later in pairwise(found))
+    assert min(found) > 0

@@ -1,0 +1,82 @@
+"""Results folders of known scores, without a judge and without texts, to look at what is made of them."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_evaluator.results.figures import MetricScores, RowFacts, figures
+from rag_evaluator.trust.scale import Scale
+
+NONE = math.nan
+
+
+def made_run(
+    folder: Path,
+    scores: Mapping[str, Sequence[float]],
+    scales: Mapping[str, Scale] | None = None,
+    stages: Mapping[str, str] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    details: Sequence[Mapping[str, Any]] = (),
+    **manifest: Any,
+) -> Path:
+    """A run with these scores, NaN where one is missing.
+
+    Args:
+        groups: column -> its value in each row.
+        rows: the input rows; None: a response of as many letters as the row has predecessors.
+    """
+    folder.mkdir(parents=True)
+    count, known, by = len(next(iter(scores.values()))), scales or {}, groups or {}
+    rows = [{"response": "x" * row} for row in range(count)] if rows is None else rows
+    columns = {**{name: values for name, values in by.items()}, **scores}
+    written = [{**row, **{name: _json(values[place]) for name, values in columns.items()}} for place, row in enumerate(rows)]
+    summary = {}
+    for metric, values in scores.items():
+        scale = known.get(metric, Scale())
+        whole = _scores(values)
+        row = {**figures(whole, RowFacts(None, None), scale, 0.95), "kind": scale.kind, "better": scale.better}
+        parts = {
+            column: {
+                value: figures(whole.of([p for p in range(count) if found[p] == value]), RowFacts(None, None), scale, 0.95)
+                for value in sorted(set(found))
+            }
+            for column, found in by.items()
+        }
+        summary[metric] = {**row, "stage": (stages or {}).get(metric, "generation"), **({"groups": parts} if by else {})}
+    about = {
+        metric: {
+            "range": [known.get(metric, Scale()).low, known.get(metric, Scale()).high],
+            "kind": summary[metric]["kind"],
+            "better": summary[metric]["better"],
+            "stage": summary[metric]["stage"],
+            "threshold": None,
+        }
+        for metric in scores
+    }
+    made = {"program": "rag_evaluator", "name": folder.name, "rows": count, "metrics": about, "config": {}, **manifest}
+    (folder / "manifest.json").write_text(json.dumps(made))
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in written))
+    (folder / "details.jsonl").write_text("".join(json.dumps(line) + "\n" for line in details))
+    return folder
+
+
+def _scores(values: Sequence[float]) -> MetricScores:
+    reasons = {place: "no reference in this row" for place, value in enumerate(values) if math.isnan(value)}
+    return MetricScores(np.array(values, dtype=np.float64), reasons, frozenset())
+
+
+def _json(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def ranked(row: int, verdicts: Sequence[float | None], metric: str = "context_precision_with_reference", **record: Any) -> dict[str, Any]:
+    """A line of `details.jsonl`: contexts that were judged one by one."""
+    judgements = [{"prompt": "prompt", "response": None if said is None else {"verdict": said}} for said in verdicts]
+    line = {"row": row, "sample": "ab", "metric": metric, "contexts": list(range(len(verdicts)))}
+    return {**line, "judgements": judgements, **record}

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import file_digest
-from rag_evaluator.report.embedding import Block, inline, json_block, packed_block, parts_of
+from rag_evaluator.report.embedding import Block, folded, inline, json_block, packed_block, parts_of
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.pages import page_text, stream
 from rag_evaluator.report.row import frames_of, pair_html, row_html
@@ -80,7 +80,7 @@ def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
     lines = index.noting(islice(rows_of(runs, on), ROWS))
     size, detailed = 0, 0
     for part in parts_of(_fragment(runs, line.numbers) for line in lines):
-        block = packed_block(f"part-{len(starts)}", part)
+        block = packed_block(f"part-{len(starts)}", list(map(folded, part)))
         yield block
         starts.append(detailed)
         size += len(block.text)

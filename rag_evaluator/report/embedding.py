@@ -4,6 +4,8 @@ import base64
 import gzip
 import hashlib
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +30,8 @@ SCRIPTS = (
 )
 """In this order; the app links the same, with a source of its own in place of `embedded.js`."""
 JSON_TEXT, PACKED = "application/json", "application/octet-stream"
+PIECES = re.compile(r"(<[^>]*>|&#34;|\\n|\n)")  # a context ends at these on its own and in a prompt
+LONG = 40  # characters; a shorter piece is left to the compression
 PART_BYTES = 256 * 1024  # of fragments packed together: one part is unpacked for a row that is opened
 
 
@@ -74,6 +78,27 @@ def packed_block(name: str, value: Any) -> Block:
     """A value as JSON, compressed; the same bytes for the same value. Any: JSON."""
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     return Block(name, PACKED, Markup(base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")))
+
+
+def folded(fragment: str) -> list[str | int]:
+    """A fragment with each long text once: a number is the place, in the list, of the text that stands here again.
+
+    A row holds its contexts for the reader and in most of its prompts, further apart than compression looks back.
+    """
+    pieces = PIECES.split(fragment)
+    several = {piece for piece, count in Counter(pieces).items() if count > 1 and len(piece) >= LONG}
+    found: list[str | int] = []
+    places: dict[str, int] = {}
+    plain: list[str] = []
+    for piece in pieces:
+        if piece not in several:
+            plain.append(piece)
+            continue
+        found.append("".join(plain))
+        plain = []
+        found.append(places.get(piece, piece))
+        places.setdefault(piece, len(found) - 1)
+    return [*found, "".join(plain)]
 
 
 def parts_of(fragments: Iterable[str]) -> Iterator[Sequence[str]]:

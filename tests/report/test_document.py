@@ -15,7 +15,7 @@ from rag_evaluator import RAGEvaluator, compare
 from rag_evaluator.files.digest import file_digest
 from rag_evaluator.report import document
 from rag_evaluator.report.document import write_report
-from rag_evaluator.report.embedding import PART_BYTES, parts_of
+from rag_evaluator.report.embedding import PART_BYTES, folded, parts_of
 from rag_evaluator.report.pages import json_in_page
 
 METRICS = ["exact_match", "rouge_score"]
@@ -78,6 +78,11 @@ def report(tmp_path: Path) -> Callable[..., Page]:
     return made
 
 
+def unfolded(pieces: list[str | int]) -> str:
+    """As `embedded.js` does it."""
+    return "".join(str(pieces[piece]) if isinstance(piece, int) else piece for piece in pieces)
+
+
 def row(number: int, response: str = "Tesk", **more: Any) -> Row:
     return {"user_input": f"Question {number}?", "response": response, "reference": "Tesk", **more}
 
@@ -108,8 +113,8 @@ def test_each_row_can_be_opened_from_its_part(
     page = report(run([row(number) for number in range(3)]))
     assert page.block("about")["parts"] == [0, 1, 2]
     for number in range(3):
-        [fragment] = page.block(f"part-{number}")
-        assert f'data-row="{number}"' in fragment
+        [pieces] = page.block(f"part-{number}")
+        assert f'data-row="{number}"' in unfolded(pieces)
 
 
 def test_a_question_under_a_name_of_the_users_own_is_shown(run: Run, report: Callable[..., Page]) -> None:
@@ -119,6 +124,7 @@ def test_a_question_under_a_name_of_the_users_own_is_shown(run: Run, report: Cal
     assert page.block("search")[0] == "What is 0?\na\nb"
 
 
+LONG = "Nolu Brak was born in Tesk, which lies on the river Om."
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u2028<!--", "a\ud800\u202eb", "]]>&amp;"]
 
 
@@ -203,6 +209,15 @@ def test_json_in_a_page_holds_no_sign_that_ends_a_script() -> None:
     text = json_in_page(value)
     assert not set("<>&\u2028\u2029") & set(text)
     assert json.loads(text) == value
+
+
+@pytest.mark.parametrize(
+    "fragment", ["", "<p>a</p>", f"<p>{LONG}</p>\n<pre>&#34;{LONG}\\n{LONG}</pre>", LONG * 3, f"{LONG}\n{LONG}\n"]
+)
+def test_a_long_text_is_kept_once_and_comes_back_everywhere(fragment: str) -> None:
+    pieces = folded(fragment)
+    assert unfolded(pieces) == fragment
+    assert sum(piece.count(LONG) for piece in pieces if isinstance(piece, str)) <= max(1, fragment.count(LONG * 3) * 3)
 
 
 def test_a_fragment_that_is_larger_than_a_part_has_a_part_of_its_own() -> None:

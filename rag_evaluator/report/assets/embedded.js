@@ -44,7 +44,8 @@ class EmbeddedRows {
     const starts = this.about.parts;
     const part = starts.findLastIndex((first) => first <= row);
     if (row >= this.about.detailed) throw new Error(text("table.no_details", { detailed: count(this.about.detailed) }));
-    return (await this.unpack(`part-${part}`))[row - starts[part]];
+    const pieces = (await this.unpack(`part-${part}`))[row - starts[part]];
+    return pieces.map((piece) => (typeof piece === "number" ? pieces[piece] : piece)).join("");
   }
 
   async query({ sort, descending, search, missing, metric, min, max, offset, limit }) {

@@ -6,10 +6,10 @@ class RowDialog {
     this.dialog = dialog;
     this.table = table;
     this.row = null;
-    this.body = dialog.querySelector(".body");
-    dialog.querySelector(".before").addEventListener("click", () => this.turn(-1));
-    dialog.querySelector(".after").addEventListener("click", () => this.turn(1));
-    dialog.querySelector(".close").addEventListener("click", () => this.leave());
+    this.body = dialog.querySelector(":scope > .row-body");
+    dialog.querySelector(".row-bar .before").addEventListener("click", () => this.turn(-1));
+    dialog.querySelector(".row-bar .after").addEventListener("click", () => this.turn(1));
+    dialog.querySelector(".row-bar .close").addEventListener("click", () => this.leave());
     dialog.addEventListener("cancel", (event) => {
       event.preventDefault(); // Esc: the hash changes, and with it the page
       this.leave();
@@ -33,7 +33,7 @@ class RowDialog {
     if (row === this.row) return;
     this.row = row;
     this.dialog.querySelector("#row-title").textContent = text("table.row_title", { row: this.table.source.label?.(row) ?? row });
-    this.dialog.querySelector(".link").setAttribute("href", `#row=${row}`);
+    this.dialog.querySelector(".row-bar .link").setAttribute("href", `#row=${row}`);
     this.body.replaceChildren(element("p", { class: "quiet" }, text("table.loading")));
     try {
       const article = await this.article(row);
@@ -41,7 +41,7 @@ class RowDialog {
       this.body.replaceChildren(article);
       this.body.scrollTop = 0;
     } catch (error) {
-      if (row === this.row) this.body.replaceChildren(element("p", { class: "note" }, error.message));
+      if (row === this.row) this.body.replaceChildren(element("p", { class: "warning" }, error.message));
     }
     await this.showTurns();
   }
@@ -51,8 +51,7 @@ class RowDialog {
     const template = document.createElement("template");
     template.innerHTML = await this.table.source.fragment(row);
     const article = template.content;
-    if (typeof fillPrompts === "function" && this.table.source.frames)
-      for (const part of article.querySelectorAll("article")) fillPrompts(part, await this.table.source.frames());
+    for (const part of article.querySelectorAll("article")) fillPrompts(part, () => this.table.source.frames());
     return article;
   }
 
@@ -60,7 +59,7 @@ class RowDialog {
     const row = this.row;
     for (const [name, step] of [["before", -1], ["after", 1]]) {
       const beside = await this.table.beside(row, step);
-      if (row === this.row) this.dialog.querySelector(`.${name}`).disabled = beside === null;
+      if (row === this.row) this.dialog.querySelector(`.row-bar .${name}`).disabled = beside === null;
     }
   }
 

@@ -137,7 +137,7 @@ class RowTable {
     if (kind === "row") return element("td", { class: "number quiet" }, row.label ?? String(row.row));
     if (kind === "question") {
       const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || text("table.no_question"));
-      return element("td", { class: "question" }, link);
+      return element("td", { class: "asks" }, link);
     }
     if (kind === "group") return element("td", {}, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
     const value = row.scores[key];

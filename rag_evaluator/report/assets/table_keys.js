@@ -25,7 +25,7 @@ function startTableKeys(table) {
 
 /** Focus the link of the row before or after the one that has it; at the end of a page go on to the next one. */
 async function moveBetweenRows(table, step) {
-  const links = [...table.body.querySelectorAll("td.question a")];
+  const links = [...table.body.querySelectorAll("td.asks a")];
   const place = links.indexOf(document.activeElement);
   const next = place < 0 ? (step > 0 ? 0 : links.length - 1) : place + step;
   if (links[next]) links[next].focus();
@@ -33,7 +33,7 @@ async function moveBetweenRows(table, step) {
     const drawn = new Promise((done) => (table.drawn = done));
     table.turn(step);
     await drawn;
-    const moved = table.body.querySelectorAll("td.question a");
+    const moved = table.body.querySelectorAll("td.asks a");
     moved[step > 0 ? 0 : moved.length - 1]?.focus();
   }
 }

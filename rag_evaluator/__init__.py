@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.api.probe import probe
     from rag_evaluator.api.report import write_report
+    from rag_evaluator.api.review import apply_reviews
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -65,6 +66,7 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "apply_reviews",
     "certify",
     "collect",
     "compare",
@@ -105,6 +107,7 @@ _HOMES = {
     "Scores": "api.functions",
     "ScriptedJudge": "judge.scripted",
     "UndefinedScoreError": "errors",
+    "apply_reviews": "api.review",
     "certify": "api.certify",
     "collect": "api.collect",
     "compare": "api.compare",

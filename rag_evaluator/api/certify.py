@@ -82,6 +82,11 @@ def certify(
     if files:
         paths = [Path(file).expanduser() for file in files]
         table = together([read_labels(path, run, digests, canonical_name, on) for path in paths])
+        if random and not table.sampled:
+            raise ConfigError(
+                f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
+                "them. Leave out --random: agreement is then that of these rows."
+            )
         draw = None if table.draw is None else read_draw(folder, table.draw, data)
         sources.append(LabelSource(table, draw))
     if not sources:

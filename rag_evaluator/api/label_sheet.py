@@ -1,28 +1,13 @@
-"""`label_sheet`: draws rows of a run for people to label, and writes the workbook that they fill in."""
+"""`label_sheet`: rows drawn from a finished run, and the workbook in which people label them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from rag_evaluator.api.saved_scores import scales_for
-from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
+from rag_evaluator.api.label_draw import draw_rows
+from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.labels.draw import DrawRecord, read_draw, write_draw
-from rag_evaluator.labels.figures import LEAST
-from rag_evaluator.labels.judged import doubt
-from rag_evaluator.labels.sheet import TEXTS, LabelSheet, write_sheet
-from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.results.certificate import data_of, digests_in
-from rag_evaluator.results.kept_labels import FOLDER, NAME, kept_labels
-from rag_evaluator.results.matching import match
-from rag_evaluator.results.saved import SavedScores
-from rag_evaluator.run.saved import finished_scores
-from rag_evaluator.trust.draws import Draw, draw_stratified, draw_uncertain
-from rag_evaluator.trust.formulas import Array
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.labels.draw import DrawRecord, write_draw
+from rag_evaluator.labels.sheet import write_sheet
 
 
 def label_sheet(
@@ -54,98 +39,15 @@ def label_sheet(
     Raises `RagEvaluatorError`; then nothing is written.
     """
     folder, path = Path(results).expanduser(), Path(out).expanduser()
-    run = finished_scores(folder)
-    digests, names = digests_in(folder), _names(run, metrics)
-    _check(run, path, size, force)
-    scales = scales_for(names, [run])[0]
-    if like is None:
-        draw = _draw(run, names[0], scales[names[0]], size, uncertain, seed)
-        record = DrawRecord(
-            data=data_of(digests),
-            metrics=names,
-            kind="uncertain" if uncertain else "stratified",
-            size=size,
-            seed=seed,
-            rows=draw.rows.tolist(),
-            probabilities=draw.probabilities.tolist(),
-            strata=draw.strata.tolist(),
-        )
-    else:
-        record = replace(draw_like(run, Path(like).expanduser()), data=data_of(digests), metrics=names)
-    language = find_language(str(run.config.get("language") or "english")).name
-    sheet = LabelSheet(record, run.samples, digests, _columns(run, names), scales, language)
-    write_draw(folder, record)
+    _check(path, force)
+    sheet = draw_rows(folder, size, metrics, uncertain, seed, None if like is None else Path(like).expanduser())
+    write_draw(folder, sheet.record)
     write_whole(path, lambda to: write_sheet(sheet, to))
-    return record
+    return sheet.record
 
 
-def draw_like(run: SavedScores, folder: Path) -> DrawRecord:
-    """The draw of another run, with its rows found in this one. Raises `ResultsError` if the rows are not the same."""
-    other = finished_scores(folder)
-    names = [path.stem for path in sorted((folder / FOLDER).glob("*.json")) if path.name != NAME]
-    certified = [kept.draw for kept in kept_labels(folder).values() if kept.draw is not None]
-    if not certified and len(names) != 1:
-        raise ResultsError(f"--like {folder}: it has {len(names)} draws; certify the labels of one of them first.")
-    theirs = read_draw(folder, (certified or names)[0], data_of(digests_in(folder)))
-    on, (a, b) = match([other, run])
-    if (
-        a.places.keys() != b.places.keys()
-        or a.without
-        or b.without
-        or len(a.places) < len(other.samples)
-        or len(b.places) < len(run.samples)
-    ):
-        raise ResultsError(f"--like {folder}: both runs need the same rows, each with a '{on}' of its own.")
-    ours = {rows[0]: b.places[key][0] for key, rows in a.places.items()}  # their row -> ours
-    back = {our: their for their, our in ours.items()}
-    order = [back[row] for row in range(len(run.samples))]
-    return replace(
-        theirs,
-        rows=[ours[row] for row in theirs.rows],
-        probabilities=[theirs.probabilities[row] for row in order],
-        strata=[theirs.strata[row] for row in order],
-        like=theirs.like or theirs.name,
-    )
-
-
-def _names(run: SavedScores, metrics: Sequence[str]) -> list[str]:
-    names = [metric if metric in run.scores else canonical_name(metric) or metric for metric in metrics]
-    for metric, name in zip(metrics, names, strict=True):
-        if name not in run.scores:
-            raise ConfigError(f"--metric {metric}: {run.name} has no scores of it.{did_you_mean(metric, run.scores)}")
-    return list(dict.fromkeys(names)) or list(run.scores)
-
-
-def _check(run: SavedScores, path: Path, size: int, force: bool) -> None:
+def _check(path: Path, force: bool) -> None:
     if path.suffix.lower() != ".xlsx":
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
-    if size < LEAST:
-        raise ConfigError(f"--size {size}: {LEAST} labels are needed at least, 100 say much more.")
-    if len(run.samples) < LEAST:
-        raise ResultsError(f"{run.name} has {len(run.samples)} rows; {LEAST} labels are needed at least.")
     if path.exists() and not force:
         raise ResultsError(f"{path} exists already; somebody may have filled it in. Choose another name, or --force.")
-
-
-def _draw(run: SavedScores, metric: str, scale: Scale, size: int, uncertain: bool, seed: int) -> Draw:
-    scores = np.asarray(run.scores[metric], dtype=np.float64)
-    if not uncertain:
-        return draw_stratified(scores, size, seed)
-    return draw_uncertain(scores, _uncertainty(run, metric, scores, scale), size, seed)
-
-
-def _uncertainty(run: SavedScores, metric: str, scores: Array, scale: Scale) -> Array:
-    """1 less the judge's mean confidence in a row; without confidences the nearness of the score to the middle."""
-    details = run.details({(row, metric) for row in range(len(scores))})
-    doubts = [doubt(details.get((row, metric), ())) for row in range(len(scores))]
-    if all(each is None for each in doubts):
-        return np.asarray(1 - np.abs(2 * (np.nan_to_num(scores, nan=scale.low) - scale.low) / scale.width - 1))
-    return np.array([0.0 if each is None else each for each in doubts])
-
-
-def _columns(run: SavedScores, names: Sequence[str]) -> list[str]:
-    """What the metrics read; of a metric of the user's own, all texts."""
-    read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
-    every = any(name not in METRICS for name in names)
-    there = {column for sample in run.samples for column in sample.columns}
-    return [column for column in TEXTS if column in there and (every or column in read)]

@@ -12,6 +12,7 @@ from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.lists import add_list_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
+from rag_evaluator.cli.review import add_review_commands
 from rag_evaluator.cli.view import add_view_command
 from rag_evaluator.signals import GRACE
 
@@ -35,6 +36,7 @@ EXAMPLES = """examples:
   rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx
   rag-evaluator certify results/demo --labels to_label.xlsx
   rag-evaluator view results
+  rag-evaluator review apply results/demo --drop too_easy
   rag-evaluator prompts check
   rag-evaluator list metrics
 
@@ -113,6 +115,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_gate_command(commands)
     add_certify_commands(commands)
     add_view_command(commands)
+    add_review_commands(commands)
     add_prompt_commands(commands)
     add_list_command(commands)
     return parser

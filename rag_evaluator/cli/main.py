@@ -16,6 +16,7 @@ from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, p
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.report import report
 from rag_evaluator.cli.start import beginning, read_config
+from rag_evaluator.cli.review import review
 from rag_evaluator.cli.view import view
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (
@@ -201,6 +202,7 @@ COMMANDS = {
     "certify": certify,
     SHEET: sheet,
     "view": view,
+    "review": review,
     "prompts": prompts,
     "list": list_names,
 }

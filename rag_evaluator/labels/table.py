@@ -16,6 +16,7 @@ from rag_evaluator.labels.words import EXPECTED, is_word, label_of
 from rag_evaluator.results.saved import Canonical, SavedScores
 
 METRIC, LABEL, STATEMENT, ANNOTATOR, DRAW = "metric", "label", "statement", "annotator", "draw"
+SAMPLED = "sampled"  # a column that says `false` of rows that were chosen for some reason, and not drawn
 Cell = tuple[str, str, str | None, Any, str]  # metric, annotator, statement, what the cell says, its column
 
 
@@ -48,11 +49,13 @@ class LabelTable:
         name: of the source, for messages.
         labels: blank ones included.
         draw: the draw that its rows come from, as a label sheet says; None: no such draw.
+        sampled: whether its rows may be a random sample; not if it says itself that they are none.
     """
 
     name: str
     labels: Sequence[Label]
     draw: str | None = None
+    sampled: bool = True
 
 
 def read_labels(
@@ -87,7 +90,7 @@ def read_labels(
         for metric, annotator, statement, cell, column in cells_of(record)
     ]
     _refuse_twice(labels)
-    return LabelTable(name, labels, _draw(name, records))
+    return LabelTable(name, labels, _draw(name, records), not any(map(_is_chosen, records)))
 
 
 def together(tables: Sequence[LabelTable]) -> LabelTable:
@@ -104,7 +107,7 @@ def together(tables: Sequence[LabelTable]) -> LabelTable:
     draws = {table.draw for table in tables}
     if len(draws) > 1:
         raise DatasetError(f"{name}: these sheets come from different draws. Certify the labels of one at a time.")
-    return LabelTable(name, labels, draws.pop())
+    return LabelTable(name, labels, draws.pop(), all(table.sampled for table in tables))
 
 
 def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:
@@ -194,3 +197,7 @@ def _draw(name: str, records: Sequence[InputRecord]) -> str | None:
             f"{name}: its rows come from {len(draws)} draws ({', '.join(draws)}): certify the labels of one at a time."
         )
     return draws[0] if draws else None
+
+
+def _is_chosen(record: InputRecord) -> bool:
+    return str(record.row.get(SAMPLED)).strip().casefold() == "false"

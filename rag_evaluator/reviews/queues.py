@@ -1,0 +1,236 @@
+"""Rows that are worth a look, found in one pass over the rows of a run and one over its details."""
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from rag_evaluator.dataset.keys import as_key
+from rag_evaluator.labels.judged import verdicts_of
+from rag_evaluator.results.panel_names import BETWEEN, column_of
+from rag_evaluator.trust.scale import TIE, Scale
+
+Json = Mapping[str, Any]  # a row, or a line of `details.jsonl`; Any: JSON
+MOST = 200  # rows of a queue; how many there are in all is counted
+HIGH, LOW = 0.75, 0.25  # of a metric's range: from here on, up to here
+CONTRADICTIONS: Sequence[tuple[str, str]] = (
+    ("faithfulness", "answer_correctness"),
+    ("faithfulness", "factual_correctness"),
+    ("response_groundedness", "answer_accuracy"),
+    ("context_recall", "answer_correctness"),
+    ("context_recall", "factual_correctness"),
+    ("answer_correctness", "faithfulness"),
+    ("factual_correctness", "faithfulness"),
+    ("answer_correctness", "answer_relevancy"),
+    ("answer_correctness", "context_recall"),
+    ("answer_relevancy", "context_relevance"),
+)
+"""Pairs of metrics: a row with a high score of the first and a low one of the second is odd."""
+
+
+class Found(NamedTuple):
+    """A row of a queue.
+
+    Attributes:
+        urgency: rows with more come first.
+        row: from 0.
+        why: what is odd, as names with figures: `("faithfulness", 1.0)`.
+    """
+
+    urgency: float
+    row: int
+    why: tuple[tuple[str, float | None], ...]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Rows that are worth a look for one reason.
+
+    Attributes:
+        name: its texts are `review.queue.<name>` of the catalogue.
+        rows: the most urgent ones, at most `MOST`.
+        total: of all rows.
+    """
+
+    name: str
+    rows: Sequence[Found]
+    total: int
+
+
+@dataclass
+class Kept:
+    """The most urgent of the rows that come along."""
+
+    heap: list[tuple[float, int, Found]] = field(default_factory=list)
+    total: int = 0
+
+    def add(self, found: Found | None) -> None:
+        if found is None:
+            return
+        self.total += 1
+        item = (found.urgency, -found.row, found)
+        if len(self.heap) < MOST:
+            heapq.heappush(self.heap, item)
+        else:
+            heapq.heappushpop(self.heap, item)
+
+    def queue(self, name: str) -> Queue:
+        return Queue(name, [found for _, _, found in sorted(self.heap, reverse=True)], self.total)
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a run's metrics: their scales, and the judges of a panel."""
+
+    scales: Mapping[str, Scale]
+    judges: Sequence[str] = ()
+
+    @property
+    def own(self) -> list[str]:
+        """The metrics; the columns of single judges are left out."""
+        return [metric for metric in self.scales if metric.partition(BETWEEN)[2] not in self.judges]
+
+
+def row_queues(rows: Iterable[Json], about: About) -> list[Queue]:
+    """The queues that the scores alone give."""
+    kept = {name: Kept() for name in ROW_RULES}
+    for number, row in enumerate(rows):
+        for name, rule in ROW_RULES.items():
+            kept[name].add(rule(number, row, about))
+    return [part.queue(name) for name, part in kept.items()]
+
+
+def detail_queues(details: Iterable[Json]) -> list[Queue]:
+    """The queues that need what the judge said; `details` in the order of rows."""
+    kept = {name: Kept() for name in DETAIL_RULES}
+    for number, lines in groupby(details, lambda line: int(line["row"])):
+        records = list(lines)
+        for name, rule in DETAIL_RULES.items():
+            kept[name].add(rule(number, records))
+    return [part.queue(name) for name, part in kept.items()]
+
+
+def too_easy(runs: Sequence[Iterable[Json]], about: About) -> Queue:
+    """Rows of the first run that have the best score of every metric, in each run where their question is.
+
+    Metrics such as cosines, which are never quite 1, do not count. Rows of several runs belong together by their `id`,
+    else by their question.
+    """
+    own, kept = [metric for metric in about.own if about.scales[metric].kind != "continuous"], Kept()
+    best: dict[str, list[int]] = {}
+    for number, row in enumerate(runs[0] if own else ()):
+        if _is_best(row, own, about):
+            best.setdefault(_key(row) or f"row {number}", []).append(number)
+    for run in runs[1:]:
+        for row in run:
+            key = _key(row)
+            if key in best and not _is_best(row, [metric for metric in own if metric in row], about):
+                del best[key]
+    for numbers in best.values():
+        for number in numbers:
+            kept.add(Found(0.0, number, ()))
+    return kept.queue("too_easy")
+
+
+def _is_best(row: Json, metrics: Sequence[str], about: About) -> bool:
+    values = [(about.scales[metric], score_of(row, metric)) for metric in metrics]
+    return all(value is not None and _share(scale, value) >= 1 - TIE for scale, value in values)
+
+
+def _key(row: Json) -> str | None:
+    names = ("id", "user_input", "question", "query", "input")
+    return next((key for name in names if (key := as_key(row.get(name))) is not None), None)
+
+
+def _judges_disagree(number: int, row: Json, about: About) -> Found | None:
+    """The metric on which the judges of a panel differ most."""
+    found = []
+    for metric in about.own:
+        values = {judge: score_of(row, column_of(metric, judge)) for judge in about.judges}
+        there = {judge: value for judge, value in values.items() if value is not None}
+        spread = max(there.values()) - min(there.values()) if len(there) > 1 else 0.0
+        if spread > TIE:
+            ends = sorted(there, key=lambda judge: there[judge])
+            why = [(f"{metric} {judge}", there[judge]) for judge in (ends[-1], ends[0])]
+            found.append(Found(spread / about.scales[metric].width, number, tuple(why)))
+    return max(found, default=None)
+
+
+def _contradict(number: int, row: Json, about: About) -> Found | None:
+    """The two metrics that contradict each other most."""
+    found = []
+    for first, second in CONTRADICTIONS:
+        values = [score_of(row, metric) for metric in (first, second)]
+        if first in about.scales and second in about.scales and None not in values:
+            high, low = (
+                _share(about.scales[metric], value or 0.0)
+                for metric, value in zip((first, second), values, strict=True)
+            )
+            if high >= HIGH and low <= LOW:
+                found.append(Found(high - low, number, ((first, values[0]), (second, values[1]))))
+    return max(found, default=None)
+
+
+def _missing(number: int, row: Json, about: About) -> Found | None:
+    names = [metric for metric in about.own if score_of(row, metric) is None]
+    return Found(len(names), number, tuple((name, None) for name in names)) if names else None
+
+
+def _lowest_confidence(number: int, records: Sequence[Json]) -> Found | None:
+    """The verdict of which the judge was least sure."""
+    found = [
+        Found(-verdict.confidence, number, ((str(record["metric"]), verdict.confidence),))
+        for record in records
+        for verdict in verdicts_of(record)
+        if verdict.confidence is not None
+    ]
+    return max(found, default=None)
+
+
+def _repeats_differ(number: int, records: Sequence[Json]) -> Found | None:
+    """The metric whose repeated scores differ most."""
+    values: dict[str, list[float]] = {}
+    for record in records:
+        value = _number(record.get("value"))
+        if "repeat" in record and value is not None:
+            values.setdefault(str(record["metric"]), []).append(value)
+    found = [
+        Found(max(each) - min(each), number, ((metric, max(each)), (metric, min(each))))
+        for metric, each in values.items()
+        if max(each) - min(each) > TIE
+    ]
+    return max(found, default=None)
+
+
+ROW_RULES: Mapping[str, Callable[[int, Json, About], Found | None]] = {
+    "contradict": _contradict,
+    "judges_disagree": _judges_disagree,
+    "missing": _missing,
+}
+DETAIL_RULES: Mapping[str, Callable[[int, Sequence[Json]], Found | None]] = {
+    "lowest_confidence": _lowest_confidence,
+    "repeats_differ": _repeats_differ,
+}
+
+
+def rows_in(queue: Queue) -> Iterator[int]:
+    """The numbers of its rows, the most urgent first."""
+    return (found.row for found in queue.rows)
+
+
+def score_of(row: Json, column: str) -> float | None:
+    """A score in a row; None where there is none."""
+    return _number(row.get(column))
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_number else None
+
+
+def _share(scale: Scale, value: float) -> float:
+    """Where a score is between the worst end, 0, and the best, 1."""
+    share = (value - scale.low) / scale.width
+    return share if scale.better == "higher" else 1 - share

@@ -39,12 +39,31 @@ def complaints() -> Iterator[Complaints]:
     assert not made.found, "\n".join(made.found)
 
 
+Serve = Callable[..., Server]
+
+
+@pytest.fixture
+def serve(complaints: Complaints) -> Iterator[Serve]:
+    """Starts the app over a results folder: `serve(folder, "--review", "--as", "ana")`."""
+    made: list[Server] = []
+
+    def start(results: Path, *options: str) -> Server:
+        server = Server(results, *options)
+        made.append(server)
+        complaints.origins.add(server.origin)
+        return server
+
+    yield start
+    for server in made:
+        server.kill()
+
+
 NewContext = Callable[..., BrowserContext]
 
 
 @pytest.fixture
-def new_context(chromium: Browser, complaints: Complaints) -> Iterator[NewContext]:
-    """Makes a browser profile of its own: `new_context(color_scheme="dark", offline=True)`."""
+def new_context(chromium: Browser, complaints: Complaints, serve: Serve) -> Iterator[NewContext]:
+    """Makes a browser profile of its own: `new_context(color_scheme="dark", offline=True)`; closed before servers are."""
     made: list[BrowserContext] = []
 
     def context(**options: object) -> BrowserContext:
@@ -82,22 +101,3 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> made_runs.Runs:
 def reports(runs: made_runs.Runs) -> Callable[..., Path]:
     """`reports("plain")`: the report of a run; of two runs their comparison."""
     return runs.report
-
-
-Serve = Callable[..., Server]
-
-
-@pytest.fixture
-def serve(complaints: Complaints) -> Iterator[Serve]:
-    """Starts the app over a results folder: `serve(folder, "--review", "--as", "ana")`."""
-    made: list[Server] = []
-
-    def start(results: Path, *options: str) -> Server:
-        server = Server(results, *options)
-        made.append(server)
-        complaints.origins.add(server.origin)
-        return server
-
-    yield start
-    for server in made:
-        server.kill()

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.report.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
 from rag_evaluator.report.pages import page_text
-from rag_evaluator.report.shown_text import ShownText, shown
+from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.report.texts import TEXTS
 from rag_evaluator.results.questions import resolve
 from rag_evaluator.results.reasons import parts_of
@@ -103,13 +103,13 @@ def _view(scored: Scored, place: int, seen: dict[tuple[str, str], int], used: se
     later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
     error = judgement.get("error")
     return JudgementView(
-        str(judgement.get("prompt", "")),
+        short(judgement.get("prompt", "")),
         tuple(dict.fromkeys(_named(part) for part in _inputs(judgement).values() if _named(part))),
         _context(scored, values, str(judgement.get("prompt")), seen) if _is_single(answer) else None,
         answer is None,
         shown(str(error), SOURCE) if error else None,
         tuple(_verdicts(scored, judgement, values, later)),
-        tuple(later.items()),
+        tuple((short(key), count) for key, count in later.items()),
     )
 
 
@@ -134,8 +134,8 @@ def _named(part: Any) -> str:
     if not isinstance(part, Mapping) or not ("column" in part or "judgement" in part):
         return ""
     if "judgement" in part:
-        return page_text("row.about.judgement", name=part["key"])
-    column = str(part["column"])
+        return page_text("row.about.judgement", name=short(part["key"]))
+    column = short(part["column"])
     number = part["item"] + 1 if "item" in part else part.get("items")
     if number is None:
         return column
@@ -167,7 +167,7 @@ def _verdicts(scored: Scored, judgement: Json, values: Json, later: Mapping[str,
     if answer is None:
         return
     if _is_shares(answer):
-        yield from (_plain(page_text("row.choice", option=key), percent(value)) for key, value in answer.items())
+        yield from (_plain(page_text("row.choice", option=short(key)), percent(value)) for key, value in answer.items())
         return
     parts = list(parts_of(answer))
     confidences = _confidences(judgement, parts)
@@ -186,7 +186,7 @@ def _of_part(
     reasons = [texts.pop(name) for name in REASONS if name in texts]
     reason = shown("\n".join(reasons), SOURCE) if reasons else None
     statement = shown("\n".join(texts.values()), SOURCE) if texts else None
-    label = ", ".join(name for name in texts if name != "statement")
+    label = ", ".join(short(name) for name in texts if name != "statement")
     numbers = {name: value for name, value in part.items() if isinstance(value, int | float)}
     for key, value in numbers.items():
         tone, word = _said(scored, judgement, key, value, values)
@@ -219,12 +219,12 @@ def _said(scored: Scored, judgement: Json, key: str, value: Any, values: Json) -
     if meaning is not None:
         return meaning.tone, TEXTS[f"row.word.{meaning.word}"]
     if value is None:
-        return "plain", key
+        return "plain", short(key)
     tone = grade_tone(scored.metric, key, value, scored.about) if isinstance(value, int | float) else "plain"
     scale = values.get("scale")
     described = scale.get(str(value)) if isinstance(scale, Mapping) else None
-    word = page_text("row.grade", name=key, value=f"{value:g}" if isinstance(value, float) else value)
-    return tone, f"{word}: {described}" if described else word
+    word = page_text("row.grade", name=short(key), value=short(f"{value:g}" if isinstance(value, float) else value))
+    return tone, f"{word}: {short(described)}" if described else word
 
 
 def _confidences(judgement: Json, parts: Sequence[tuple[str, Json]]) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from rag_evaluator.report.pages import render
 from rag_evaluator.report.row_view import MetricView, RowView, columns_of, row_view
 from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.shown_text import ShownText
+from rag_evaluator.report.shown_text import ShownText, short
 
 Value = TypeVar("Value")
 
@@ -74,7 +74,7 @@ def pair_view(runs: Sequence[RunFiles], rows: Sequence[int | None]) -> PairView:
         others = [text for other, text in enumerate(responses) if other != place and text is not None]
         view = None if row is None else row_view(run, row, against=others)
         named = [other.name for other in runs].count(run.name) == 1
-        sides.append(Side(run.name if named else run.folder.name, row, view))
+        sides.append(Side(short(run.name if named else run.folder.name), row, view))
     views = [side.view for side in sides if side.view is not None]
     return PairView(
         tuple(sides),

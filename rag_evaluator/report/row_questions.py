@@ -8,7 +8,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.shown_text import MOST
+from rag_evaluator.report.shown_text import MOST, short
 from rag_evaluator.results.questions import questions_of
 
 Json = Mapping[str, Any]  # Any: JSON
@@ -17,6 +17,8 @@ Json = Mapping[str, Any]  # Any: JSON
 @dataclass(frozen=True)
 class PromptView:
     """A prompt: `head`, `input` and `tail` together are what was sent.
+
+    Their texts are clean: a template escapes them before it could clean them.
 
     Attributes:
         head: its key in `frames_of`; empty where the whole text is the input.
@@ -62,7 +64,7 @@ def _view(name: str, text: str, frames: Any) -> PromptView:
     head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
     middle = text[len(head) : len(text) - len(tail)]
     key = _key(head) if head else ""
-    return PromptView(name, key, len(head), middle[:MOST], tail, max(len(middle) - MOST, 0))
+    return PromptView(short(name), key, len(head), clean(middle[:MOST]), clean(tail), max(len(middle) - MOST, 0))
 
 
 def _key(head: str) -> str:

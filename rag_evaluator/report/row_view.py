@@ -17,7 +17,7 @@ from rag_evaluator.report.meanings import SIGNS, Tone
 from rag_evaluator.report.row_judgements import SOURCE, JudgementView, Scored, judgement_views
 from rag_evaluator.report.row_questions import PromptView, prompt_views
 from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.shown_text import ShownText, shown, shown_pieces
+from rag_evaluator.report.shown_text import ShownText, short, shown, shown_pieces
 from rag_evaluator.report.word_diff import Unit, difference
 from rag_evaluator.results.panel_names import BETWEEN, judges_of
 from rag_evaluator.results.rows import DROPPED
@@ -165,7 +165,7 @@ def row_view(run: RunFiles, row: int, questions: bool = True, against: Sequence[
     marked = found if against is None else None
     return RowView(
         number=row,
-        run=run.name,
+        run=short(run.name),
         question=_text(columns.get("user_input")),
         response=shown_pieces(found.first, SCORES) if found else _text(response),
         reference=shown_pieces(marked.second, SCORES) if marked else _text(reference),
@@ -236,7 +236,7 @@ def _attempt(line: Json, metric: str, about: Json, columns: Json, prompts: Json,
         None if repeat is None else repeat + 1,
         _number(line.get("value")),
         shown(str(reason), SOURCE) if reason else None,
-        line.get("outcome"),
+        short(line["outcome"]) if line.get("outcome") else None,
         tuple(views),
         sent,
         missing,
@@ -296,10 +296,12 @@ def _marks(
 def _others(values: Json, run: RunFiles, columns: Json, mapping: Json) -> Iterator[tuple[str, ShownText]]:
     """The columns that are shown nowhere else, as text or JSON."""
     names, record = ColumnNames(mapping), InputRecord("", values)
+    if names.is_log(values):
+        names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
     read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}
     for name, value in values.items():
         if name not in {*run.metrics, DROPPED, *read} and value is not None:
-            yield name, shown(value if isinstance(value, str) else _as_json(value), SCORES)
+            yield short(name), shown(value if isinstance(value, str) else _as_json(value), SCORES)
 
 
 def _as_json(value: Any) -> str:

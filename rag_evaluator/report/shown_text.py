@@ -6,6 +6,7 @@ from typing import Literal
 
 FOLDED = 3_000  # characters before the fold
 MOST = 200_000  # characters in a page
+NAME = 120  # characters of a name
 BACK = 200  # characters in which a blank is looked for, so that no word is cut
 Mark = Literal["", "ins", "del"]
 
@@ -43,6 +44,12 @@ class ShownText:
     def left_out(self) -> int:
         """Characters that are not in the page."""
         return self.length - self.folded - sum(len(piece.text) for piece in self.start)
+
+
+def short(name: object) -> str:
+    """A name on one line, cut where it is no name any more."""
+    text = str(name)
+    return text if len(text) <= NAME else f"{text[: NAME - 1]}…"
 
 
 def shown(text: str, source: str) -> ShownText:

@@ -50,7 +50,7 @@ def difference(first: str, second: str) -> Difference:
     lines = [text.splitlines(keepends=True) if longest <= LINES else [] for text in (first, second)]
     if longest > LINES or max(map(len, lines)) > WORDS:
         return Difference((Piece(first),), (Piece(second),), "none")
-    return _compared(*lines, "lines")
+    return _compared(lines[0], lines[1], "lines")
 
 
 def tokens(text: str) -> list[str]:

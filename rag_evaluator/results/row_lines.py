@@ -4,7 +4,10 @@ import re
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+HEAD = 40  # bytes of a line that hold its row
+BLOCK = 1 << 16  # bytes read at once
 ROW = re.compile(rb'\{"row": (\d+),')
 
 
@@ -27,20 +30,31 @@ def lines_of_row(path: Path, row: int) -> Iterator[bytes]:
         low, high = 0, path.stat().st_size
         while low < high:  # the first line of the row, or of the next one that is there, begins in [low, high]
             middle = (low + high) // 2
-            file.seek(middle)
-            if middle:
-                file.seek(middle - 1)
-                file.readline()  # the rest of the line in which the byte before is
-            line = file.readline()
-            if line and _row(line) < row:
+            start = _line_start(file, middle)
+            file.seek(start)
+            if _row(file.read(HEAD)) < row:
+                file.seek(middle)
+                file.readline()
                 low = file.tell()
             else:
-                high = middle
+                high = start
         file.seek(low)
         for line in file:
             if _row(line) != row:
                 return
             yield line
+
+
+def _line_start(file: BinaryIO, place: int) -> int:
+    """Where the line begins that a byte is in; a line is read once, however long it is."""
+    while place:
+        first = max(place - BLOCK, 0)
+        file.seek(first)
+        end = file.read(place - first).rfind(b"\n")
+        if end >= 0:
+            return first + end + 1
+        place = first
+    return 0
 
 
 def _row(line: bytes) -> int:

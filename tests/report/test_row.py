@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.prompts.english import installed_sources
 from rag_evaluator.report.meanings import GRADES, meaning_of
 from rag_evaluator.report.row import frames_of, pair_html, row_html, row_view
@@ -168,6 +169,36 @@ def test_a_context_that_equals_the_reference_has_its_verdict(run: RunFiles) -> N
     assert [mark.word for mark in row_view(run, 0).retrieved[0].marks] == ["useful"]
 
 
+@pytest.mark.parametrize(
+    ("row", "columns", "question", "contexts", "others"),
+    [
+        ({"user_input": "Q", "contexts": ["a", "b"], "question": "x"}, {}, "Q", ["a", "b"], ["question"]),
+        ({"frage": "Q", "contexts": ["a"], "question": "x"}, {"frage": "user_input"}, "Q", ["a"], ["question"]),
+        (
+            {"question": "Q", "reference": ["a", "b"], "document_score": [0.1, 0.9]},
+            {},
+            "Q",
+            ["b", "a"],
+            ["document_score"],
+        ),
+    ],
+)
+def test_columns_are_read_as_the_run_read_them_and_the_rest_is_shown(
+    tmp_path: Path,
+    row: dict[str, Any],
+    columns: dict[str, str],
+    question: str,
+    contexts: list[str],
+    others: list[str],
+) -> None:
+    said = ScriptedJudge(lambda prompt, model: {"rating": 2})
+    run = made(tmp_path / "run", [row], said, metrics=["context_relevance"], columns=columns)
+    article = parsed(row_html(run, 0))
+    assert texts(article, ".question .data") == [question]
+    assert texts(article, "ol.contexts .data") == contexts
+    assert texts(article, ".columns dt") == others
+
+
 def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
     (tmp_path / "details.jsonl").write_bytes((run.folder / "details.jsonl").read_bytes())
     for name in ("manifest.json", "summary.json", "prompts.json"):
@@ -278,7 +309,7 @@ def test_verdicts_mean_what_their_prompts_ask(
         ("answer_rubric", {"1": 0.25, "2": 0.75}, {}, {}, [("plain", "answer 1"), ("plain", "answer 2")]),
         ("new", {"surprise": 3, "note": "n"}, {}, {"range": [0, 1]}, [("plain", "surprise 3")]),
         ("new", {"flag": True}, {}, {}, [("plain", "flag True")]),
-        ("new", {"score": 10**400}, {}, {"range": [0, 1]}, [("good", f"score {10**400}")]),
+        ("new", {"score": 10**400}, {}, {"range": [0, 1]}, [("good", f"score 1{'0' * 118}…")]),
         ("new", {"things": ["a", "b"]}, {}, {}, [("plain", "things")]),
         ("new", {"deep": {"er": [{"x": 1}]}}, {}, {}, [("plain", "x 1")]),
         ("new", ["list", 3], {}, {}, []),
@@ -338,7 +369,14 @@ def hostile_run(folder: Path, text: str) -> RunFiles:
     folder.mkdir()
     row = {**dict.fromkeys(FIELDS, text), "retrieved_contexts": [text, text], text: text, "m": None}
     judgements = [
-        {"prompt": text, "prompt_digest": "0", "input": text, "response": None, "error": text, "confidence": []},
+        {
+            "prompt": text,
+            "prompt_digest": short_digest(text),
+            "input": text,
+            "response": None,
+            "error": text,
+            "confidence": [],
+        },
         {
             "prompt": "prompt",
             "prompt_digest": "1",
@@ -368,6 +406,7 @@ def test_hostile_texts_are_text_in_every_field(tmp_path: Path, text: str) -> Non
             part for part in article.iter() if part.tag == "svg" and part.get("class", "").split()[:1] != ["bar"]
         ]
         assert not any(sign in fragment for sign in "\x00\x1b\u202e")
+        assert len(find(article, ".prompt pre.input")) == (1 if len(find(article, ".side")) == 0 else 2)
         if text.isprintable():
             assert text in article.text_content()
     frames_of(run)["x"] = ""
@@ -385,7 +424,7 @@ def test_texts_of_two_megabytes_in_every_field_are_folded_cut_and_quick(tmp_path
     assert len(texts(response, ".data")[0]) < 3_100
     assert texts(response, "summary")[0].startswith("Show 197,")
     assert "of 2,000,007 characters. The whole text is in scores.jsonl." in response.text_content()
-    assert "too long to be compared" in article.text_content()
+    assert "Response and reference are the same." in article.text_content()
 
 
 def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> None:

@@ -38,7 +38,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Pair:
+class RunPair:
     """A run against the baseline."""
 
     name: str
@@ -75,13 +75,13 @@ def comparison_html(comparison: Comparison) -> str:
     return render("comparison.html", baseline=names[baseline], pairs=pairs, comparison=comparison)
 
 
-def _pair(comparison: Comparison, run: str, name: str) -> Pair:
+def _pair(comparison: Comparison, run: str, name: str) -> RunPair:
     lines = [line.figures for line in comparison.metrics if line.run == run]
     changed: dict[str, list[ChangedScore]] = {}
     for change in comparison.changed:
         if change.run == run:
             changed.setdefault(change.direction, []).append(change)
-    return Pair(
+    return RunPair(
         name=name,
         match=next((match for match in comparison.matches if match.run == run), None),
         charts=list(_charts(lines)),

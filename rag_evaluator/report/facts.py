@@ -18,7 +18,7 @@ ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends
 
 
 @dataclass(frozen=True)
-class Fact:
+class RunFact:
     """A line of what was run; `note` is read only by who wants to know more."""
 
     name: str
@@ -38,20 +38,20 @@ class Certified:
     agreement: str
 
 
-def facts(run: RunFiles) -> list[Fact]:
+def facts(run: RunFiles) -> list[RunFact]:
     """The facts that matter, in the order shown."""
     config = run.config
     found = [
-        Fact(page_text("run.dataset"), *_dataset(config)),
-        Fact(page_text("run.rows"), f"{run.manifest.get('rows', 0):,}"),
-        Fact(page_text("run.language"), str(config.get("language") or page_text("run.unknown"))),
+        RunFact(page_text("run.dataset"), *_dataset(config)),
+        RunFact(page_text("run.rows"), f"{run.manifest.get('rows', 0):,}"),
+        RunFact(page_text("run.language"), str(config.get("language") or page_text("run.unknown"))),
         *_judges(run),
         *_embeddings(run),
-        Fact(page_text("run.intervals"), *_intervals(config)),
-        Fact(page_text("run.versions"), *_versions(run.manifest.get("versions") or {})),
+        RunFact(page_text("run.intervals"), *_intervals(config)),
+        RunFact(page_text("run.versions"), *_versions(run.manifest.get("versions") or {})),
     ]
     if (config.get("repeats") or 1) > 1:
-        found.append(Fact(page_text("run.repeats"), str(config["repeats"])))
+        found.append(RunFact(page_text("run.repeats"), str(config["repeats"])))
     return found
 
 
@@ -60,19 +60,19 @@ def _dataset(config: Json) -> tuple[str, str]:
     return (PurePath(str(path)).name, str(path)) if path else (page_text("run.given_rows"), "")
 
 
-def _judges(run: RunFiles) -> Iterator[Fact]:
+def _judges(run: RunFiles) -> Iterator[RunFact]:
     asked = [parts for line in (run.manifest.get("signatures") or {}).values() if "judge" in (parts := parts_of(line))]
     panel = {str(judge.get("name")): judge for judge in run.config.get("judges") or () if isinstance(judge, Mapping)}
     for name in judges_of(run.manifest):
-        yield Fact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
+        yield RunFact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
     if judges_of(run.manifest):
         return
     if not asked:
-        yield Fact(page_text("run.judge"), page_text("run.no_judge"))
+        yield RunFact(page_text("run.judge"), page_text("run.no_judge"))
     elif "engine" in asked[0]:
-        yield Fact(page_text("run.judge"), *_judge(run.config.get("judge") or {}))
+        yield RunFact(page_text("run.judge"), *_judge(run.config.get("judge") or {}))
     else:  # an object, given in Python: the configuration does not know it
-        yield Fact(page_text("run.judge"), asked[0]["judge"])
+        yield RunFact(page_text("run.judge"), asked[0]["judge"])
 
 
 def _judge(judge: Json) -> tuple[str, str]:
@@ -81,11 +81,11 @@ def _judge(judge: Json) -> tuple[str, str]:
     return _short(model), " · ".join([*([model] if _short(model) != model else []), *shown])
 
 
-def _embeddings(run: RunFiles) -> Iterator[Fact]:
+def _embeddings(run: RunFiles) -> Iterator[RunFact]:
     used = any("embeddings" in parts_of(line) for line in (run.manifest.get("signatures") or {}).values())
     model = str((run.config.get("embeddings") or {}).get("model") or page_text("run.unknown"))
     if used:
-        yield Fact(page_text("run.embeddings"), _short(model), model if _short(model) != model else "")
+        yield RunFact(page_text("run.embeddings"), _short(model), model if _short(model) != model else "")
 
 
 def _short(model: str) -> str:

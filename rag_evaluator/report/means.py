@@ -16,7 +16,7 @@ Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in t
 
 
 @dataclass(frozen=True)
-class Mark:
+class IntervalMark:
     """Where the parts of a mark are, in percent of its width; None: there is no such part.
 
     Attributes:
@@ -45,13 +45,13 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
+class MetricLine:
     """A metric as the table shows it; `notes` are sentences below it, `reasons` why scores are missing, with counts."""
 
     metric: str
     of_judge: bool
     lower_is_better: bool
-    mark: Mark
+    mark: IntervalMark
     mean: str
     interval: str
     why_no_interval: str
@@ -69,11 +69,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageMeans:
     """The metrics of a stage: `retrieval`, `generation` or `other`."""
 
     name: str
-    lines: Sequence[Line]
+    lines: Sequence[MetricLine]
 
 
 def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
@@ -87,18 +87,20 @@ def _seen(row: Figures) -> Scale:
     return Scale(min([0.0, *ends]), max([1.0, *ends]), row.get("kind", "continuous"), row.get("better", "higher"))
 
 
-def stages(summary: Mapping[str, Figures], scales: Mapping[str, Scale], thresholds: Mapping[str, float]) -> list[Stage]:
+def stages(
+    summary: Mapping[str, Figures], scales: Mapping[str, Scale], thresholds: Mapping[str, float]
+) -> list[StageMeans]:
     """The tables, in the order shown."""
     return [
-        Stage(name, [line(metric, row, scales[metric], thresholds.get(metric)) for metric, row in part.items()])
+        StageMeans(name, [line(metric, row, scales[metric], thresholds.get(metric)) for metric, row in part.items()])
         for name, part in by_stage(summary)
     ]
 
 
-def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> Line:
+def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> MetricLine:
     """A metric's line."""
     low, method = row.get("ci_low"), str(row.get("ci_method") or "")
-    return Line(
+    return MetricLine(
         metric=metric,
         of_judge=BETWEEN in metric,
         lower_is_better=scale.better == "lower",
@@ -116,14 +118,14 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
     )
 
 
-def mark(row: Figures, scale: Scale, threshold: float | None = None) -> Mark:
+def mark(row: Figures, scale: Scale, threshold: float | None = None) -> IntervalMark:
     """The mark of figures on the range of their metric."""
 
     def place(value: float | None) -> str | None:
         return None if value is None else _rounded(100 * (min(max(value, scale.low), scale.high) - scale.low) / width)
 
     width = scale.width or 1.0
-    return Mark(
+    return IntervalMark(
         place(row["mean"]),
         place(row.get("ci_low")),
         place(row.get("ci_high")),

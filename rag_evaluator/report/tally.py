@@ -99,7 +99,7 @@ def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[i
 
 
 @dataclass(frozen=True)
-class Bin:
+class ScoreBin:
     """The scores from `low` to `high`, both included, of which there are `count`.
 
     Attributes:
@@ -114,7 +114,7 @@ class Bin:
     is_value: bool = False
 
 
-def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[Bin]:
+def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[ScoreBin]:
     """A histogram: a bar for each value where values are few and far between, else `most` bins over the range.
 
     Of a range from below 0 the upper part only, if no score lies below.
@@ -132,11 +132,11 @@ def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[Bin]:
     places = np.clip(np.searchsorted(edges, seen, side="right") - 1, 0, most - 1)
     counts = np.bincount(places, minlength=most).tolist()
     ends = [_below(low), *edges[1:-1].tolist(), _above(high)]
-    return [Bin(ends[k], ends[k + 1], counts[k], low + step * (k + 0.5)) for k in range(most)]
+    return [ScoreBin(ends[k], ends[k + 1], counts[k], low + step * (k + 0.5)) for k in range(most)]
 
 
-def _value_bin(value: float, scores: Floats) -> Bin:
-    return Bin(_below(float(scores.min())), _above(float(scores.max())), len(scores), value, is_value=True)
+def _value_bin(value: float, scores: Floats) -> ScoreBin:
+    return ScoreBin(_below(float(scores.min())), _above(float(scores.max())), len(scores), value, is_value=True)
 
 
 def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:

@@ -52,8 +52,8 @@ TEXTS: Mapping[str, str] = {
     "means.more_reasons": "{count} more reasons",
     "means.no_interval": "no interval: {why}",
     "means.whole_range": "the whole range: {why}",
-    "means.key": "Dot: mean. Line: interval. Light band: where the mean would lie with the missing scores at their worst "
-    "or best. Dotted line: the threshold from which a row passes.",
+    "means.key": "Dot: mean. Line: interval. Light band: where the mean would lie with the missing scores at their "
+    "worst or best. Dotted line: the threshold from which a row passes.",
     "means.pass_rate": "passes {threshold}: {share}",
     "means.outcomes": "outcomes: {outcomes}",
     "means.bounds": "{low} to {high} with the missing scores at their worst and best",

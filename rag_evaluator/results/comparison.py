@@ -1,7 +1,7 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.trust.comparison import MetricComparison
@@ -85,6 +85,7 @@ class ChangedScore:
         a, b: the scores; None where one is missing, `direction` is `missing` then.
         reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
+            Not in `to_json`, which is the same for any order of rows.
     """
 
     run: str
@@ -96,8 +97,8 @@ class ChangedScore:
     b: float | None
     reasons_a: tuple[str, ...]
     reasons_b: tuple[str, ...]
-    row_a: int | None
-    row_b: int | None
+    row_a: int | None = field(compare=False)
+    row_b: int | None = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -168,4 +169,12 @@ class Comparison:
 
 
 def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference]) -> list[Mapping[str, Any]]:
-    return [asdict(value) for value in values]
+    """All but what depends on the order of rows."""
+    return [
+        {
+            name: part
+            for name, part in asdict(value).items()
+            if name in {one.name for one in fields(value) if one.compare}
+        }
+        for value in values
+    ]

@@ -33,8 +33,10 @@ def made_run(
     folder.mkdir(parents=True)
     count, known, by = len(next(iter(scores.values()))), scales or {}, groups or {}
     rows = [{"response": "x" * row} for row in range(count)] if rows is None else rows
-    columns = {**{name: values for name, values in by.items()}, **scores}
-    written = [{**row, **{name: _json(values[place]) for name, values in columns.items()}} for place, row in enumerate(rows)]
+    columns = {**by, **scores}
+    written = [
+        {**row, **{name: _json(values[place]) for name, values in columns.items()}} for place, row in enumerate(rows)
+    ]
     summary = {}
     for metric, values in scores.items():
         scale = known.get(metric, Scale())
@@ -42,12 +44,18 @@ def made_run(
         row = {**figures(whole, RowFacts(None, None), scale, 0.95), "kind": scale.kind, "better": scale.better}
         parts = {
             column: {
-                value: figures(whole.of([p for p in range(count) if found[p] == value]), RowFacts(None, None), scale, 0.95)
+                value: figures(
+                    whole.of([p for p in range(count) if found[p] == value]), RowFacts(None, None), scale, 0.95
+                )
                 for value in sorted(set(found))
             }
             for column, found in by.items()
         }
-        summary[metric] = {**row, "stage": (stages or {}).get(metric, "generation"), **({"groups": parts} if by else {})}
+        summary[metric] = {
+            **row,
+            "stage": (stages or {}).get(metric, "generation"),
+            **({"groups": parts} if by else {}),
+        }
     about = {
         metric: {
             "range": [known.get(metric, Scale()).low, known.get(metric, Scale()).high],
@@ -75,7 +83,9 @@ def _json(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def ranked(row: int, verdicts: Sequence[float | None], metric: str = "context_precision_with_reference", **record: Any) -> dict[str, Any]:
+def ranked(
+    row: int, verdicts: Sequence[float | None], metric: str = "context_precision_with_reference", **record: Any
+) -> dict[str, Any]:
     """A line of `details.jsonl`: contexts that were judged one by one."""
     judgements = [{"prompt": "prompt", "response": None if said is None else {"verdict": said}} for said in verdicts]
     line = {"row": row, "sample": "ab", "metric": metric, "contexts": list(range(len(verdicts)))}

@@ -44,7 +44,12 @@ def test_continuous_scores_have_bars_of_one_width_over_the_range():
 
 
 @given(
-    st.lists(st.one_of(st.floats(-1, 1, width=16), st.just(NONE), st.sampled_from([0.0, 0.3, 0.1 + 0.2, 1.0000000000000002])), min_size=1),
+    st.lists(
+        st.one_of(
+            st.floats(-1, 1, width=16), st.just(NONE), st.sampled_from([0.0, 0.3, 0.1 + 0.2, 1.0000000000000002])
+        ),
+        min_size=1,
+    ),
     st.sampled_from([Scale(), COSINE]),
 )
 def test_each_score_lies_in_the_one_bin_that_counts_it(values, scale):
@@ -78,7 +83,11 @@ def test_rows_that_are_few_or_of_one_length_are_put_in_no_bins(tmp_path, lengths
 
 @pytest.mark.parametrize(
     ("row", "columns"),
-    [({"response": "four"}, {}), ({"answer": "four"}, {}), ({"Antwort": "four", "answer": "no"}, {"Antwort": "response"})],
+    [
+        ({"response": "four"}, {}),
+        ({"answer": "four"}, {}),
+        ({"Antwort": "four", "answer": "no"}, {"Antwort": "response"}),
+    ],
 )
 def test_the_response_is_found_under_any_of_its_names(tmp_path, row, columns):
     run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [1.0]}, rows=[row], config={"columns": columns}))
@@ -137,7 +146,7 @@ def test_metrics_that_ask_the_same_of_contexts_are_shown_once(tmp_path):
     names = ["retrieval_mrr", "retrieval_map", "retrieval_mrr@qwen"]
     details = [ranked(0, [1, 0], metric=name, contexts=[0, 1, 2]) for name in names]
     run = RunFiles(
-        made_run(tmp_path / "run", dict.fromkeys(names, [1.0]), details=details, config={"retrieval": {"k": 2}})
+        made_run(tmp_path / "run", {name: [1.0] for name in names}, details=details, config={"retrieval": {"k": 2}})
     )
 
     assert list(by_rank(run, tally(run))) == ["retrieval_mrr", "retrieval_mrr@qwen"]

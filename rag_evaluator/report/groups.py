@@ -1,0 +1,87 @@
+"""The figures of groups of rows: their charts, and the table of all."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from markupsafe import Markup
+
+from rag_evaluator.report.charts import chart
+from rag_evaluator.report.labels import in_order, short
+from rag_evaluator.report.means import MetricLine, line, with_ends
+from rag_evaluator.report.pages import page_text
+from rag_evaluator.report.specs import Dot, beside
+from rag_evaluator.results.panel_names import BETWEEN
+from rag_evaluator.trust.scale import Scale
+
+Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
+PANELS, GROUPS, LONGEST = 4, 40, 160  # metrics beside each other; groups in a chart; letters of a name there
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows with one value of a column: a cell for each metric."""
+
+    name: str
+    rows: int
+    cells: Sequence[MetricLine]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a column, with their charts."""
+
+    column: str
+    metrics: Sequence[str]
+    groups: Sequence[Group]
+    charts: Sequence[Markup]
+    shown: int
+
+
+def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iterator[Groups]:
+    columns = dict.fromkeys(column for row in summary.values() for column in row.get("groups", {}))
+    for column in columns:
+        found = {metric: row["groups"][column] for metric, row in summary.items() if column in row.get("groups", {})}
+        counts: dict[str, int] = {}
+        for groups in found.values():
+            counts |= {name: groups[name]["count"] for name in in_order(groups)}
+        largest = set(sorted(counts, key=lambda name: (-counts[name], name))[:GROUPS])
+        shown = [name for name in counts if name in largest]
+        labels = dict(zip(shown, short(shown), strict=True))
+        panels = {
+            metric: (
+                [_dot(labels[name], name, groups[name]) for name in shown if name in groups],
+                _ends(scales[metric]),
+            )
+            for metric, groups in found.items()
+            if BETWEEN not in metric
+        }
+        yield Groups(
+            column,
+            list(found),
+            [
+                Group(name, count, [line(metric, found[metric][name], scales[metric]) for metric in found])
+                for name, count in counts.items()
+            ],
+            [
+                chart(beside(part), page_text("groups.chart", metric=", ".join(part), column=column))
+                for part in _parts(panels)
+            ],
+            len(shown),
+        )
+
+
+def _parts(panels: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    items = iter(panels.items())
+    while part := dict(islice(items, PANELS)):
+        yield part
+
+
+def _dot(label: str, group: str, row: Figures) -> Dot:
+    said = page_text("groups.point", group=group[:LONGEST], value=with_ends(row), rows=row["scored"])
+    return Dot(label, row["mean"], row.get("ci_low"), row.get("ci_high"), said)
+
+
+def _ends(scale: Scale) -> tuple[float, float]:
+    return scale.low, scale.high

@@ -1,0 +1,291 @@
+"""Charts and the pages that have some; all in one file, as the first chart of a process takes a second."""
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from labelled_runs import exact_rows, exact_run
+from report.made_files import NONE, made_run, ranked
+
+from rag_evaluator import compare
+from rag_evaluator.report.charts import KEPT, PAINTED, chart
+from rag_evaluator.report.compared import word
+from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
+from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.report.specs import Bar, Dot, dots, histogram
+from rag_evaluator.trust.comparison import Paired, compare_scores
+from rag_evaluator.trust.scale import Scale
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&#x3c;</script>\u202e\ud800\x00\uffff${a}{{7*7}}"
+SVG = {"svg", "title", *KEPT}
+VOID = {"wbr"}
+
+
+class Elements(HTMLParser):
+    """Every element of a page, with its attributes; fails where they are not closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def attributes(self, name):
+        return [attributes[name] for _, attributes in self.found if name in attributes]
+
+
+def assert_harmless(page: str) -> Elements:
+    """A page in which nothing runs, nothing is loaded and nothing needs a `style` attribute."""
+    page.encode()  # no lone surrogate
+    elements = Elements(page)
+    tags = {tag for tag, _ in elements.found}
+    assert not tags & {"script", "img", "style", "iframe", "image", "use", "foreignobject", "object", "link", "meta"}
+    for _, attributes in elements.found:
+        assert not [
+            name for name in attributes if name == "style" or name.startswith("on") or name in ("src", "xlink:href")
+        ]
+    assert all(href is not None and href.startswith("#") for href in elements.attributes("href"))
+    return elements
+
+
+def test_a_chart_holds_elements_of_the_table_only():
+    drawn = chart(dots([Dot("a", 0.5, 0.2, 0.7, "said", "#row=1")], (0, 1)), "means")
+
+    found = assert_harmless(drawn).found
+    assert {tag for tag, _ in found} <= SVG
+    named = {"class", "role", "aria-label", "width", "height", "viewbox", "href"}
+    assert {name for _, attributes in found for name in attributes} <= named | PAINTED | frozenset().union(
+        *KEPT.values()
+    )
+
+
+def test_a_bar_leads_to_its_rows_and_says_how_many_they_are():
+    href = "#metric=faithfulness&min=0.2&max=0.3"
+    drawn = chart(histogram([Bar(0.25, 7, "0.20 to 0.30: 7 rows", href)], (0, 1)), "scores")
+
+    elements = assert_harmless(drawn)
+    assert elements.attributes("href") == [href]
+    assert elements.attributes("aria-label") == ["scores", "0.20 to 0.30: 7 rows"]
+    assert "<title>0.20 to 0.30: 7 rows</title>" in drawn
+    assert elements.attributes("role") == ["group"]  # what is in an image cannot be reached by keyboard
+
+
+def test_a_chart_without_links_is_an_image_and_takes_its_colours_from_the_page():
+    drawn = chart(histogram([Bar(0.25, 7, "7 rows")], (0, 1)), "scores")
+
+    assert 'role="img"' in drawn
+    assert "var(--accent)" in drawn
+    assert not re.search(r'(fill|stroke)="(#|black|white|rgb)', drawn)
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "", "x" * 5000, "שאלות", "a\nb", "{'signal': 'x'}", "datum.x"])
+def test_texts_of_users_are_texts_in_charts(text):
+    drawn = chart(dots([Dot(text, 0.5, None, None, text, "#row=1"), Dot("b", None, None, None, text)], (0, 1)), text)
+
+    assert_harmless(drawn)
+
+
+def test_an_address_of_elsewhere_cannot_come_out_of_a_chart():
+    drawn = chart(
+        histogram([Bar(0.25, 7, "7", "https://example.org/a#row=1"), Bar(0.5, 2, "2", "//evil")], (0, 1)), "x"
+    )
+
+    assert assert_harmless(drawn).attributes("href") == ["#row=1"]
+
+
+def test_the_same_figures_give_the_same_bytes(tmp_path):
+    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [0.1, 0.5, NONE, 1.0]}))
+
+    assert figures_html(run) == figures_html(run)
+
+
+def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
+    scores = {"context_recall": [1.0] * 6 + [0.0] * 4, "faithfulness": [0.5] * 8 + [NONE] * 2}
+    run = RunFiles(made_run(tmp_path / "run", scores, stages={"context_recall": "retrieval"}))
+
+    page = figures_html(run)
+
+    text = _text(page)
+    row = run.summary["context_recall"]
+    assert f"0.60 [{row['ci_low']:.2f}, {row['ci_high']:.2f}] 1.00 0.52 10 /10" in text  # sd: sqrt(2.4 / 9)
+    assert "2 missing : 2 × no reference in this row" in text
+    assert "0.40 to 0.60 with the missing scores at their worst and best" in text  # (4 + 0) / 10, (4 + 2) / 10
+    assert text.index("Retrieval") < text.index("Generation")
+    assert "#metric=faithfulness&missing=1" in assert_harmless(page).attributes("href")
+    assert "#metric=faithfulness&min=0.5&max=0.5" in assert_harmless(page).attributes("href")
+
+
+def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_path):
+    cosine = Scale(-1.0, 1.0, "continuous")
+    run = RunFiles(
+        made_run(tmp_path / "run", {"answer_relevancy": [0.0, 0.5, 1.0, NONE]}, {"answer_relevancy": cosine})
+    )
+
+    circles = [attributes for tag, attributes in Elements(figures_html(run)).found if tag == "circle"]
+    bounds = [attributes for tag, attributes in Elements(figures_html(run)).found if tag == "rect"]
+
+    assert [circle["cx"] for circle in circles] == ["75.0%"]  # 0.5 on -1 to 1
+    assert [(bound["x"], bound["width"]) for bound in bounds] == [("56.2%", "25.0%")]  # 0.125 to 0.625
+
+
+def test_pages_without_links_have_none(tmp_path):
+    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [0.5, NONE]}))
+
+    assert assert_harmless(figures_html(run, links=False)).attributes("href") == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"faithfulness": [NONE, NONE]}, ["2 missing", "no interval: no scores", "no score"]),
+        ({"faithfulness": [0.5]}, ["0.50 [0.00, 1.00]", "the whole range: one score"]),
+        ({"noise_sensitivity": [0.25, 0.0]}, ["↓ lower is better"]),
+        ({"rubrics": [1.0, 5.0, 5.0]}, ["3.67"]),
+    ],
+)
+def test_runs_of_every_kind_have_a_page(tmp_path, scores, expected):
+    scales = {"noise_sensitivity": Scale(0, 1, "judged", "lower"), "rubrics": Scale(1, 5)}
+    page = figures_html(RunFiles(made_run(tmp_path / "run", scores, scales)))
+
+    assert_harmless(page)
+    assert [text for text in expected if text not in _text(page)] == []
+
+
+def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tmp_path):
+    config = {"language": HOSTILE, "judge": {"model": HOSTILE}, "dataset": HOSTILE, "cluster": None}
+    signatures = {HOSTILE: f"metric:x|judge:a|engine:{HOSTILE}|embeddings:a"}
+    groups = {HOSTILE: [HOSTILE, "g" * 3000, "g" * 3000 + "2"]}
+    folder = made_run(
+        tmp_path / "run", {HOSTILE: [0.1, NONE, 1.0]}, groups=groups, config=config, signatures=signatures, name=HOSTILE
+    )
+    summary = json.loads((folder / "summary.json").read_text())
+    summary[HOSTILE]["reasons"] = {HOSTILE + str(number): 1 for number in range(70)}
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+    page = figures_html(RunFiles(folder))
+
+    assert_harmless(page)
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert "[U+D800]" in page
+    assert_harmless(runs_html([RunFiles(folder)] * 2))
+
+
+def test_groups_ranks_and_probe_have_their_parts(tmp_path):
+    metric = "context_precision_with_reference"
+    details = [ranked(row, [1, 0]) for row in range(4)]
+    groups = {"topic": ["topic 10", "topic 2", "topic 2", "topic 10"]}
+    folder = made_run(tmp_path / "run", {metric: [1.0, 0.0, 1.0, 1.0]}, groups=groups, details=details)
+    (folder / "probe").mkdir()
+    share = {"mean": 0.9, "ci_low": 0.7, "ci_high": 0.97, "ci_level": 0.95, "ci_method": "x", "n": 20}
+    cell = {"falls": 17, "ties": 2, "rises": 1, "share": share, "word": "reliable"}
+    about = {"other_answer": {"rows": 20, "change": "the response of another row", "expected": "worse"}}
+    probe = {"probes": about, "metrics": {metric: {"other_answer": cell}}}
+    (folder / "probe" / "probe.json").write_text(json.dumps(probe))
+
+    page = figures_html(RunFiles(folder))
+
+    text = _text(page)
+    assert text.index("topic 2") < text.index("topic 10")
+    assert "the response of another row 17/2/1 0.90 [0.70, 0.97] reliable" in text
+    assert "rank 1: 1.00 [" in page
+    assert "rank 2: 0.00 [" in page
+    assert_harmless(page)
+
+
+def test_a_panel_shows_each_judge_below_the_mean_and_how_far_they_agree(tmp_path):
+    scores = {"faithfulness": [0.5, 1.0], "faithfulness@qwen": [0.0, 1.0], "faithfulness@phi": [1.0, 1.0]}
+    folder = made_run(tmp_path / "run", scores, panel={"judges": {"qwen": {}, "phi": {}}})
+    summary = json.loads((folder / "summary.json").read_text())
+    panel = {"judges": {"qwen": 0.5, "phi": 1.0}, "alpha": 0.0, "level": "interval", "rows": 2, "alpha_reason": None}
+    summary["faithfulness"]["panel"] = panel
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+    page = figures_html(RunFiles(folder))
+
+    assert "agreement of the judges: alpha 0.00 over 2 rows; qwen 0.50, phi 1.00" in _text(page)
+    assert [attributes for _, attributes in assert_harmless(page).found].count({"class": "of-judge"}) == 2
+
+
+def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
+    signature = "metric:faithfulness|ragas:0.4.3|judge:ab|decode:greedy"
+    signatures = {"faithfulness": signature}
+    folder = made_run(
+        tmp_path / "run", {"faithfulness": [0.5]}, details=[ranked(0, [], "faithfulness")], signatures=signatures
+    )
+    part = {"signature": signature, "compared": 40, "binary": {"kappa": {"value": 0.61, "ci_low": 0.4, "ci_high": 0.8}}}
+    certificate = {"certificate": 1, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
+    (folder / "certificate.json").write_text(json.dumps(certificate))
+
+    text = _text(figures_html(RunFiles(folder)))
+
+    assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
+    assert "faithfulness certified on other data 40 – – kappa 0.61 [0.40, 0.80]" in text
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    rows = exact_rows(40, 20)
+    worse = [{**row, "answer": "no" if place < 15 else row["answer"]} for place, row in enumerate(rows)]
+    better = [{**row, "answer": "yes" if place == 39 else row["answer"]} for place, row in enumerate(worse)]
+    better[38]["ground_truth"] = ""
+    exact_run(folder / "a", rows, group_by=["human"])
+    exact_run(folder / "b", better, group_by=["human"])
+    return compare(folder / "a", folder / "b")
+
+
+def test_a_changed_score_names_its_row_in_both_runs(compared):
+    changed = [(change.direction, change.key, change.row_a, change.row_b) for change in compared.changed]
+
+    assert ("better", "r39", 39, 39) in changed
+    assert ("missing", "r38", 38, 38) in changed
+
+
+def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed(compared):
+    page = comparison_html(compared)
+
+    elements, text = assert_harmless(page), _text(page)
+    line = compared.records()[0]
+    shown = f"{line['difference']:+.3f}".replace("-", "−")
+    assert f"{shown} [" in text
+    assert "▼ worse" in text
+    assert "1/23/15" in text  # one row better, fifteen worse, one of 40 without a partner
+    assert text.index("Read this first") < text.index("paired difference")
+    assert {"#row=39", "#row=38"} <= set(elements.attributes("href"))
+    assert "b against a" in text  # not the folders
+
+
+def test_a_metric_that_should_be_low_is_better_when_it_falls(tmp_path):
+    values = np.ones(30)
+    for better, expected in (("lower", "better"), ("higher", "worse")):
+        pair = Paired("noise", values, values - 0.5, Scale(0, 1, "continuous", better))
+        [line] = compare_scores([pair], [str(row) for row in range(30)])
+        assert word(line) == expected
+
+
+def test_runs_stand_beside_each_other_for_each_metric(tmp_path):
+    first = made_run(tmp_path / "a", {"faithfulness": [1.0, 0.0], "bleu": [0.5, 0.5]})
+    second = made_run(tmp_path / "b", {"faithfulness": [1.0, 1.0]})
+
+    text = _text(runs_html([RunFiles(first), RunFiles(second)]))
+
+    assert re.search(r"faithfulness a 0\.50 \[.*?\] 2 /2 b 1\.00 \[.*?\] 2 /2 bleu a 0\.50", text)
+
+
+def _text(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.replace("<wbr>", ""))).split())

@@ -146,10 +146,10 @@ def rows_of(runs: Sequence[RunFiles], on: str | None) -> Iterator[RowsOfRuns]:
     for place, other in enumerate(others, start=1):
         for number, row in other.left():
             label = page_text("table.other_row", run=names_of(runs)[place], row=number)
-            shown = other.reader.table_row(row)
+            alone = other.reader.table_row(row)
             numbers = (*([None] * place), number, *([None] * (len(others) - place)))
-            groups = {name: shown.groups.get(name, "") for name in readers[0].groups}
-            yield RowsOfRuns(numbers, TableRow(shown.question, groups, {}, shown.text, label))
+            groups = {name: alone.groups.get(name, "") for name in readers[0].groups}
+            yield RowsOfRuns(numbers, TableRow(alone.question, groups, {}, alone.text, label))
 
 
 class _Partners:

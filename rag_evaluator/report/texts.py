@@ -161,7 +161,7 @@ TEXTS: Mapping[str, str] = {
     "table.question": "question",
     "table.no_question": "(no question)",
     "table.missing": "missing",
-    "table.no_difference": "none",
+    "table.no_difference": "–",
     "table.difference": "{metric}: {run} − {first}",
     "table.difference_short": "Δ {run}",
     "table.other_row": "{run}: {row}",

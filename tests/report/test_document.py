@@ -125,14 +125,18 @@ def test_a_question_under_a_name_of_the_users_own_is_shown(run: Run, report: Cal
 
 
 LONG = "Nolu Brak was born in Tesk, which lies on the river Om."
-HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u2028<!--", "a\ud800\u202eb", "]]>&amp;"]
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\u2028<!--",
+    "a\ud800\u202eb",
+    "]]>&amp;",
+]
 
 
 @pytest.mark.charts
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_a_text_of_the_data_becomes_no_element_whatever_it_is(
-    run: Run, report: Callable[..., Page], text: str
-) -> None:
+def test_a_text_of_the_data_becomes_no_element_whatever_it_is(run: Run, report: Callable[..., Page], text: str) -> None:
     def elements(page: Page) -> list[str]:
         return [tag for tag, _ in page.elements]
 

@@ -141,9 +141,11 @@ class RowTable {
     }
     if (kind === "group") return element("td", {}, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
     const value = row.scores[key];
-    if (value === null || value === undefined) return element("td", { class: "number missing" }, text(kind === "difference" ? "table.no_difference" : "table.missing"));
+    const isDifference = kind === "difference";
+    if (value === null || value === undefined)
+      return element("td", { class: `number ${isDifference ? "unknown" : "missing"}` }, text(isDifference ? "table.no_difference" : "table.missing"));
     const shown = Math.abs(value) < 0.005 ? 0 : value; // never "-0.00"
-    if (kind === "difference") return element("td", { class: `number difference ${Math.sign(shown) || ""}` }, (shown > 0 ? "+" : "") + shown.toFixed(2).replace("-", "−"));
+    if (isDifference) return element("td", { class: `number difference ${Math.sign(shown) || ""}` }, (shown > 0 ? "+" : "") + shown.toFixed(2).replace("-", "−"));
     const made = element("td", { class: "number score" }, shown.toFixed(2).replace("-", "−"));
     made.style.setProperty("--share", Math.min(1, Math.max(0, (value - low) / (high - low))).toFixed(3));
     return made;

@@ -7,6 +7,8 @@ import re
 import secrets
 import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -82,24 +84,26 @@ def view(options: argparse.Namespace) -> int:
                 timeout_graceful_shutdown=2,
             )
         )
-        _print_link(options, port, token)
-        return _serve(server, listening)
+        with _ended_by_signals(server):
+            _print_link(options, port, token)
+            server.run(sockets=[listening])
+    print("view has ended.", flush=True)
+    return OK
 
 
-def _serve(server: "uvicorn.Server", listening: socket.socket) -> int:
-    """Answer until a signal comes; all of them end the server in the same way."""
+@contextmanager
+def _ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
+    """Inside, every signal ends the server in the same way; its own handlers pass signals on to these."""
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
     before = {name: signal.signal(getattr(signal, name), end) for name in SIGNALS if hasattr(signal, name)}
     try:
-        server.run(sockets=[listening])
+        yield
     finally:
         for name, handler in before.items():
             signal.signal(getattr(signal, name), handler)
-    print("view has ended.", flush=True)
-    return OK
 
 
 def _token() -> str:

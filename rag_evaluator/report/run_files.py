@@ -65,7 +65,8 @@ class RunFiles:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows, in order."""
         with _readable(self.folder / "scores.jsonl") as path, path.open("rb") as file:
-            yield from map(json.loads, file)
+            for line in file:
+                yield dict(json.loads(line))
 
     def row(self, number: int) -> dict[str, Any]:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""

@@ -9,7 +9,6 @@ import hmac
 import ipaddress
 import socket
 from dataclasses import dataclass
-from functools import cached_property
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.requests import Request
@@ -20,6 +19,7 @@ from rag_evaluator.report.pages import page_text, render
 
 COOKIE = "rag_evaluator_{port}"  # cookies of one host are sent to all its ports: each needs a name of its own
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -60,14 +60,9 @@ class Door:
     port: int
     writes: bool = False
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The names under which this server is asked beside those of `LOOPBACK`."""
-        return host_names(self.host)
-
     def knows(self, name: str, port: int) -> bool:
         """Whether a `Host` is this server. Through `ssh -L` it is asked at any port of the reader's own machine."""
-        return name in LOOPBACK or (name in self.names and port == self.port)
+        return name in LOOPBACK or (port == self.port and is_name_of(name, self.host))
 
     def has_token(self, text: str | None) -> bool:
         """Whether this is the token; how long it takes tells nothing about it."""
@@ -134,7 +129,7 @@ class Guard:
     def _enter(self, request: Request, port: int) -> Response:
         """Give the cookie, and the address without the token, which is then in no history and on no screen."""
         rest = urlencode([pair for pair in parse_qsl(request.url.query, keep_blank_values=True) if pair[0] != "token"])
-        path = "/" + quote(request.url.path.lstrip("/"))  # two slashes would name another server
+        path = "/" + quote(request.scope["path"].lstrip("/"))  # two slashes would name another server
         target = f"{path}?{rest}" if rest else path
         answer: Response
         if request.headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
@@ -162,21 +157,23 @@ def split_host(text: str) -> tuple[str | None, int]:
     return (name.lower(), int(port)) if port.isascii() and port.isdigit() and len(port) < 6 else (None, 0)
 
 
-def host_names(host: str) -> frozenset[str]:
-    """The names of a server that listens on `host`: for all addresses the names and addresses of the machine."""
-    names = {host.lower().strip("[]")}
-    if host in ("0.0.0.0", "::", ""):
-        machine = socket.gethostname()
-        names |= {machine.lower(), socket.getfqdn().lower(), *_addresses(machine)}
-    return frozenset(names)
+def is_name_of(name: str, host: str) -> bool:
+    """Whether a server that listens on `host` may be asked by a name.
+
+    One that listens on all addresses may be asked by any address, as those who bend a name to this machine (DNS
+    rebinding) need a name, and by the name of the machine.
+    """
+    if host.strip("[]") not in EVERYWHERE:
+        return name == host.lower().strip("[]")
+    machine = socket.gethostname().lower()
+    return name in (machine, machine.partition(".")[0]) or (_is_address(name) and name not in EVERYWHERE)
 
 
-def _addresses(machine: str) -> set[str]:
+def _is_address(name: str) -> bool:
     try:
-        found = {str(info[4][0]) for info in socket.getaddrinfo(machine, None)}
-    except OSError:  # a machine that does not know its own name
-        return set()
-    return {str(ipaddress.ip_address(address.partition("%")[0])) for address in found}
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 def _with_headers(send: Send) -> Send:

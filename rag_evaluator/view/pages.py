@@ -50,7 +50,9 @@ class Pages:
         if self.state.folders.only is not None:
             return RedirectResponse(address("/run/", self.state.folders.only), 303)
         found = entries(self.state)
-        return self._page("run_list.html", "view.runs.title", entries=found, columns=list_columns(found), seen=seen(found))
+        return self._page(
+            "run_list.html", "view.runs.title", entries=found, columns=list_columns(found), seen=seen(found)
+        )
 
     def run(self, request: Request) -> Response:
         entry = entry_of(self.state, path := request.path_params["path"])

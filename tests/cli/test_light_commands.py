@@ -43,6 +43,8 @@ def loaded(arguments: list[str]) -> list[Any]:
         (["prompts", "check", str(ROOT / "prompts"), "--language", "es", "--metrics", "faithfulness", "sort"], 0),
         (["prompts", "check", str(ROOT / "docs")], 2),
         (["status", str(ROOT / "docs")], 2),
+        (["view", "--help"], 0),
+        (["view", str(ROOT / "nothing")], 2),
         (["report", "--help"], 0),
     ],
     ids=lambda value: " ".join(Path(part).name for part in value) if isinstance(value, list) else None,

@@ -47,7 +47,7 @@ class RunList {
     try {
       const { seen, html } = await (await ask("/api/progress")).json();
       if (seen !== this.list.dataset.seen && !this.picked?.length) return location.reload(); // not under the reader's hands
-      for (const cell of this.list.querySelectorAll("td.progress")) {
+      for (const cell of this.list.querySelectorAll("td.run-progress")) {
         const made = html[cell.closest("tr").dataset.path];
         if (made) cell.replaceChildren(fragmentOf(made));
       }

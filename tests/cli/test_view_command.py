@@ -1,0 +1,91 @@
+"""`rag-evaluator view` as a process: what it prints, how it ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
+LIBRARIES = "import sys; from rag_evaluator.view.app import make_app; print([n for n in %r if n in sys.modules])"
+
+
+@contextmanager
+def running(*options: str, token: str = "") -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The server, and the link that it has printed."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    environment = {**os.environ, "RAG_EVALUATOR_TOKEN": token}
+    with subprocess.Popen([*COMMAND, *options], cwd=ROOT, env=environment, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def ended(*options: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Exit code and errors of a command that does not start."""
+    named = {**os.environ, **(environment or {})}
+    done = subprocess.run([*COMMAND, *options], cwd=ROOT, env=named, capture_output=True, text=True, timeout=60)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_every_signal_ends_the_server_cleanly_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    (tmp_path / "results").mkdir()
+    os.environ["TMPDIR"] = str(scratch)
+    try:
+        with running(str(tmp_path / "results"), "--port", "0") as (process, link):
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", link)
+            process.send_signal(number)
+            rest = process.communicate(timeout=30)[0]
+    finally:
+        del os.environ["TMPDIR"]
+    assert (process.returncode, rest.splitlines()[-1]) == (0, "view has ended.")
+    assert "Traceback" not in rest
+    assert not list(scratch.glob("rag-evaluator*"))
+
+
+def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
+    with running(str(tmp_path), "--port", "0", token="a-token-of-these-tests") as (_, link):
+        assert link.endswith("/?token=a-token-of-these-tests")
+        port = link.split(":")[2].partition("/")[0]
+        code, errors = ended(str(tmp_path), "--port", port)
+    assert code == 2
+    assert "another program listens there" in errors
+    assert "--port 0" in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "token", "expected"),
+    [
+        (["nothing"], "", "nothing: no such folder"),
+        (["docs", "--port", "99999"], "", "expected a number from 0 to 65535"),
+        (["docs", "--as", "Lena"], "", "needs --review"),
+        (["docs"], "short", "RAG_EVALUATOR_TOKEN: expected 16 to 200"),
+        (["docs"], "with spaces; and signs" * 2, "RAG_EVALUATOR_TOKEN: expected 16 to 200"),
+    ],
+)
+def test_bad_input_is_said_before_anything_listens(options: list[str], token: str, expected: str) -> None:
+    code, errors = ended(*options, environment={"RAG_EVALUATOR_TOKEN": token})
+    assert code == 2
+    assert expected in errors
+    assert token not in errors or not token
+
+
+def test_the_app_starts_without_libraries_that_take_seconds() -> None:
+    slow = ("torch", "transformers", "ragas", "pandas", "scipy", "statsmodels", "datasets", "vl_convert")
+    done = subprocess.run(
+        [sys.executable, "-c", LIBRARIES % (slow,)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,210 @@
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import asked, client, made_run, write_run
+
+from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.view import row_api
+from rag_evaluator.view.index import RowIndex, Tabled
+
+METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
+Row = dict[str, Any]
+
+
+def made_rows(count: int = 300) -> list[Row]:
+    draw = random.Random(0)
+    return [
+        {
+            "id": f"row {number}",
+            "user_input": f"{draw.choice('abcDEF')} question {number} % _ ' Straße",
+            "response": draw.choice(["ÄPFEL", "äpfel", "pears", "\ud800 half"]),
+            "team": draw.choice(["north", "south", None]),
+            "m": draw.choice([None, 0.0, 0.25, 0.3, 1 / 3, 0.9999999999, 1.0]),
+            METRIC: draw.choice([None, -1.0, 0.5, 2.5]),
+        }
+        for number in range(count)
+    ]
+
+
+ROWS = made_rows()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_run(tmp_path_factory.mktemp("results") / "run", ROWS, ["m", METRIC], ["team"]).parent
+
+
+def ranked(rows: list[int], key: Callable[[int], Any], down: bool = False) -> list[int]:
+    """Missing last, equal ones in order: what the index has to agree with."""
+    there = sorted((row for row in rows if key(row) is not None), key=key, reverse=False)
+    if down:
+        there = sorted(there, key=lambda row: (-key(row), row))
+    return there + [row for row in rows if key(row) is None]
+
+
+def score(row: int) -> Any:
+    return ROWS[row]["m"]
+
+
+ALL = list(range(len(ROWS)))
+QUERIES: list[tuple[Row, list[int]]] = [
+    ({}, ALL),
+    ({"descending": 1}, ALL[::-1]),
+    ({"sort": "m"}, ranked(ALL, score)),
+    ({"sort": "m", "descending": 1}, ranked(ALL, score, down=True)),
+    ({"sort": METRIC}, ranked(ALL, lambda row: ROWS[row][METRIC])),
+    ({"sort": "question"}, sorted(ALL, key=lambda row: ROWS[row]["user_input"].lower())),
+    ({"sort": "group:team"}, sorted(ALL, key=lambda row: ROWS[row]["team"] or "(no value)")),
+    ({"metric": "m", "min": 0.25, "max": 0.3}, [row for row in ALL if score(row) in (0.25, 0.3)]),
+    ({"metric": "m", "max": 0}, [row for row in ALL if score(row) == 0]),
+    ({"metric": "m", "min": 1}, [row for row in ALL if score(row) in (0.9999999999, 1.0)]),
+    ({"metric": METRIC, "max": -0.5}, [row for row in ALL if ROWS[row][METRIC] == -1]),
+    ({"missing": 1}, [row for row in ALL if None in (score(row), ROWS[row][METRIC])]),
+    ({"missing": 1, "metric": "m"}, [row for row in ALL if score(row) is None]),
+    ({"search": "äpfel"}, [row for row in ALL if ROWS[row]["response"].lower() == "äpfel"]),
+    ({"search": "STRASSE"}, ALL),
+    ({"search": "row 17"}, [17, *range(170, 180)]),
+    ({"search": "[U+D800]"}, [row for row in ALL if "\ud800" in ROWS[row]["response"]]),
+    ({"search": "%"}, ALL),
+    ({"search": "' OR 1=1 --"}, []),
+    ({"search": "question 1", "metric": "m", "min": 0.5, "sort": "m"}, None),  # type: ignore[list-item]
+]
+
+
+def expected_of(query: Row, known: list[int] | None) -> list[int]:
+    if known is not None:
+        return known
+    found = [row for row in ALL if "question 1" in ROWS[row]["user_input"] and (score(row) or 0) >= 0.5]
+    return ranked(found, score)
+
+
+@pytest.mark.parametrize(("query", "known"), QUERIES, ids=lambda value: str(value)[:60])
+def test_the_index_finds_and_orders_rows_as_python_does(results: Path, query: Row, known: list[int] | None) -> None:
+    expected = expected_of(query, known)
+    with client(results) as browser:
+        pages = [asked(browser, "/api/rows/run", **query, offset=offset, limit=100) for offset in (0, 100, 200)]
+    assert [row["row"] for page in pages for row in page["rows"]] == expected
+    assert {(page["total"], page["all"]) for page in pages} == {(len(expected), len(ROWS))}
+
+
+def test_a_row_is_the_same_with_and_without_the_index(results: Path) -> None:
+    with client(results) as browser:
+        plain = asked(browser, "/api/rows/run", limit=20)["rows"]
+        indexed = asked(browser, "/api/rows/run", limit=20, search="question")["rows"]
+    assert plain == indexed
+    team = ROWS[0]["team"] or "(no value)"
+    assert plain[0]["groups"] == {"team": team}
+    assert plain[0]["scores"] == {"m": score(0), METRIC: ROWS[0][METRIC]}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sort=none",
+        "sort=m0",
+        "sort=rows.row",
+        "sort=m;DROP TABLE rows",
+        "metric=none",
+        "metric=group:team",
+        "metric=m&min=nan",
+        "metric=m&min=inf",
+        "metric=m&max=-1e999",
+        "metric=m&min=0x1",
+        "min=0.5",
+        "offset=-1",
+        "offset=99999999999999999999",
+        "offset=1e3",
+        "offset=%C2%B2",
+        "limit=0",
+        "limit=100000",
+        "limit=x",
+        "descending=yes",
+        "missing=2",
+        "what=1",
+        "limit=1&limit=2",
+        "search=" + "x" * 501,
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused_with_a_sentence(results: Path, query: str) -> None:
+    answer = client(results).get(f"/api/rows/run?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(("?", "."))
+
+
+def test_a_page_behind_the_last_row_is_empty(results: Path) -> None:
+    with client(results) as browser:
+        assert asked(browser, "/api/rows/run", offset=10**9) == {"total": 300, "all": 300, "rows": []}
+
+
+def test_rows_written_anew_are_shown_at_once(tmp_path: Path) -> None:
+    made_run(tmp_path / "run", ROWS[:5], ["m"])
+    with client(tmp_path) as browser:
+        assert asked(browser, "/api/rows/run", sort="m")["total"] == 5
+        made_run(tmp_path / "run", ROWS[:7], ["m"])
+        assert asked(browser, "/api/rows/run", sort="m")["total"] == 7
+        assert asked(browser, "/api/rows/run")["total"] == 7
+        (tmp_path / "run" / "scores.jsonl").unlink()
+        assert browser.get("/api/rows/run", params={"sort": "m"}).status_code == 500
+
+
+def test_the_first_page_does_not_wait_for_the_index(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RowIndex, "start", lambda self: None)  # it is never made
+    monkeypatch.setattr(row_api, "PATIENCE", 0.01)
+    with client(results) as browser:
+        assert [row["row"] for row in asked(browser, "/api/rows/run", limit=3)["rows"]] == [0, 1, 2]
+        waiting = browser.get("/api/rows/run?sort=m")
+    assert waiting.status_code == 202
+    assert waiting.json() == {"building": 0.0}
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", "\udcff", ""])
+def test_a_damaged_line_is_said_in_a_sentence(tmp_path: Path, line: str) -> None:
+    made_run(tmp_path / "run", ROWS[:3], ["m"])
+    with (tmp_path / "run" / "scores.jsonl").open("ab") as file:
+        file.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    with client(tmp_path) as browser:
+        for query in ("", "?sort=m"):
+            answer = browser.get(f"/api/rows/run{query}")
+            assert answer.status_code == 500
+            assert "scores.jsonl" in answer.json()["error"]
+            assert "Traceback" not in answer.text
+
+
+def test_closing_leaves_no_file_behind(results: Path, tmp_path: Path) -> None:
+    index = RowIndex(Tabled([RunFiles(results / "run")]), tmp_path / "x.sqlite")
+    index.start()
+    assert index.ready.wait(20)
+    assert index.error is None
+    index.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:
+    write_run(tmp_path / "a")
+    rows = [{"id": "b", "user_input": "Who built it?", "response": "Lira", "reference": "Lira"}]
+    rows += [{"id": "d", "user_input": "What else?", "response": "x", "reference": "y"}]
+    write_run(tmp_path / "b", rows, group_by=[])
+    with client(tmp_path) as browser:
+        found = asked(browser, "/api/rows/a", **{"with": "b"})
+        assert [row["label"] for row in found["rows"]] == [None, None, None, "b: 1"]
+        differences = [row["scores"].get("exact_match 1-0") for row in found["rows"]]
+        assert differences == [None, 1.0, None, None]
+        sort = asked(browser, "/api/rows/a", **{"with": "b", "sort": "exact_match 1-0"})
+        assert [row["row"] for row in sort["rows"]] == [1, 0, 2, 3]
+        pair = browser.get("/api/row/a/3?with=b")
+        assert pair.status_code == 200
+        assert "What else?" in pair.text
+        assert browser.get("/api/row/a/4?with=b").status_code == 404
+        assert browser.get("/api/rows/a?with=../a").status_code == 404
+
+
+def test_the_fragment_of_a_row_shows_its_data_as_text(tmp_path: Path) -> None:
+    write_run(tmp_path / "a")
+    html = client(tmp_path).get("/api/row/a/2").text
+    assert "<script" not in html
+    assert "alert(1)" in html
+    assert json.dumps(html)

@@ -1,6 +1,6 @@
 """`draw_rows`: the rows of a finished run that people label, in a workbook or in the app."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +61,8 @@ def sheet_of(run: SavedScores, record: DrawRecord, digests: Sequence[str]) -> La
     """What people are shown of a draw, and in which language they are asked."""
     language = find_language(str(run.config.get("language") or "english")).name
     scales = scales_for(record.metrics, [run])[0]
-    return LabelSheet(record, run.samples, digests, _columns(run, record.metrics), scales, language)
+    there = {column for sample in run.samples for column in sample.columns}
+    return LabelSheet(record, run.samples, digests, columns_read(record.metrics, there), scales, language)
 
 
 def draw_like(run: SavedScores, folder: Path) -> DrawRecord:
@@ -124,9 +125,8 @@ def _uncertainty(run: SavedScores, metric: str, scores: Array, scale: Scale) -> 
     return np.array([0.0 if each is None else each for each in doubts])
 
 
-def _columns(run: SavedScores, names: Sequence[str]) -> list[str]:
-    """What the metrics read; of a metric of the user's own, all texts."""
+def columns_read(names: Sequence[str], there: Collection[str]) -> list[str]:
+    """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
     read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
     every = any(name not in METRICS for name in names)
-    there = {column for sample in run.samples for column in sample.columns}
     return [column for column in TEXTS if column in there and (every or column in read)]

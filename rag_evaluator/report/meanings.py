@@ -34,6 +34,7 @@ class Verdicts:
     about: str = ""
 
 
+
 def _two(good: str, bad: str) -> dict[Any, Meaning]:
     return {1: Meaning("good", good), 0: Meaning("bad", bad)}
 

@@ -15,7 +15,7 @@ from rag_evaluator.report.texts import TEXTS
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
 NOT_IN_SCRIPT = "<>&\u2028\u2029"  # an HTML parser could take it for the end of a script
-SCRIPTED = ("table.", "row.", "review.", "view.")  # parts of `TEXTS` that scripts show
+SCRIPTED = ("table.", "row.", "review.", "label.", "view.")  # parts of `TEXTS` that scripts show
 
 
 def clean(text: str) -> str:

@@ -96,7 +96,9 @@ def judgement_views(scored: Scored) -> list[JudgementView]:
     return [_view(scored, place, seen, used) for place in range(len(scored.judgements))]
 
 
-def _view(scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]) -> JudgementView:
+def _view(
+    scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]
+) -> JudgementView:
     judgement = scored.judgements[place]
     answer, values = judgement.get("response"), _values(scored, judgement)
     listed = answer if isinstance(answer, Mapping) else {}

@@ -69,3 +69,4 @@ def _view(name: str, text: str, frames: Any) -> PromptView:
 
 def _key(head: str) -> str:
     return short_digest(head)
+

@@ -62,9 +62,7 @@ def tokens(text: str) -> list[str]:
 def _pattern() -> re.Pattern[str]:
     marks = "".join(chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code))[0] == "M")
     marks += "\u200c\u200d"
-    return re.compile(
-        rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL
-    )
+    return re.compile(rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL)
 
 
 def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Difference:

@@ -11,9 +11,10 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.pages import clean, page_text
 from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.guard import plain_error
+from rag_evaluator.view.review_request import BadRequest
 from rag_evaluator.view.row_query import QueryError
 
-STATUS = {NotThere: 404, QueryError: 400}  # every other error of ours is a file that cannot be read: 500
+STATUS = {NotThere: 404, QueryError: 400, BadRequest: 400}  # other errors of ours are files that cannot be read: 500
 
 
 def as_json(value: Any, status: int = 200) -> Response:

@@ -1,0 +1,265 @@
+// The page on which rows are flagged and corrected: queues at the left, the row at the right.
+"use strict";
+
+const POLL = 4000; // milliseconds between looks for changes of others
+
+class ReviewPage {
+  constructor(page) {
+    this.page = page;
+    this.run = page.dataset.run;
+    this.path = this.run.split("/").map(encodeURIComponent).join("/");
+    this.rows = Number(page.dataset.rows);
+    this.queues = [];
+    this.row = null;
+    this.known = null; // what the server says of the row
+    this.count = null;
+    this.who = new Reviewer(page, () => this.show(this.row));
+    this.channel = tabs(({ run, row }) => run === this.run && row === this.row && this.reload());
+    this.outbox = new Outbox(this.run, () => `/api/review/record/${this.path}`, {
+      changed: () => this.showState(),
+      confirmed: (record) => this.confirmed(record),
+    });
+    this.form = new CorrectionForm(
+      page.querySelector("form.corrections"),
+      new Drafts(this.run),
+      (...change) => this.change("correct", ...change),
+      (focus, again) => this.formMoved(focus, again),
+    );
+    this.listen();
+  }
+
+  listen() {
+    const on = (selector, act) => this.page.querySelector(selector).addEventListener("click", act);
+    on(".before", () => this.turn(-1));
+    on(".after", () => this.turn(1));
+    on("button.edit", () => this.toggleForm());
+    for (const flag of this.flags()) flag.addEventListener("click", () => this.flag(flag.dataset.flag));
+    window.addEventListener("hashchange", () => this.open());
+    window.addEventListener("storage", () => this.reload());
+    onKeys((key) => this.key(key));
+    setInterval(() => document.hidden || this.poll(), POLL);
+  }
+
+  flags() {
+    return [...this.page.querySelectorAll(".flag")];
+  }
+
+  key(key) {
+    const flag = this.flags()[Number(key) - 1];
+    if (flag) return () => this.flag(flag.dataset.flag);
+    return {
+      e: () => this.toggleForm(),
+      j: () => this.turn(1),
+      k: () => this.turn(-1),
+      "]": () => this.turnQueue(1),
+      "[": () => this.turnQueue(-1),
+      "?": () => this.page.querySelector("details.keys").toggleAttribute("open"),
+      Escape: this.form.isOpen ? () => this.form.close() : undefined,
+    }[key];
+  }
+
+  get queue() {
+    const name = new URLSearchParams(location.search).get("queue") ?? "all";
+    return this.queues.find((queue) => queue.name === name) ?? { name: "all", total: this.rows, rows: null };
+  }
+
+  /** The rows of the queue that is open; all rows have no list. */
+  at(place) {
+    return this.queue.rows ? this.queue.rows[place]?.row : place;
+  }
+
+  get length() {
+    return this.queue.rows ? this.queue.rows.length : this.rows;
+  }
+
+  place() {
+    return this.queue.rows ? this.queue.rows.findIndex(({ row }) => row === this.row) : this.row;
+  }
+
+  async start() {
+    this.open();
+    try {
+      const by = encodeURIComponent(this.who.name);
+      this.queues = (await (await ask(`/api/review/queues/${this.path}?by=${by}`)).json()).queues;
+    } catch (error) {
+      this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "note" }, error.message));
+      return;
+    }
+    this.showQueues();
+    this.open();
+    this.outbox.flush();
+  }
+
+  showQueues() {
+    const all = { name: "all", total: this.rows };
+    const links = [all, ...this.queues].map(({ name, total }) => {
+      const current = name === this.queue.name ? "true" : null;
+      const link = element("a", { href: `?queue=${name}`, "aria-current": current, title: text(`review.queue.${name}.why`) }, element("span", {}, text(`review.queue.${name}`)), element("span", { class: "number" }, count(total)));
+      link.addEventListener("click", (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        this.toQueue(name);
+      });
+      return element("li", {}, link);
+    });
+    this.page.querySelector(".queues ul").replaceChildren(...links);
+  }
+
+  toQueue(name) {
+    history.pushState(null, "", `?queue=${name}`);
+    this.showQueues();
+    this.open();
+  }
+
+  turnQueue(step) {
+    const names = ["all", ...this.queues.map((queue) => queue.name)];
+    this.toQueue(names[(names.indexOf(this.queue.name) + step + names.length) % names.length]);
+  }
+
+  /** Open what the address says: a row of the queue, else its first. */
+  open() {
+    const named = new URLSearchParams(location.hash.slice(1)).get("row");
+    const row = /^\d+$/.test(named ?? "") ? Number(named) : this.at(0);
+    const queue = this.queue;
+    this.page.querySelector(".queue-name").textContent = text(`review.queue.${queue.name}`);
+    if (row === undefined || row >= this.rows) {
+      this.row = null;
+      this.page.querySelector(".fragment").replaceChildren(element("p", { class: "quiet" }, text("review.empty")));
+      this.page.querySelector(".tools").hidden = true;
+      this.showPlace();
+      return;
+    }
+    if (row !== this.row) this.show(row);
+    this.showPlace();
+  }
+
+  turn(step) {
+    const place = this.place();
+    const row = this.at(place < 0 ? 0 : place + step);
+    if (row !== undefined && row >= 0 && row < this.rows) location.hash = `row=${row}`;
+  }
+
+  showPlace() {
+    const place = this.row === null ? -1 : this.place();
+    const shown = place >= 0 ? text("review.place", { place: count(place + 1), total: count(this.length) }) : "";
+    this.page.querySelector(".of").textContent = shown;
+    this.page.querySelector(".before").disabled = place <= 0;
+    this.page.querySelector(".after").disabled = place + 1 >= this.length;
+    const why = this.queue.rows?.[place]?.why ?? [];
+    const said = why.map(([name, value]) => element("span", { class: "because" }, element("bdi", {}, name), value === null ? "" : ` ${value.toFixed(2)}`));
+    const label = element("a", { href: `/label/${this.path}?queue=${this.queue.name}` }, text("review.queue.label"));
+    this.page.querySelector(".why").replaceChildren(text(`review.queue.${this.queue.name}.why`), " ", ...said, " ", this.queue.rows?.length ? label : "");
+  }
+
+  async show(row) {
+    if (row === null) return;
+    this.row = row;
+    const place = this.page.querySelector(".fragment");
+    place.setAttribute("aria-busy", "true");
+    try {
+      const by = encodeURIComponent(this.who.name);
+      const known = await (await ask(`/api/review/row/${this.path}/${row}?by=${by}`)).json();
+      if (row !== this.row) return;
+      this.known = known;
+      place.replaceChildren(known.html === null ? element("p", { class: "note" }, text("review.blind")) : fragmentOf(known.html));
+      this.page.querySelector(".tools").hidden = false;
+    } catch (error) {
+      if (row === this.row && this.known?.row !== row) place.replaceChildren(element("p", { class: "note" }, error.message));
+    }
+    place.removeAttribute("aria-busy");
+    if (this.known?.row === row) this.showRow();
+  }
+
+  reload() {
+    this.known ? this.show(this.row) : this.open();
+  }
+
+  /** What holds of a field now: what waits to be sent comes after what the server says. [value, id]. */
+  now(kind, field) {
+    const waiting = this.outbox.of(this.row).filter(({ record }) => record.kind === kind && record.field === field && record.sample === this.known.sample).at(-1);
+    const last = waiting?.record ?? this.known.last[`${kind}.${field}`];
+    if (last) return [last.after, last.id, last];
+    return [kind === "flag" ? false : this.known.columns[field], null, null];
+  }
+
+  showRow() {
+    for (const flag of this.flags()) {
+      const [on, , record] = this.now("flag", flag.dataset.flag);
+      flag.setAttribute("aria-pressed", String(on));
+      flag.querySelector(".by").textContent = on && record?.at ? record.by : "";
+    }
+    const fields = this.form.fields.map((area) => [area.name, this.now("correct", area.name)]);
+    this.form.fill(this.row, this.known.sample, Object.fromEntries(fields));
+    const done = fields.filter(([, [, id]]) => id !== null);
+    const history = this.page.querySelector(".history");
+    history.hidden = !done.length;
+    history.replaceChildren(...done.map(([field, [after, , record]]) => this.corrected(field, after, record)));
+  }
+
+  corrected(field, after, record) {
+    const when = record.at ? text("review.history.line", { by: record.by, at: new Date(record.at).toLocaleString() }) : text("review.state.saving");
+    return element(
+      "div",
+      { class: "corrected" },
+      element("h3", {}, text(`review.field.${field}`), " ", element("span", { class: "quiet" }, when)),
+      element("del", { class: "data", dir: "auto" }, readable(this.known.columns[field])),
+      element("ins", { class: "data", dir: "auto" }, readable(after)),
+    );
+  }
+
+  flag(name) {
+    if (!this.known) return;
+    const [on, seen] = this.now("flag", name);
+    this.change("flag", name, on, !on, seen);
+  }
+
+  /** Whether the change is kept: not if nobody knows whose it is. */
+  change(kind, field, before, after, seen) {
+    if (!this.who.known()) return false;
+    this.outbox.add({ row: this.row, sample: this.known.sample, kind, field, before, after, seen, by: this.who.name });
+    this.showRow();
+    return true;
+  }
+
+  confirmed(record) {
+    this.channel.postMessage({ run: this.run, row: record.row });
+    if (record.row === this.row) this.show(this.row);
+  }
+
+  toggleForm() {
+    if (!this.known) return;
+    if (this.form.isOpen) this.form.close();
+    else this.form.open();
+  }
+
+  formMoved(focus, again) {
+    const edit = this.page.querySelector("button.edit");
+    edit.setAttribute("aria-expanded", String(this.form.isOpen));
+    if (focus) edit.focus();
+    if (again) this.showRow();
+  }
+
+  showState() {
+    showSaved(this.page, this.outbox);
+    showTroubles(this.page, this.outbox, readable);
+  }
+
+  /** What others have changed meanwhile, in other browsers too. */
+  async poll() {
+    try {
+      const found = await (await ask(`/api/review/changes/${this.path}?after=${this.count ?? 0}`)).json();
+      const isNew = this.count !== null && found.rows.includes(this.row);
+      this.count = found.count;
+      if (isNew || (this.known === null && this.row !== null)) this.reload();
+    } catch {
+      // the outbox says that the server does not answer
+    }
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const page = document.getElementById("review");
+  if (!page) return;
+  window.reviewPage = new ReviewPage(page);
+  window.reviewPage.start();
+});

@@ -1,0 +1,106 @@
+// What all pages for reviewers share: who reviews, what is saved, what went wrong, keys.
+"use strict";
+
+const WHO = "rag-evaluator-who";
+
+/** The name of the person: as the command line says, else as it was typed here. */
+class Reviewer {
+  constructor(page, changed) {
+    this.fixed = page.dataset.who;
+    this.field = document.querySelector("input[name=who]");
+    if (!this.field) return;
+    this.field.value = localStorage.getItem(WHO) ?? "";
+    this.field.addEventListener("change", () => {
+      localStorage.setItem(WHO, this.field.value.trim());
+      changed();
+    });
+  }
+
+  get name() {
+    return this.fixed || this.field?.value.trim() || "";
+  }
+
+  /** Whether somebody has said who they are; else the field is shown to them. */
+  known() {
+    if (this.name) return true;
+    this.field.focus();
+    this.field.setAttribute("aria-invalid", "true");
+    document.querySelector(".save .says").textContent = text("review.who.needed");
+    return false;
+  }
+}
+
+function showSaved(page, outbox) {
+  const [state, says] = outbox.state;
+  const place = page.querySelector(".save");
+  if (place.dataset.state === state && place.querySelector(".says").textContent === says) return;
+  place.dataset.state = state;
+  place.querySelector(".says").textContent = says;
+}
+
+/** The changes that wait for a decision: of conflicts both texts, of refused ones why. */
+function showTroubles(page, outbox, shown) {
+  const place = page.querySelector(".troubles");
+  const troubles = outbox.entries().filter((entry) => entry.conflict || entry.refused);
+  const ids = troubles.map((entry) => entry.record.id).join();
+  if (place.dataset.ids === ids) return;
+  place.dataset.ids = ids;
+  place.replaceChildren(...troubles.map((entry) => (entry.conflict ? conflictOf(entry, outbox, shown) : refusedOf(entry, outbox))));
+}
+
+function conflictOf({ record, conflict }, outbox, shown) {
+  const theirs = button(text("review.conflict.keep_theirs"), () => outbox.remove(record.id));
+  const mine = button(text("review.conflict.keep_mine"), () => {
+    outbox.remove(record.id);
+    outbox.add({ ...record, id: crypto.randomUUID(), before: conflict.after, seen: conflict.id });
+  });
+  return element(
+    "section",
+    { class: "conflict panel", "data-row": String(record.row) },
+    element("h2", {}, text("review.conflict", { by: conflict.by }), " · ", text("table.row_title", { row: record.row }), " · ", text(`review.field.${record.field}`)),
+    element("div", { class: "both" }, versionOf("theirs", conflict.after, theirs, shown), versionOf("mine", record.after, mine, shown)),
+  );
+}
+
+function versionOf(whose, value, keep, shown) {
+  const texts = element("div", { class: "data", dir: "auto" }, shown(value));
+  return element("div", {}, element("h3", {}, text(`review.conflict.${whose}`)), texts, keep);
+}
+
+function refusedOf({ record, refused, ...entry }, outbox) {
+  return element(
+    "section",
+    { class: "conflict panel" },
+    element("p", {}, text("review.state.refused", { error: refused })),
+    button(text("review.retry"), () => {
+      outbox.store({ ...entry, record });
+      outbox.flush();
+    }),
+    button(text("review.discard"), () => outbox.remove(record.id)),
+  );
+}
+
+function button(label, pressed) {
+  const made = element("button", { type: "button" }, label);
+  made.addEventListener("click", pressed);
+  return made;
+}
+
+/** Single keys, while nobody types: key -> what it does. */
+function onKeys(keys) {
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog[open]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const act = keys(event.key);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+/** Tell other tabs of this browser that something was saved. */
+function tabs(heard) {
+  const channel = new BroadcastChannel("rag-evaluator-review");
+  channel.addEventListener("message", (event) => heard(event.data));
+  return channel;
+}

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+import pytest
+from playwright.sync_api import Locator, Page, TimeoutError
 from served import Server
 
 WAIT = 40_000  # milliseconds: a server starts again meanwhile
@@ -52,6 +53,14 @@ class Desk:
     def says(self, state: str) -> None:
         """Wait until the page says that everything is `saved`, or that it is `waiting`, or a `conflict`."""
         self.page.locator(f".save[data-state={state}]").wait_for(timeout=WAIT)
+
+    def sends_all(self) -> None:
+        """Wait until the server has confirmed everything."""
+        try:
+            self.page.wait_for_function("() => !window.reviewPage.outbox.entries().length", timeout=WAIT)
+        except TimeoutError:
+            left = self.page.evaluate("JSON.stringify(window.reviewPage.outbox.entries())")
+            pytest.fail(f"not sent, the page says {self.page.locator('.save').inner_text()!r}: {left[:2000]}")
 
 
 def written(folder: Path) -> list[dict[str, Any]]:

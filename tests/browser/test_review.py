@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from complaints import Complaints
-from desk import WAIT, Desk, written
+from desk import Desk, written
 from made_runs import Runs
 from playwright.sync_api import BrowserContext, Page, Response, expect
 from served import Server
@@ -50,7 +50,7 @@ def test_flags_are_set_by_keys_and_clicks_and_survive_a_reload(desk: Desk, run: 
     desk.flag(1)
     desk.says("saved")
     expect(desk.page.locator(".flag[data-flag=too_easy]")).to_have_attribute("aria-pressed", "false")
-    desk.page.wait_for_function("() => !window.reviewPage.outbox.entries().length")
+    desk.sends_all()
     said = [(line["by"], line["row"], line["field"], line["before"], line["after"]) for line in written(run)]
     assert said == [
         ("ana", 0, "too_easy", False, True),
@@ -136,7 +136,7 @@ def test_two_people_who_change_the_same_see_both_texts(
     expect(shown).to_contain_text("what ben says")
     shown.get_by_role("button").nth(1 if keep == "mine" else 0).click()
     expect(ben.page.locator(".troubles .conflict")).to_have_count(0)
-    ben.page.wait_for_function("() => !window.reviewPage.outbox.entries().length")
+    ben.sends_all()
     expected = ["what ana says", "what ben says"] if keep == "mine" else ["what ana says"]
     assert [line["after"] for line in written(run)] == expected
 
@@ -166,7 +166,7 @@ def test_an_edit_survives_the_server_and_the_tab(
     desk.page.close()
     server.start()
     again = Desk(context.new_page(), server, "plain")
-    again.page.wait_for_function("() => !window.reviewPage.outbox.entries().length", timeout=WAIT)
+    again.sends_all()
     assert [(line["field"], line["after"]) for line in written(run)] == [("not_answerable", True)]
 
 
@@ -208,8 +208,7 @@ def test_every_confirmed_edit_of_two_browsers_is_there_though_the_server_is_kill
             desk.flag(place + 1)
     killing.join()
     for desk in desks:
-        desk.page.wait_for_function("() => !window.reviewPage.outbox.entries().length", timeout=2 * WAIT)
-        desk.says("saved")
+        desk.sends_all()
     lines = written(run)
     ids = [line["id"] for line in lines]
     assert len(ids) == len(set(ids)) == EDITS  # none twice, none lost

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from rag_evaluator.report.pages import render
-from rag_evaluator.report.row_view import MetricView, RowView, columns_of, row_view
+from rag_evaluator.report.row_scores import MetricView
+from rag_evaluator.report.row_view import RowView, columns_of, row_view
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.shown_text import ShownText, short
 

@@ -16,7 +16,8 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.prompts.english import installed_sources
 from rag_evaluator.report.meanings import GRADES, meaning_of
 from rag_evaluator.report.row import frames_of, pair_html, row_html, row_view
-from rag_evaluator.report.row_judgements import Scored, judgement_views, percent
+from rag_evaluator.report.row_judgements import judgement_views
+from rag_evaluator.report.row_verdicts import Scored, percent
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.texts import TEXTS
 from rag_evaluator.results.kept_prompts import read_questions

@@ -98,13 +98,14 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
     for line in lines:
         if line.mean_a is not None:
             by_range.setdefault((line.scale.low, line.scale.high), []).append(line)
+    letters = max((len(name) for name in short([line.metric for line in lines])), default=0)
     for ends, group in by_range.items():
         names = short([line.metric for line in group])
         means = [_means(name, line) for name, line in zip(names, group, strict=True)]
         changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
         difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
         titles = page_text("compare.means_title"), page_text("compare.difference_title")
-        yield chart(beside_each_other(dumbbells(means, ends), difference, titles), page_text("compare.chart"))
+        yield chart(beside_each_other(dumbbells(means, ends, letters), difference, titles), page_text("compare.chart"))
 
 
 def beside_each_other(left: dict[str, Any], right: dict[str, Any], titles: tuple[str, str]) -> dict[str, Any]:

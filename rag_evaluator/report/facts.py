@@ -1,6 +1,7 @@
 """What was run: dataset, judge, language, versions; and what is known of the judge: certificate and probe."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -14,6 +15,7 @@ from rag_evaluator.results.panel_names import judges_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
+FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
 
 
@@ -69,10 +71,12 @@ def _judges(run: RunFiles) -> Iterator[RunFact]:
         return
     if not asked:
         yield RunFact(page_text("run.judge"), page_text("run.no_judge"))
-    elif "engine" in asked[0]:
-        yield RunFact(page_text("run.judge"), *_judge(run.config.get("judge") or {}))
+        return
+    identity, judge = asked[0]["judge"], run.config.get("judge") or {}
+    if FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity:
+        yield RunFact(page_text("run.judge"), *_judge(judge))
     else:  # an object, given in Python: the configuration does not know it
-        yield RunFact(page_text("run.judge"), asked[0]["judge"])
+        yield RunFact(page_text("run.judge"), identity)
 
 
 def _judge(judge: Json) -> tuple[str, str]:

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_evaluator.report.labels import short
+
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 Ends = tuple[float, float]
 ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
+LETTER = 6  # pixels of a letter, more or less
 LETTERS = 150  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 
 
@@ -53,7 +56,7 @@ def beside(panels: Mapping[str, tuple[Sequence[Dot], Ends]], zero: bool = False)
     width = min(420, WIDE // max(1, len(panels)))
     drawn = [(name, dots(rows, ends, width, zero)) for name, (rows, ends) in panels.items()]
     parts = [unlabelled(part) if place else part for place, (_, part) in enumerate(drawn)]
-    titles = [{"text": name, "limit": width} for name in panels]
+    titles = [{"text": name, "limit": width} for name in short(list(panels))]
     return {"hconcat": [{**part, "title": title} for part, title in zip(parts, titles, strict=True)], "spacing": 22}
 
 
@@ -116,12 +119,22 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
     }
 
 
-def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, width: int = 2 * WIDTH) -> Spec:
-    """Two dots on a line for each row: a baseline, hollow, and what is compared with it."""
+def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, letters: int, width: int = 2 * WIDTH) -> Spec:
+    """Two dots on a line for each row: a baseline, hollow, and what is compared with it.
+
+    Args:
+        letters: of the longest label of all charts that stand above each other.
+    """
+    extent = min(2 * LETTERS, LETTER * letters)
     both = [(a.to_json(), b.to_json()) for a, b in pairs]
     lines = [{"label": a["label"], "value": a["value"], "high": b["value"], "said": b["said"]} for a, b in both]
     x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
-    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 2 * LETTERS}}
+    y = {
+        "field": "label",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"title": None, "labelLimit": extent, "minExtent": extent, "maxExtent": extent},
+    }
     first, second = ({"values": [pair[side] for pair in both]} for side in (0, 1))
     said = {"description": {"field": "said"}}
     return {
@@ -136,10 +149,20 @@ def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, width: int = 2 * WID
             },
             {
                 "data": first,
-                "mark": {"type": "point", "fill": "var(--panel)", "stroke": "var(--first)", "strokeWidth": 1.8},
+                "mark": {
+                    "type": "point",
+                    "fill": "var(--panel)",
+                    "stroke": "var(--first)",
+                    "size": 90,
+                    "strokeWidth": 1.8,
+                },
                 "encoding": {"x": x, **said},
             },
-            {"data": second, "mark": {"type": "point", "color": "var(--second)"}, "encoding": {"x": x, **said}},
+            {
+                "data": second,
+                "mark": {"type": "point", "color": "var(--second)", "opacity": 1},
+                "encoding": {"x": x, **said},
+            },
         ],
     }
 

@@ -7,12 +7,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from labelled_runs import exact_rows, exact_run
+from labelled_runs import exact_rows, exact_run, faithful_run
 from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator import compare
 from rag_evaluator.report.charts import KEPT, PAINTED, chart
 from rag_evaluator.report.compared import word
+from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.specs import Bar, Dot, dots, histogram
@@ -93,7 +94,7 @@ def test_a_chart_without_links_is_an_image_and_takes_its_colours_from_the_page()
     assert not re.search(r'(fill|stroke)="(#|black|white|rgb)', drawn)
 
 
-@pytest.mark.parametrize("text", [HOSTILE, "", "x" * 5000, "שאלות", "a\nb", "{'signal': 'x'}", "datum.x"])
+@pytest.mark.parametrize("text", [HOSTILE, "", "x" * 500, "שאלות", "a\nb", "{'signal': 'x'}", "datum.x"])
 def test_texts_of_users_are_texts_in_charts(text):
     drawn = chart(dots([Dot(text, 0.5, None, None, text, "#row=1"), Dot("b", None, None, None, text)], (0, 1)), text)
 
@@ -276,6 +277,28 @@ def test_a_metric_that_should_be_low_is_better_when_it_falls(tmp_path):
         pair = Paired("noise", values, values - 0.5, Scale(0, 1, "continuous", better))
         [line] = compare_scores([pair], [str(row) for row in range(30)])
         assert word(line) == expected
+
+
+def test_a_judge_given_in_python_is_not_called_by_the_name_in_the_configuration(tmp_path):
+    run = RunFiles(faithful_run(tmp_path / "run", ["right. wrong."], model_id="my-script"))
+
+    judge = next(fact for fact in facts(run) if fact.name == "Judge")
+
+    assert "demo" not in judge.value
+    assert run.manifest["config"]["judge"]["model"] == "demo"
+    assert f"judge:{judge.value}" in run.manifest["signatures"]["faithfulness"]
+
+
+def test_metrics_without_a_score_on_both_sides_are_compared_without_a_chart(tmp_path):
+    right = {"question": "Q 1?", "answer": "yes", "ground_truth": "yes"}
+    none = {"question": "Q 2?", "answer": "yes", "ground_truth": ""}
+    exact_run(tmp_path / "a", [right, none])
+    exact_run(tmp_path / "b", [{**right, "ground_truth": ""}, {**none, "ground_truth": "yes"}])
+
+    page = comparison_html(compare(tmp_path / "a", tmp_path / "b"))
+
+    assert "<svg" not in page
+    assert "no interval: no scores" in _text(page)
 
 
 def test_runs_stand_beside_each_other_for_each_metric(tmp_path):

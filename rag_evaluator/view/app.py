@@ -1,6 +1,6 @@
 """`make_app`: the pages of the report, served from results folders to whoever has the token."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -65,5 +65,4 @@ def _review_routes(state: AppState) -> list[BaseRoute]:
         return []
     from rag_evaluator.view.review_routes import review_routes
 
-    make: Callable[[AppState], list[BaseRoute]] = review_routes
-    return make(state)
+    return review_routes(state)

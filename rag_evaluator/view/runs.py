@@ -28,7 +28,7 @@ class RunEntry:
         figures: of each metric; empty while there are none. Of a panel the means of the judges are left out.
         ranges: of each metric, as far as they are known.
         parts: how far it is, if it is not finished.
-        error: what is damaged; empty where nothing is.
+        error: what cannot be read; empty where nothing is wrong. With `figures` it is the journal only.
     """
 
     path: str
@@ -96,17 +96,33 @@ def entry_of(state: AppState, path: str) -> RunEntry:
     run = state.run(path)
     when, name = _changed(run.folder), run.folder.name
     try:
-        written = (run.folder / "scores.jsonl").is_file()
-        parts = () if is_whole(run.folder) else parts_of(run.folder)
-        if not written:
+        parts, unread = _parts(run.folder)
+        if not (run.folder / "scores.jsonl").is_file():
+            if unread is not None:
+                raise unread
             return RunEntry(path, state_of(parts), when, name, **_about(about_of(run.folder)), parts=parts)
         figures = {metric: figures for metric, figures in run.summary.items() if BETWEEN not in metric}
-        about = _about(run.manifest)
         return RunEntry(
-            path, state_of(parts), when, run.name, **about, figures=figures, ranges=_ranges(run.manifest), parts=parts
+            path,
+            state_of(parts),
+            when,
+            run.name,
+            **_about(run.manifest),
+            figures=figures,
+            ranges=_ranges(run.manifest),
+            parts=parts,
+            error=str(unread or ""),
         )
     except RagEvaluatorError as error:
         return RunEntry(path, "damaged", when, name, error=str(error))
+
+
+def _parts(folder: Path) -> tuple[Sequence[Part], RagEvaluatorError | None]:
+    """How far a run is, if it is not finished; and why nobody knows, which does not matter where results are there."""
+    try:
+        return (() if is_whole(folder) else parts_of(folder)), None
+    except RagEvaluatorError as error:
+        return (), error
 
 
 def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from served import client, write_run
+from app_client import client, write_run
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.view.folders import Folders, NotThere, open_folders

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served import HOST, ORIGIN, PORT, TOKEN, client, write_run
+from app_client import HOST, ORIGIN, PORT, TOKEN, client, write_run
 from starlette.testclient import TestClient
 
 from rag_evaluator.view.guard import HEADERS, is_name_of, split_host

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from app_client import asked, client, write_run
 from pydantic import BaseModel
-from served import asked, client, write_run
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.signals import Stop, StopSignal
@@ -67,6 +67,19 @@ def test_a_damaged_journal_does_not_take_the_list_away(tmp_path: Path, text: str
     page = client(tmp_path).get("/")
     assert page.status_code == 200
     assert "damaged" in page.text
+
+
+@pytest.mark.parametrize("text", ['{"format": 1}', "[]"])
+def test_a_journal_that_cannot_be_read_hides_no_results(tmp_path: Path, text: str) -> None:
+    write_run(tmp_path / "old")
+    (tmp_path / "old" / "journal").mkdir(exist_ok=True)
+    (tmp_path / "old" / "journal" / "manifest.json").write_text(text)
+    browser = client(tmp_path)
+    for address in ("/", "/run/old"):
+        page = browser.get(address)
+        assert page.status_code == 200
+        assert "string_presence" in page.text.replace("<wbr>", "")
+        assert "journal" in page.text
 
 
 def test_a_folder_without_runs_says_how_one_appears(tmp_path: Path) -> None:

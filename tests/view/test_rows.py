@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import asked, client, made_run, write_run
+from app_client import asked, client, made_run, write_run
 
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view import row_api

@@ -17,6 +17,7 @@ from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.report import report
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.cli.review import review
+from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.cli.view import view
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (

@@ -11,6 +11,7 @@ from made import review
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.api.review import apply_reviews
+from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import load_dataset
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.reviews.record import ReviewRecord
@@ -279,3 +280,20 @@ def test_after_apply_update_judges_only_metrics_that_read_what_changed(tmp_path:
     assert second.path.name == "data.reviewed2.jsonl"
     assert [row.columns["reference"] for row in load_dataset(second.path)] == ["best", "r1", "r3", "better", "r5"]
     assert len(second.history.read_bytes().splitlines()) == 3
+
+
+def test_the_command_says_what_changes_and_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = judged(tmp_path / "run", write(tmp_path / "data.jsonl", ROWS))
+    say(run, 0, "too_easy", True)
+    say(run, 1, "reference", "Tusk", before="Tesk")
+    assert main(["review", "apply", str(run), "--drop", "too_easy", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert 'row 0 left out, anna: "=1+1?"' in said
+    assert 'row 1, reference, anna: "Tesk" -> "Tusk"' in said
+    assert "nothing written" in said
+    assert main(["review", "apply", str(run), "--out", str(tmp_path / "new.csv")]) == 0
+    assert f"--set dataset={tmp_path / 'new.csv'} --update" in capsys.readouterr().out
+    assert main(["review", "apply", str(run), "--out", str(tmp_path / "new.csv")]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main(["review", "apply", str(tmp_path)]) == 2
+    assert "nobody has reviewed this run" in capsys.readouterr().err

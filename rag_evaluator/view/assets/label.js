@@ -26,7 +26,7 @@ class LabelPage {
   listen() {
     const on = (selector, act) => this.part(selector).addEventListener("click", act);
     on(".undo", () => this.undo());
-    on(".skip", () => this.move(1));
+    on(".leave-open", () => this.move(1));
     on(".back", () => this.move(-1));
     on(".back-to", () => this.ask(this.items.length - 1));
     on(".close-draw", () => this.close());
@@ -51,6 +51,15 @@ class LabelPage {
   }
 
   async start() {
+    try {
+      await this.begin();
+    } catch (error) {
+      this.show(".agreement");
+      this.part(".agreement").replaceChildren(element("p", { class: "note" }, error.message));
+    }
+  }
+
+  async begin() {
     this.outbox.flush();
     if (!this.who.name) {
       this.show(".overview");
@@ -109,10 +118,10 @@ class LabelPage {
     const asked = this.asks.find((each) => each.metric === item.metric && each.statement === (item.statement !== null));
     this.choices = asked.choices;
     this.show(".asking");
-    this.part(".metric bdi").textContent = item.metric;
+    this.part(".asked-of bdi").textContent = item.metric;
     this.part("#ask").textContent = asked.question;
-    this.part(".statement").hidden = item.statement === null;
-    this.part(".statement").textContent = item.statement ?? "";
+    this.part(".asked-about").hidden = item.statement === null;
+    this.part(".asked-about").textContent = item.statement ?? "";
     this.part(".choices").replaceChildren(...asked.choices.map((choice) => this.choice(choice, item)));
     this.part(".back").disabled = place === 0;
     this.part(".undo").disabled = !this.answered.length;

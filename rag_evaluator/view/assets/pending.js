@@ -14,6 +14,7 @@ class Outbox {
     this.prefix = `rag-evaluator-review:${run}:`;
     this.address = address;
     this.on = on;
+    this.memory = new Map(); // what the browser has no space to keep
     this.sending = false;
     this.offline = null; // "server" or "link"
     for (const event of ["online", "focus", "storage"]) window.addEventListener(event, () => this.flush());
@@ -22,7 +23,7 @@ class Outbox {
 
   /** Every change of this run that is not confirmed, in the order in which they were made. */
   entries() {
-    const found = [];
+    const found = [...this.memory.values()];
     for (let place = 0; place < localStorage.length; place++) {
       const key = localStorage.key(place);
       if (!key.startsWith(this.prefix)) continue;
@@ -49,12 +50,17 @@ class Outbox {
   }
 
   store(entry) {
-    localStorage.setItem(this.prefix + entry.record.id, JSON.stringify(entry));
+    try {
+      localStorage.setItem(this.prefix + entry.record.id, JSON.stringify(entry));
+    } catch {
+      this.memory.set(entry.record.id, entry);
+    }
     this.on.changed();
   }
 
   remove(id) {
     localStorage.removeItem(this.prefix + id);
+    this.memory.delete(id);
     this.on.changed();
   }
 
@@ -95,7 +101,7 @@ class Outbox {
     }
     this.offline = null;
     if (answer.ok) {
-      localStorage.removeItem(this.prefix + entry.record.id);
+      this.remove(entry.record.id);
       this.on.confirmed(entry.record, said.kept);
     } else if (said.conflict) this.store({ ...entry, conflict: said.conflict });
     else this.store({ ...entry, refused: said.error ?? String(answer.status) });
@@ -115,29 +121,42 @@ class Outbox {
   }
 }
 
-/** Texts that are typed and not saved: kept by run, row and field, with the version that the person saw. */
+/**
+ * Texts that are typed and not saved, with the version that the person saw: by run, row, field and tab, so that two tabs
+ * do not overwrite each other's. A tab without a draft of its own goes on with the newest one.
+ */
 class Drafts {
   constructor(run) {
     this.prefix = `rag-evaluator-draft:${run}:`;
+    this.tab = sessionStorage.getItem("rag-evaluator-tab") ?? crypto.randomUUID();
+    sessionStorage.setItem("rag-evaluator-tab", this.tab);
   }
 
   key(row, field) {
-    return `${this.prefix}${row}:${field}`;
+    return `${this.prefix}${row}:${field}:`;
   }
 
   set(row, field, draft) {
-    localStorage.setItem(this.key(row, field), JSON.stringify(draft));
-  }
-
-  get(row, field) {
     try {
-      return JSON.parse(localStorage.getItem(this.key(row, field)));
+      localStorage.setItem(this.key(row, field) + this.tab, JSON.stringify({ ...draft, at: Date.now() }));
     } catch {
-      return null;
+      // no space: the text is on the page only
     }
   }
 
-  remove(row, field) {
-    localStorage.removeItem(this.key(row, field));
+  /** [key, draft] of all tabs, the newest first. */
+  all(row, field) {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(this.key(row, field)));
+    return keys.map((key) => [key, JSON.parse(localStorage.getItem(key))]).sort((a, b) => b[1].at - a[1].at);
+  }
+
+  get(row, field) {
+    const drafts = this.all(row, field);
+    return (drafts.find(([key]) => key.endsWith(this.tab)) ?? drafts[0])?.[1] ?? null;
+  }
+
+  /** Forget the draft of this tab, and those of others that say the same. */
+  remove(row, field, typed) {
+    for (const [key, draft] of this.all(row, field)) if (key.endsWith(this.tab) || draft.typed === typed) localStorage.removeItem(key);
   }
 }

@@ -78,16 +78,21 @@ class ReviewPage {
 
   async start() {
     this.open();
+    this.outbox.flush();
+    await this.loadQueues();
+    this.open();
+  }
+
+  /** The queue that is open keeps its rows: nothing moves under the reader's hands. */
+  async loadQueues() {
     try {
       const by = encodeURIComponent(this.who.name);
-      this.queues = (await (await ask(`/api/review/queues/${this.path}?by=${by}`)).json()).queues;
+      const found = (await (await ask(`/api/review/queues/${this.path}?by=${by}`)).json()).queues;
+      this.queues = found.map((queue) => (this.queues.includes(this.queue) && queue.name === this.queue.name ? { ...queue, rows: this.queue.rows } : queue));
+      this.showQueues();
     } catch (error) {
-      this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "note" }, error.message));
-      return;
+      if (!this.queues.length) this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "note" }, error.message));
     }
-    this.showQueues();
-    this.open();
-    this.outbox.flush();
   }
 
   showQueues() {
@@ -176,7 +181,7 @@ class ReviewPage {
 
   /** What holds of a field now: what waits to be sent comes after what the server says. [value, id]. */
   now(kind, field) {
-    const waiting = this.outbox.of(this.row).filter(({ record }) => record.kind === kind && record.field === field && record.sample === this.known.sample).at(-1);
+    const waiting = this.outbox.of(this.row).filter(({ record, conflict, refused }) => record.kind === kind && record.field === field && record.sample === this.known.sample && !conflict && !refused).at(-1);
     const last = waiting?.record ?? this.known.last[`${kind}.${field}`];
     if (last) return [last.after, last.id, last];
     return [kind === "flag" ? false : this.known.columns[field], null, null];
@@ -224,6 +229,8 @@ class ReviewPage {
   confirmed(record) {
     this.channel.postMessage({ run: this.run, row: record.row });
     if (record.row === this.row) this.show(this.row);
+    clearTimeout(this.counting);
+    this.counting = setTimeout(() => this.loadQueues(), 500);
   }
 
   toggleForm() {

@@ -22,7 +22,7 @@ function readable(value) {
 class CorrectionForm {
   /** `save(field, before, after, seen)` is called for each text that has changed. */
   constructor(form, drafts, save, closed) {
-    Object.assign(this, { form, drafts, save, closed, row: null, seen: {} });
+    Object.assign(this, { form, drafts, save, closed, row: null, seen: {}, typing: new Set() });
     this.fields = [...form.querySelectorAll("textarea")];
     form.addEventListener("input", (event) => this.typed(event.target));
     form.addEventListener("submit", (event) => {
@@ -49,13 +49,14 @@ class CorrectionForm {
     const again = !moved && this.isOpen;
     this.row = row;
     this.sample = sample;
+    if (moved) this.typing.clear();
     let drafted = false;
     for (const area of this.fields) {
       const [value, seen] = values[area.name];
       const draft = this.drafts.get(row, area.name);
       const valid = draft && draft.sample === sample;
       drafted ||= Boolean(valid);
-      if (again && valid) continue; // somebody is typing here
+      if (this.typing.has(area.name)) continue; // what is typed here stays, with the version that it began from
       this.seen[area.name] = valid ? [draft.before, draft.seen] : [value, seen];
       area.value = valid ? draft.typed : listed(area.name, value);
       this.fit(area);
@@ -67,6 +68,7 @@ class CorrectionForm {
 
   typed(area) {
     const [before, seen] = this.seen[area.name];
+    this.typing.add(area.name);
     this.drafts.set(this.row, area.name, { typed: area.value, before, seen, sample: this.sample });
     this.fit(area);
   }
@@ -87,7 +89,7 @@ class CorrectionForm {
   }
 
   drop() {
-    for (const area of this.fields) this.drafts.remove(this.row, area.name);
+    this.forget();
     this.form.hidden = true;
     this.closed(true, true);
   }
@@ -99,7 +101,13 @@ class CorrectionForm {
       const same = JSON.stringify(after) === JSON.stringify(parsed(area.name, listed(area.name, before)));
       if (!same && !this.save(area.name, before, after, seen)) return;
     }
-    for (const area of this.fields) this.drafts.remove(this.row, area.name); // the outbox has them now
-    this.close();
+    this.forget(); // the outbox has them now
+    this.form.hidden = true;
+    this.closed(true, true);
+  }
+
+  forget() {
+    for (const area of this.fields) this.drafts.remove(this.row, area.name, area.value);
+    this.typing.clear();
   }
 }

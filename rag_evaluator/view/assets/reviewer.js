@@ -45,7 +45,7 @@ function showTroubles(page, outbox, shown) {
   const ids = troubles.map((entry) => entry.record.id).join();
   if (place.dataset.ids === ids) return;
   place.dataset.ids = ids;
-  place.replaceChildren(...troubles.map((entry) => (entry.conflict ? conflictOf(entry, outbox, shown) : refusedOf(entry, outbox))));
+  place.replaceChildren(...troubles.map((entry) => (entry.conflict ? conflictOf(entry, outbox, shown) : refusedOf(entry, outbox, shown))));
 }
 
 function conflictOf({ record, conflict }, outbox, shown) {
@@ -57,7 +57,7 @@ function conflictOf({ record, conflict }, outbox, shown) {
   return element(
     "section",
     { class: "conflict panel", "data-row": String(record.row) },
-    element("h2", {}, text("review.conflict", { by: conflict.by }), " · ", text("table.row_title", { row: record.row }), " · ", text(`review.field.${record.field}`)),
+    element("h2", {}, text("review.conflict", { by: conflict.by }), " · ", text("table.row_title", { row: record.row }), " · ", record.kind === "label" ? record.field : text(`review.field.${record.field}`)),
     element("div", { class: "both" }, versionOf("theirs", conflict.after, theirs, shown), versionOf("mine", record.after, mine, shown)),
   );
 }
@@ -67,11 +67,12 @@ function versionOf(whose, value, keep, shown) {
   return element("div", {}, element("h3", {}, text(`review.conflict.${whose}`)), texts, keep);
 }
 
-function refusedOf({ record, refused, ...entry }, outbox) {
+function refusedOf({ record, refused, ...entry }, outbox, shown) {
   return element(
     "section",
     { class: "conflict panel" },
-    element("p", {}, text("review.state.refused", { error: refused })),
+    element("p", {}, text("table.row_title", { row: record.row ?? "" }), ": ", text("review.state.refused", { error: refused })),
+    element("div", { class: "data", dir: "auto" }, shown(record.after)),
     button(text("review.retry"), () => {
       outbox.store({ ...entry, record });
       outbox.flush();

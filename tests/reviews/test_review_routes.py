@@ -1,0 +1,254 @@
+"""What a reviewer's browser gets and may send: blind labels stay blind, records are checked, conflicts are told."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from labelled_runs import exact_run, faithful_run
+from starlette.testclient import TestClient
+
+from rag_evaluator import certify, label_sheet
+from rag_evaluator.reviews.store import ReviewStore
+from rag_evaluator.view.app import make_app
+
+TOKEN, BASE = "t" * 20, "http://127.0.0.1:8765"
+
+
+def client_of(results: Path, who: str | None = "anna") -> TestClient:
+    client = TestClient(make_app(results, TOKEN, "127.0.0.1", 8765, review=True, who=who), base_url=BASE)
+    client.get(f"/?token={TOKEN}", follow_redirects=False)
+    client.headers["origin"] = BASE
+    return client
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    exact_run(root / "exact")
+    faithful_run(root / "faith", [f"It is so {place}. It is wrong." for place in range(30)])
+    return root
+
+
+@pytest.fixture
+def results(made: Path) -> Iterator[Path]:
+    yield made
+    for left in (*made.glob("*/reviews.jsonl"), *made.glob("*/labels/*")):
+        left.unlink()
+
+
+@pytest.fixture
+def client(results: Path) -> TestClient:
+    return client_of(results)
+
+
+def sent(client: TestClient, run: str = "exact", api: str = "review", **values: Any) -> Any:
+    known = {"id": uuid4().hex, "row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
+    if values.get("row", 0) is not None and "sample" not in values:
+        known["sample"] = client.get(f"/api/label/row/{run}/{values.get('row', 0)}").json()["sample"]
+    return client.post(f"/api/{api}/record/{run}", json={**known, **values})
+
+
+def label(client: TestClient, run: str, row: int, metric: str, value: float, **values: Any) -> Any:
+    about = {"row": row, "field": metric, "before": None, "after": value}
+    return sent(client, run, "label", **{"kind": "label", **about, **values})
+
+
+def test_a_flag_and_a_correction_are_confirmed_and_shown_with_the_row(client: TestClient, results: Path) -> None:
+    assert sent(client).json()["kept"]["by"] == "anna"
+    assert sent(client, kind="correct", field="reference", before="yes", after="y") is not None
+    row = client.get("/api/review/row/exact/0").json()
+    assert row["last"]["flag.too_easy"]["after"] is True
+    assert row["columns"]["reference"] == "yes"
+    assert 'data-row="0"' in row["html"]
+    queues = client.get("/api/review/queues/exact").json()["queues"]
+    assert queues[0]["name"] == "reviewed"
+    assert len(ReviewStore(results / "exact").records()) == 2
+
+
+def test_pages_open_without_style_or_script_inside(client: TestClient) -> None:
+    for address in ("/review/exact", "/review/exact?queue=missing", "/label/exact"):
+        page = client.get(address)
+        assert page.status_code == 200
+        assert "style=" not in page.text
+        assert "onclick" not in page.text
+        for name in ("review.js", "label.js", "pending.js", "review.css"):
+            assert client.get(f"/assets/{name}").status_code == 200
+            assert f"/assets/{name}" in page.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "said"),
+    [
+        ({"field": "response"}, 400, "'field'"),
+        ({"row": 4000, "sample": "x"}, 404, ""),
+        ({"row": -1, "sample": "x"}, 400, "'row'"),
+        ({"row": "0", "sample": "x"}, 400, "'row'"),
+        ({"sample": "x"}, 409, "another one since"),
+        ({"kind": "label"}, 400, "neither a flag nor a correction"),
+        ({"kind": ["flag"]}, 400, "'kind'"),
+        ({"by2": "x"}, 400, "'by2'"),
+        ({"id": None}, 400, "'id'"),
+        ({"kind": "correct", "field": "reference", "before": None, "after": {"a": 1}}, 400, "'after'"),
+    ],
+    ids=str,
+)
+def test_a_record_that_says_something_else_is_refused(
+    client: TestClient, results: Path, wrong: dict, status: int, said: str
+) -> None:
+    answer = sent(client, **wrong)
+    assert (answer.status_code, said in answer.json()["error"]) == (status, True)
+    assert not (results / "exact" / "reviews.jsonl").exists()
+
+
+@pytest.mark.parametrize("body", [b"[", b"[]", b"\xff", b"[" * 100_000], ids=repr)
+def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) -> None:
+    answer = client.post("/api/review/record/exact", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+
+
+def test_a_body_that_is_too_large_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_evaluator.view.review_request.LONGEST", 1000)
+    assert sent(client, after="x" * 2000).status_code == 400
+
+
+def test_without_review_nothing_can_be_changed(results: Path) -> None:
+    client = TestClient(make_app(results, TOKEN, "127.0.0.1", 8765), base_url=BASE)
+    client.get(f"/?token={TOKEN}", follow_redirects=False)
+    assert client.get("/review/exact").status_code == 404
+    assert client.post("/api/review/record/exact", json={}, headers={"origin": BASE}).status_code == 405
+
+
+def test_a_conflict_is_told_with_the_change_of_the_other(results: Path) -> None:
+    anna, bob = client_of(results), client_of(results, "bob")
+    values = {"kind": "correct", "field": "reference", "before": "yes"}
+    first = sent(anna, **values, after="by anna").json()["kept"]
+    answer = sent(bob, **values, after="by bob")
+    assert answer.status_code == 409
+    assert answer.json()["conflict"] == first
+    assert sent(bob, **{**values, "before": "by anna"}, seen=first["id"], after="by bob").status_code == 200
+
+
+def test_without_a_name_nothing_is_kept_and_the_server_decides_who_it_is_if_it_knows(results: Path) -> None:
+    anybody = client_of(results, None)
+    assert "who reviews" in sent(anybody).json()["error"]
+    assert sent(anybody, by="carla").json()["kept"]["by"] == "carla"
+    assert sent(client_of(results), id="other", field="duplicate", by="carla").json()["kept"]["by"] == "anna"
+
+
+def drawn(client: TestClient, run: str, size: int = 24) -> str:
+    answer = client.post(f"/api/label/draw/{run}", json={"size": size, "seed": 0, "metrics": [], "uncertain": False})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["name"])
+
+
+def test_the_draw_is_the_one_of_certify_sheet(client: TestClient, results: Path, tmp_path: Path) -> None:
+    record = label_sheet(results / "exact", tmp_path / "a.xlsx", size=24)
+    assert drawn(client, "exact") == record.name
+    items = client.get(f"/api/label/items/exact?draw={record.name}").json()["items"]
+    assert [row for row, *_ in items] == list(record.rows)
+
+
+@pytest.mark.parametrize("per", ["statement", "score"])
+def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(client: TestClient, per: str) -> None:
+    name = drawn(client, "faith")
+    items = client.get(f"/api/label/items/faith?draw={name}&per={per}").json()["items"]
+    row, metric, statement, _ = items[0]
+    assert label(client, "faith", row, metric, 1.0, statement=statement, draw=name).status_code == 200
+    answers = [
+        client.get("/label/faith"),
+        client.get("/api/label/draws/faith"),
+        client.get(f"/api/label/items/faith?draw={name}&per={per}"),
+        *(client.get(f"/api/label/row/faith/{row}?metric=faithfulness") for row, *_ in items),
+        *(client.get(f"/api/review/row/faith/{row}") for row, *_ in items),
+        client.get(f"/api/label/agreement/faith?draw={name}"),
+    ]
+    text = "\n".join(answer.text for answer in answers)
+    assert "It is so" in text
+    text = re.sub('id="texts">.*?</script>', "", text, flags=re.DOTALL)  # the catalogue is the same for all pages
+    for word in ("about: ", "verdict", "supported", "0.5", "reason", "confidence"):
+        assert word not in text, word
+    assert answers[-1].status_code == 403
+    urgent = client.get("/api/review/queues/faith").json()["queues"]
+    rows = {row for row, *_ in items}
+    assert all(each["why"] == [] for queue in urgent for each in queue["rows"] if each["row"] in rows)
+
+
+def test_labels_given_in_the_app_make_the_certificate_of_the_workbook(
+    client: TestClient, results: Path, tmp_path: Path
+) -> None:
+    import openpyxl
+
+    run = results / "exact"
+    record = label_sheet(run, tmp_path / "a.xlsx", size=24)
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    for place, row in enumerate(record.rows):
+        value = float(row % 3 > 0)
+        book.worksheets[0].cell(place + 2, 6).value = int(value)
+        assert label(client, "exact", row, "exact_match", value, draw=record.name).status_code == 200
+    book.save(tmp_path / "a.xlsx")
+    certificates = [
+        certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["exact_match"]
+        for table in (tmp_path / "a.xlsx", run / "labels" / f"{record.name}.anna.jsonl")
+    ]
+    for certificate in certificates:
+        del certificate["annotators"]
+    assert certificates[0] == certificates[1]
+    [draw] = client.get("/api/label/draws/exact").json()["draws"]
+    assert (draw["labelled"], draw["closed"]) == (24, False)
+
+
+def test_agreement_is_shown_to_those_who_have_closed_the_draw_only(results: Path) -> None:
+    anna, bob = client_of(results), client_of(results, "bob")
+    name = drawn(anna, "exact")
+    rows = [row for row, *_ in anna.get(f"/api/label/items/exact?draw={name}").json()["items"]]
+    for row in rows:
+        label(anna, "exact", row, "exact_match", float(row < 20), draw=name)
+    label(bob, "exact", rows[0], "exact_match", 0.0, draw=name)
+    end = {"row": None, "sample": None, "kind": "close", "field": "", "before": None, "after": None, "draw": name}
+    assert anna.post("/api/label/record/exact", json={"id": "end", **end}).status_code == 200
+    shown = anna.get(f"/api/label/agreement/exact?draw={name}")
+    assert shown.status_code == 200
+    assert "exact_match" in shown.text
+    assert "bob" not in shown.text, "his draw is open"
+    assert bob.get(f"/api/label/agreement/exact?draw={name}").status_code == 403
+    again = label(anna, "exact", rows[0], "exact_match", 0.0, draw=name, id="again")
+    assert (again.status_code, "closed" in again.json()["error"]) == (400, True)
+
+
+def test_labels_of_a_queue_are_kept_as_not_sampled(client: TestClient, results: Path) -> None:
+    sent(client)
+    items = client.get("/api/label/items/exact?queue=reviewed").json()
+    assert (items["draw"], items["items"]) == (None, [[0, "exact_match", None, None]])
+    assert label(client, "exact", 0, "exact_match", 1.0).status_code == 200
+    [line] = (results / "exact" / "labels" / "not-sampled.anna.jsonl").read_text().splitlines()
+    assert json.loads(line)["sampled"] is False
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"after": 0.5}, "is one of"),
+        ({"field": "faithfulness"}, "not drawn"),
+        ({"draw": "../../x"}, "no such draw"),
+        ({"statement": "never said"}, "no such statement"),
+        ({"kind": "flag"}, "neither a label"),
+    ],
+    ids=str,
+)
+def test_a_label_that_nobody_asked_for_is_refused(client: TestClient, wrong: dict, said: str) -> None:
+    answer = label(client, "exact", 0, **{"metric": "exact_match", "value": 1.0, **wrong})
+    assert (answer.status_code, said in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"size": "9"}, {"size": 5}, {"size": 24, "metrics": ["x"]}, {"size": 24, "seed": -1}, {"size": True}],
+    ids=str,
+)
+def test_a_draw_that_cannot_be_made_is_refused(client: TestClient, results: Path, body: dict) -> None:
+    assert client.post("/api/label/draw/exact", json=body).status_code == 400
+    assert not list((results / "exact").glob("labels/*"))

@@ -59,7 +59,13 @@ def write_run(folder: Path, count: int, seed: int = 0, better: float = 0.0) -> P
 @cache
 def real_manifest() -> Mapping[str, Any]:
     """Signatures, prompts and configuration of a run of one row: what a manifest says does not depend on the rows."""
-    row = {"user_input": "Who?", "retrieved_contexts": ["She."], "response": "She.", "reference": "She.", "team": TEAMS[0]}
+    row = {
+        "user_input": "Who?",
+        "retrieved_contexts": ["She."],
+        "response": "She.",
+        "reference": "She.",
+        "team": TEAMS[0],
+    }
     judge = ScriptedJudge(lambda prompt, model: "", model_id="made-up-judge")  # fails: there is no score
     config = {"metrics": list(METRICS), "group_by": ["team"], "name": "made-up"}
     return RAGEvaluator(config, judge=judge).evaluate([row]).manifest

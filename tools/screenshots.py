@@ -1,4 +1,4 @@
-"""`python -m tools.screenshots OUT RUN [RUN ...]`: pictures of the pages in light and dark, to look at and for the docs.
+"""`python -m tools.screenshots OUT RUN [RUN ...]`: pictures of the pages in light and dark, for the docs.
 
 RUN are results folders in one folder; of two or more the first two are compared. Needs Chromium.
 """
@@ -33,7 +33,8 @@ def main() -> None:
     parser.add_argument("--pages", nargs="*", help="names of the pages; default: all")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, served(options.runs[0].parent) as app:
+    results = options.runs[0].parent
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, served(results) as app:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, address in addresses(options.runs, options.row, Path(folder), app).items():
             for theme in THEMES if options.pages is None or name in options.pages else ():
@@ -69,7 +70,8 @@ def served(results: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "rag_evaluator", "view", str(results), "--port", str(port), "--review", "--as", "ana"]
+    command = [sys.executable, "-m", "rag_evaluator", "view", str(results), "--port", str(port)]
+    command += ["--review", "--as", "ana"]
     environment = {**os.environ, "RAG_EVALUATOR_TOKEN": TOKEN}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     try:

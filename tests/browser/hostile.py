@@ -10,7 +10,7 @@ HOSTILE = {
     "image": "<img src=x onerror=\"window.__hacked='image'\">",
     "script": "<script>window.__hacked='script'</script>",
     "closing": "</script></style></title></textarea></template><script>window.__hacked='closing'</script>",
-    "svg": "<svg onload=\"window.__hacked='svg'\"><a xlink:href=\"javascript:alert(1)\">x</a></svg>",
+    "svg": '<svg onload="window.__hacked=\'svg\'"><a xlink:href="javascript:alert(1)">x</a></svg>',
     "comment": "<!-- <script> ]]> -->  <![CDATA[ x ]]> <!--<script>",
     "attribute": "\" onmouseover=\"window.__hacked='attribute'\" ' onfocus='window.__hacked=1' autofocus x=\"",
     "link": "javascript:window.__hacked='link' [x](javascript:alert(1)) https://evil.example/",

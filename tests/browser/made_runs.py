@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import page_runs
 from hostile import HOSTILE, SURROGATE_MARK, with_surrogates
 from pydantic import BaseModel
 
+from benchmarks import page_runs
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.results.results import Results

@@ -37,7 +37,9 @@ class Table:
     def shows(self, expected: Sequence[int]) -> None:
         """Wait until exactly these rows are shown, in this order."""
         try:
-            self.page.wait_for_function(f"(rows) => JSON.stringify({SHOWN}) === JSON.stringify(rows)", arg=list(expected))
+            self.page.wait_for_function(
+                f"(rows) => JSON.stringify({SHOWN}) === JSON.stringify(rows)", arg=list(expected)
+            )
         except TimeoutError:
             pytest.fail(f"expected rows {list(expected)}, shown are {self.rows} at {self.page.url}")
 

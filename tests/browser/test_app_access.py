@@ -67,7 +67,9 @@ def test_the_printed_link_is_what_the_program_prints(server: Server) -> None:
     assert server.link.replace(TOKEN, "$RAG_EVALUATOR_TOKEN") in log or server.link in log
 
 
-@pytest.mark.parametrize("path", ["/", "/?token=wrong", "/?token=", "/api/rows/plain", "/api/row/plain/0", "/review", "/x"])
+@pytest.mark.parametrize(
+    "path", ["/", "/?token=wrong", "/?token=", "/api/rows/plain", "/api/row/plain/0", "/review", "/x"]
+)
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS"])
 def test_without_a_token_there_is_nothing(server: Server, method: str, path: str) -> None:
     answer = server.request(method, path)
@@ -161,7 +163,9 @@ def test_a_link_on_a_page_of_another_origin_opens_nothing_by_itself(
 ) -> None:
     complaints.expected += ["Failed to load resource"]
     origin, folder = elsewhere
-    (folder / "page.html").write_text(f"<!doctype html><title>x</title><a href='{server.origin}/'>go</a>", encoding="utf-8")
+    (folder / "page.html").write_text(
+        f"<!doctype html><title>x</title><a href='{server.origin}/'>go</a>", encoding="utf-8"
+    )
     foreign = inside.context.new_page()
     foreign.goto(f"{origin}/page.html")
     with foreign.expect_navigation() as navigation:

@@ -7,13 +7,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_runs import RUNS, SAMPLE, Runs
+from made_runs import RUNS, Runs
 from playwright.sync_api import Page, expect
 from served import Server
 from table import Table, by_value, rows_of, values
 from test_accessible import faults
 
 Serve = Callable[..., Server]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SHARE = "(document.querySelector('progress')?.position ?? 0)"
+SLOW_RUN = """
+import sys, time
+import made_runs
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+
+def slowly(prompt, model):
+    time.sleep(0.3)
+    return made_runs.judged(prompt, model)
+
+config = {"name": "going", "metrics": ["faithfulness"], "chunk_size": 1}
+RAGEvaluator(config, judge=ScriptedJudge(slowly)).evaluate(made_runs.sample_rows(), folder=sys.argv[1])
+"""
 
 
 def open_run(page: Page, name: str) -> Table:
@@ -90,31 +105,21 @@ def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serv
 def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, serve: Serve) -> None:
     """Its journal grows under the eyes of the reader, until the run is there."""
     results = tmp_path / "results"
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        f"name: going\ndataset: {SAMPLE}\nmetrics: [faithfulness]\noutput_dir: {results}\nchunk_size: 1\n"
-        "judge: {model: demo}\n",
-        encoding="utf-8",
-    )
     results.mkdir()
-    with (tmp_path / "log").open("wb") as log:
-        going = subprocess.Popen(
-            [sys.executable, "-m", "rag_evaluator", str(config)],
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+    server = serve(results)
+    page.goto(server.link)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}"}
+    going = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(results / "going")], env=environment)
     try:
-        server = serve(results)
-        page.goto(server.link)
-        expect(page.locator("main")).to_contain_text("going", timeout=60_000)  # appears by itself
-        expect(page.locator("main")).to_contain_text("12", timeout=60_000)
-        going.wait(timeout=120)
-        expect(page.get_by_role("link", name="going", exact=True).first).to_be_visible(timeout=20_000)
+        shown = page.locator("main")
+        page.wait_for_function(f"() => {SHARE} > 0", timeout=60_000)  # appears by itself
+        expect(shown).to_contain_text("going")
+        page.wait_for_function(f"(first) => {SHARE} > first", arg=page.evaluate(SHARE), timeout=60_000)
+        assert going.wait(timeout=60) == 0
+        page.wait_for_function("() => !document.querySelector('progress')", timeout=20_000)
         open_run(page, "going").shows(range(12))
     finally:
-        if going.poll() is None:
-            going.kill()
+        going.kill()
         going.wait()
 
 

@@ -90,7 +90,9 @@ def test_hostile_searches_break_nothing(start: Page) -> None:
     for text in HOSTILE.values():
         words = text.replace("\x00", "").split("\u2028")[0][:40].strip()
         table.set("search", words)
-        start.wait_for_function("(words) => new URLSearchParams(location.hash.slice(1)).get('search') === words", arg=words)
+        start.wait_for_function(
+            "(words) => new URLSearchParams(location.hash.slice(1)).get('search') === words", arg=words
+        )
         no_harm(start)
 
 

@@ -19,11 +19,18 @@ def brightness(page: Page) -> float:
 
 
 @pytest.mark.parametrize("name", list(RUNS))
-def test_a_report_opens_from_disk_without_a_network(offline_page: Page, reports: Reports, runs: Runs, name: str) -> None:
+def test_a_report_opens_from_disk_without_a_network(
+    offline_page: Page, reports: Reports, runs: Runs, name: str
+) -> None:
     offline_page.goto(reports(name).as_uri())
     Table(offline_page).shows(range(min(50, len(rows_of(runs(name))))))
     assert offline_page.locator("h1").count() == 1
-    assert offline_page.evaluate("performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length") == 0
+    assert (
+        offline_page.evaluate(
+            "performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length"
+        )
+        == 0
+    )
 
 
 def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, runs: Runs) -> None:
@@ -51,7 +58,9 @@ def test_the_rows_that_changed_most_are_linked(offline_page: Page, reports: Repo
 
 
 @pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
-def test_colours_follow_the_system(new_context: Callable[..., object], reports: Reports, scheme: str, dark: bool) -> None:
+def test_colours_follow_the_system(
+    new_context: Callable[..., object], reports: Reports, scheme: str, dark: bool
+) -> None:
     page = new_context(offline=True, color_scheme=scheme).new_page()  # type: ignore[attr-defined]
     page.goto(reports("plain").as_uri())
     assert (brightness(page) < 128) == dark
@@ -65,7 +74,9 @@ def test_colours_that_were_chosen_are_kept(offline_page: Page, reports: Reports)
     assert brightness(offline_page) < 128
 
 
-def test_a_report_is_printed_dark_on_light_without_controls(new_context: Callable[..., object], reports: Reports) -> None:
+def test_a_report_is_printed_dark_on_light_without_controls(
+    new_context: Callable[..., object], reports: Reports
+) -> None:
     page = new_context(offline=True, color_scheme="dark").new_page()  # type: ignore[attr-defined]
     page.goto(reports("plain").as_uri())
     Table(page).shows(range(12))

@@ -155,9 +155,7 @@ def test_an_edit_while_the_server_is_killed_arrives_when_it_is_back(
     assert {line["after"] for line in written(run)} == {"typed into the void", True}
 
 
-def test_an_edit_survives_the_server_and_the_tab(
-    desk: Desk, run: Path, server: Server, complaints: Complaints
-) -> None:
+def test_an_edit_survives_the_server_and_the_tab(desk: Desk, run: Path, server: Server, complaints: Complaints) -> None:
     complaints.expected += ["Failed to load resource", "net::ERR"]
     server.kill()
     desk.flag(3)

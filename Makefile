@@ -25,6 +25,10 @@ test: setup ## the tests
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder
 	$(BIN)/python -m pytest tests/test_package.py
 
+test-browser: setup ## report and app in a real Chromium, installed from Debian if allowed
+	tests/browser/install.sh
+	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile
+
 test-slow: setup ## the measurements that take minutes
 	$(BIN)/python -m pytest -m "slow and not slurm and not browser"
 

@@ -178,10 +178,13 @@ TEXTS: Mapping[str, str] = {
     "table.close": "Close",
     "table.loading": "Loading …",
     "table.no_row": "There is no row {row} here.",
-    "table.no_details": "This file holds what the judge said of the first {detailed} rows. The others: rag-evaluator view",
-    "table.old_browser": "This browser cannot unpack the rows (it lacks DecompressionStream). Use a browser of 2023 or later.",
+    "table.no_details": "This file holds what the judge said of the first {detailed} rows. The others: rag-evaluator "
+    "view",
+    "table.old_browser": "This browser cannot unpack the rows (it lacks DecompressionStream). Use a browser of 2023 or "
+    "later.",
     "table.noscript": "The table of rows needs JavaScript.",
-    "table.first_rows": "The figures are those of all {rows} rows. The table holds the first {shown}. All rows: {command}",
+    "table.first_rows": "The figures are those of all {rows} rows. The table holds the first {shown}. All rows: "
+    "{command}",
     "table.long_rows": "The rows are long: what the judge said is here for the first of them only. All rows: {command}",
     "table.keys": "Keys",
     "table.keys.move": "j k ↓ ↑",
@@ -300,7 +303,8 @@ TEXTS: Mapping[str, str] = {
     "view.runs.mean": "mean {mean}, 95 % interval {low} to {high}",
     "view.runs.interval": "{low} to {high}",
     "view.runs.no_interval": "no interval",
-    "view.runs.scale": "Bars: the interval of each mean on the scale of its metric; 95 % unless the run says otherwise.",
+    "view.runs.scale": "Bars: the interval of each mean on the scale of its metric; 95 % unless the run says "
+    "otherwise.",
     "view.stage.retrieval": "retrieval",
     "view.stage.generation": "generation",
     "view.stage.other": "other",

@@ -17,7 +17,7 @@ class ReviewPage {
     this.channel = tabs(({ run, row }) => run === this.run && row === this.row && this.reload());
     this.outbox = new Outbox(this.run, () => `/api/review/record/${this.path}`, {
       changed: () => this.showState(),
-      confirmed: (record) => this.confirmed(record),
+      confirmed: (record, kept) => this.confirmed(record, kept),
     });
     this.form = new CorrectionForm(
       page.querySelector("form.corrections"),
@@ -34,7 +34,10 @@ class ReviewPage {
     on(".after", () => this.turn(1));
     on("button.edit", () => this.toggleForm());
     for (const flag of this.flags()) flag.addEventListener("click", () => this.flag(flag.dataset.flag));
-    window.addEventListener("hashchange", () => this.open());
+    window.addEventListener("popstate", () => {
+      if (this.queues.length) this.showQueues(); // the queue is in the address, too
+      this.open();
+    });
     window.addEventListener("storage", () => this.reload());
     onKeys((key) => this.key(key));
     setInterval(() => document.hidden || this.poll(), POLL);
@@ -163,8 +166,9 @@ class ReviewPage {
     place.setAttribute("aria-busy", "true");
     try {
       const by = encodeURIComponent(this.who.name);
+      const asked = (this.asked = {});
       const known = await (await ask(`/api/review/row/${this.path}/${row}?by=${by}`)).json();
-      if (row !== this.row) return;
+      if (row !== this.row || asked !== this.asked) return; // an older answer does not know what was kept since
       this.known = known;
       place.replaceChildren(known.html === null ? element("p", { class: "note" }, text("review.blind")) : fragmentOf(known.html));
       this.page.querySelector(".tools").hidden = false;
@@ -226,7 +230,9 @@ class ReviewPage {
     return true;
   }
 
-  confirmed(record) {
+  /** What was kept holds at once: the next change of the field follows it, also before the row has been read again. */
+  confirmed(record, kept) {
+    if (this.known?.row === record.row && this.known.sample === record.sample) this.known.last[`${kept.kind}.${kept.field}`] = kept;
     this.channel.postMessage({ run: this.run, row: record.row });
     if (record.row === this.row) this.show(this.row);
     clearTimeout(this.counting);

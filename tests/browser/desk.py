@@ -1,0 +1,70 @@
+"""The page of a reviewer as a test uses it: the one place that knows its elements."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, TimeoutError
+from served import Server
+
+WAIT = 40_000  # milliseconds: a server starts again meanwhile
+
+
+class Desk:
+    """The review page of a run, opened by the printed link."""
+
+    def __init__(self, page: Page, server: Server, run: str, row: int = 0, who: str | None = None) -> None:
+        self.page, self.server, self.run = page, server, run
+        page.goto(server.link)
+        page.goto(f"{server.origin}/review/{run}#row={row}")
+        self.shows(row)
+        if who is not None:
+            page.locator("input[name=who]").fill(who)
+            page.keyboard.press("Tab")
+            page.evaluate("document.activeElement.blur()")
+
+    def shows(self, row: int) -> None:
+        """Wait until a row is there with what is known of it."""
+        self.page.wait_for_function(
+            "(row) => window.reviewPage?.known?.row === row && window.reviewPage.row === row", arg=row, timeout=WAIT
+        )
+
+    def go(self, row: int) -> None:
+        self.page.evaluate("(row) => { location.hash = `row=${row}`; }", row)
+        self.shows(row)
+
+    def flag(self, place: int) -> None:
+        """Press the key of a flag, from 1."""
+        self.page.keyboard.press(str(place))
+
+    def flagged(self, name: str) -> bool:
+        return self.page.locator(f".flag[data-flag={name}]").get_attribute("aria-pressed") == "true"
+
+    def field(self, name: str) -> Locator:
+        return self.page.locator(f"form.corrections [name={name}]")
+
+    def correct(self, name: str, text: str) -> None:
+        """Open the form, type, save."""
+        self.page.keyboard.press("e")
+        self.field(name).fill(text)
+        self.page.keyboard.press("Control+Enter")
+
+    def says(self, state: str) -> None:
+        """Wait until the page says that everything is `saved`, or that it is `waiting`, or a `conflict`."""
+        self.page.locator(f".save[data-state={state}]").wait_for(timeout=WAIT)
+
+    def sends_all(self) -> None:
+        """Wait until the server has confirmed everything."""
+        try:
+            self.page.wait_for_function("() => !window.reviewPage.outbox.entries().length", timeout=WAIT)
+        except TimeoutError:
+            left = self.page.evaluate("JSON.stringify(window.reviewPage.outbox.entries())")
+            pytest.fail(f"not sent, the page says {self.page.locator('.save').inner_text()!r}: {left[:2000]}")
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    """The records on disk."""
+    path = folder / "reviews.jsonl"
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if b'"kind"' in line]

@@ -1,0 +1,106 @@
+"""Whole pages of a report: two runs, colours, print, other readers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from made_runs import RUNS, Runs
+from playwright.sync_api import Page
+from table import Table, rows_of
+
+Reports = Callable[..., Path]
+GROUND = "getComputedStyle(document.body).backgroundColor"
+
+
+def brightness(page: Page) -> float:
+    """Of the ground, 0 to 255."""
+    numbers = page.evaluate(f"{GROUND}.match(/[\\d.]+/g).slice(0, 3).map(Number)")
+    return float(sum(numbers) / 3)
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_a_report_opens_from_disk_without_a_network(
+    offline_page: Page, reports: Reports, runs: Runs, name: str
+) -> None:
+    offline_page.goto(reports(name).as_uri())
+    Table(offline_page).shows(range(min(50, len(rows_of(runs(name))))))
+    assert offline_page.locator("h1").count() == 1
+    assert (
+        offline_page.evaluate(
+            "performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length"
+        )
+        == 0
+    )
+
+
+def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, runs: Runs) -> None:
+    offline_page.goto(reports("plain", "other").as_uri())
+    table = Table(offline_page)
+    table.shows(range(12))
+    both = [rows_of(runs(name)) for name in ("plain", "other")]
+    changed = next(row for row in range(12) if both[0][row]["response"] != both[1][row]["response"])
+    table.click(changed)
+    table.dialog.locator("article.row").first.wait_for()
+    shown = table.dialog.text_content() or ""
+    for rows in both:
+        assert rows[changed]["response"] in shown
+
+
+def test_the_rows_that_changed_most_are_linked(offline_page: Page, reports: Reports) -> None:
+    offline_page.goto(reports("plain", "other").as_uri())
+    Table(offline_page).shows(range(12))
+    link = offline_page.locator("main a[href^='#row=']:not(#rows a)").first
+    row = (link.get_attribute("href") or "").partition("=")[2]
+    link.click()
+    offline_page.locator(f"dialog#row[open] article.row[data-row='{row}']").first.wait_for()
+    offline_page.go_back()
+    Table(offline_page).closes()
+
+
+@pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
+def test_colours_follow_the_system(
+    new_context: Callable[..., object], reports: Reports, scheme: str, dark: bool
+) -> None:
+    page = new_context(offline=True, color_scheme=scheme).new_page()  # type: ignore[attr-defined]
+    page.goto(reports("plain").as_uri())
+    assert (brightness(page) < 128) == dark
+
+
+def test_colours_that_were_chosen_are_kept(offline_page: Page, reports: Reports) -> None:
+    offline_page.goto(reports("plain").as_uri())
+    offline_page.locator("input[name=theme][value=dark]").check(force=True)
+    assert brightness(offline_page) < 128
+    offline_page.reload()
+    assert brightness(offline_page) < 128
+
+
+def test_a_report_is_printed_dark_on_light_without_controls(
+    new_context: Callable[..., object], reports: Reports
+) -> None:
+    page = new_context(offline=True, color_scheme="dark").new_page()  # type: ignore[attr-defined]
+    page.goto(reports("plain").as_uri())
+    Table(page).shows(range(12))
+    page.emulate_media(media="print")
+    assert brightness(page) > 200 or page.evaluate(GROUND) == "rgba(0, 0, 0, 0)"
+    ink = page.evaluate("getComputedStyle(document.body).color.match(/[\\d.]+/g).slice(0, 3).map(Number)")
+    assert sum(ink) / 3 < 100
+    assert page.locator(".no-print:visible").count() == 0
+    assert page.locator("#rows tbody tr").first.is_visible()
+    assert len(page.pdf()) > 10_000
+
+
+def test_a_narrow_window_does_not_scroll_sideways(new_context: Callable[..., object], reports: Reports) -> None:
+    page = new_context(offline=True, viewport={"width": 420, "height": 800}).new_page()  # type: ignore[attr-defined]
+    for name in ("plain", "arabic"):
+        page.goto(reports(name).as_uri())
+        page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
+        wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
+        assert wide <= 1
+
+
+def test_a_report_says_what_was_run_without_scripts(new_context: Callable[..., object], reports: Reports) -> None:
+    page = new_context(offline=True, java_script_enabled=False).new_page()  # type: ignore[attr-defined]
+    page.goto(reports("plain").as_uri())
+    shown = page.locator("main").inner_text()
+    assert "faithfulness" in shown
+    assert "0.67" in shown  # a mean

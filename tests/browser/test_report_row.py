@@ -1,0 +1,113 @@
+"""A row of a report: all that is known of it, its link, the rows beside it, the prompts as they were sent."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from made_runs import Runs
+from playwright.sync_api import Page
+from table import Table, rows_of
+
+from rag_evaluator import read_questions
+from rag_evaluator.report.run_files import RunFiles
+
+Reports = Callable[..., Path]
+
+
+@pytest.fixture
+def table(offline_page: Page, reports: Reports) -> Table:
+    offline_page.goto(reports("plain").as_uri())
+    made = Table(offline_page)
+    made.shows(range(12))
+    return made
+
+
+def test_a_click_opens_a_row_and_its_address_opens_it_again(table: Table) -> None:
+    table.click(7)
+    table.opens(7)
+    assert "row=7" in table.page.url
+    table.page.reload()
+    table.opens(7)
+    table.dialog.locator("button.close").click()
+    table.closes()
+    assert "row=7" not in table.page.url
+
+
+def test_a_row_has_its_columns_statements_reasons_and_confidences(table: Table, runs: Runs) -> None:
+    table.click(5)
+    table.opens(5)
+    shown, row = " ".join((table.row.text_content() or "").split()), rows_of(runs("plain"))[5]
+    for text in (row["user_input"], row["response"], *row["retrieved_contexts"]):
+        assert text in shown
+    judged = [one for line in RunFiles(runs("plain")).details(5) for one in line["judgements"]]
+    lines = [line for one in judged for part in one["response"].values() if isinstance(part, list) for line in part]
+    for line in lines:
+        if isinstance(line, dict):
+            assert line["statement"] in shown
+            assert line["reason"] in shown
+    assert any(sign in shown for sign in ("0.99", "99 %", "99%"))  # a confidence
+
+
+def test_the_rows_before_and_after_follow_the_order_that_is_shown(table: Table) -> None:
+    table.sort("rouge_score")
+    table.page.wait_for_url("**sort=rouge_score**")
+    table.page.wait_for_function("() => document.querySelector('#rows tbody tr').dataset.row !== '0'")
+    order = table.rows
+    table.click(order[1])
+    table.opens(order[1])
+    table.dialog.locator("button.after").click()
+    table.opens(order[2])
+    table.dialog.locator("button.before").click()
+    table.opens(order[1])
+    table.dialog.locator("button.before").click()
+    table.opens(order[0])
+    assert table.dialog.locator("button.before").is_disabled()
+
+
+@pytest.mark.parametrize("row", [0, 11])
+def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row: int) -> None:
+    table.page.goto(f"{table.page.url.partition('#')[0]}#row={row}")
+    table.opens(row)
+    sent = [question["text"] for question in read_questions(runs("plain"), row)]
+    assert sent
+    assert not table.row.locator("pre").first.is_visible()  # folded
+    table.row.evaluate("(row) => row.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    table.page.wait_for_function("() => document.querySelectorAll('article.row [data-frame]:empty').length === 0")
+    shown = table.row.locator(".prompt").evaluate_all(
+        "(prompts) => prompts.map((prompt) =>"
+        " [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
+    )
+    assert shown == sent
+
+
+def test_a_row_that_is_not_there_is_said_to_be_missing(table: Table) -> None:
+    table.page.goto(f"{table.page.url.partition('#')[0]}#row=99")
+    table.dialog.wait_for()
+    table.page.wait_for_function("() => document.querySelector('dialog#row .body').textContent.includes('99')")
+
+
+def test_focus_comes_back_to_the_row_that_was_open(table: Table) -> None:
+    table.page.locator("#rows tbody tr[data-row='4'] a").press("Enter")
+    table.opens(4)
+    table.page.keyboard.press("Escape")
+    table.closes()
+    assert table.page.evaluate("document.activeElement.closest('tr[data-row]')?.dataset.row") == "4"
+
+
+@pytest.mark.parametrize(("name", "direction"), [("arabic", "rtl"), ("japanese", "ltr")])
+def test_data_is_shown_in_the_direction_of_its_script(
+    offline_page: Page, reports: Reports, name: str, direction: str
+) -> None:
+    offline_page.goto(f"{reports(name).as_uri()}#row=0")
+    table = Table(offline_page)
+    table.opens(0)
+    directions = table.row.evaluate(
+        "(row) => [...row.querySelectorAll('.data')]"
+        ".filter((part) => /[\\u0600-\\u06ff\\u3040-\\u30ff]/.test(part.textContent))"
+        ".map((part) => getComputedStyle(part).direction)"
+    )
+    assert directions
+    assert set(directions) == {direction}
+    link = offline_page.locator("#rows tbody td.question a").first
+    assert link.evaluate("(link) => getComputedStyle(link).direction") == direction
+    assert offline_page.evaluate("getComputedStyle(document.body).direction") == "ltr"  # the interface is English

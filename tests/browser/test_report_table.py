@@ -1,0 +1,184 @@
+"""The table of a report: sorted, filtered, searched, by mouse, keys and links."""
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from made_runs import METRICS, Runs
+from playwright.sync_api import Page
+from table import Table, by_value, rows_of, values
+
+Reports = Callable[..., Path]
+
+
+@pytest.fixture
+def table(offline_page: Page, reports: Reports) -> Table:
+    """The report of 12 rows, opened from disk, with the network off."""
+    offline_page.goto(reports("plain").as_uri())
+    made = Table(offline_page)
+    made.shows(range(12))
+    return made
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(table: Table, runs: Runs, metric: str) -> None:
+    found = values(runs("plain"), metric)
+    table.sort(metric)
+    table.shows(by_value(found))
+    table.sort(metric)
+    table.shows(by_value(found, descending=True))
+
+
+def test_missing_scores_come_last_in_both_orders(offline_page: Page, reports: Reports, runs: Runs) -> None:
+    offline_page.goto(reports("missing").as_uri())
+    table, found = Table(offline_page), values(runs("missing"), "faithfulness")
+    assert None in found
+    table.shows(range(12))
+    table.sort("faithfulness")
+    table.shows(by_value(found))
+    table.sort("faithfulness")
+    table.shows(by_value(found, descending=True))
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high"),
+    [("faithfulness", "0", "0.5"), ("faithfulness", "1", ""), ("rouge_score", "", "0.4"), ("context_recall", "2", "")],
+)
+def test_a_range_of_a_metric_filters(table: Table, runs: Runs, metric: str, low: str, high: str) -> None:
+    table.set("metric", metric)
+    table.set("min", low)
+    table.set("max", high)
+    kept = [
+        row
+        for row, value in enumerate(values(runs("plain"), metric))
+        if value is not None and float(low or "-inf") <= value <= float(high or "inf")
+    ]
+    table.shows(kept)
+
+
+@pytest.mark.parametrize("words", ["marlow", "Oscar Brand", "1948", "nothing has this"])
+def test_a_search_finds_texts_of_question_response_and_reference(table: Table, runs: Runs, words: str) -> None:
+    table.set("search", words)
+    texts = [f"{row['user_input']}\n{row['response']}\n{row['reference']}" for row in rows_of(runs("plain"))]
+    found = [row for row, text in enumerate(texts) if words.lower() in text.lower()]
+    assert len(found) < 12
+    table.shows(found)
+
+
+def test_only_rows_without_a_score_are_shown_if_asked(offline_page: Page, reports: Reports, runs: Runs) -> None:
+    offline_page.goto(reports("missing").as_uri())
+    table = Table(offline_page)
+    table.shows(range(12))
+    table.set("metric", "faithfulness")
+    table.set("missing", "1")
+    table.shows([row for row, value in enumerate(values(runs("missing"), "faithfulness")) if value is None])
+
+
+def test_filters_are_taken_away_together(table: Table) -> None:
+    table.set("metric", "faithfulness")
+    table.set("max", "0.5")
+    table.set("search", "Torvik")
+    table.page.wait_for_url("**search=Torvik**")
+    table.page.locator("#rows .clear").click()
+    table.shows(range(12))
+
+
+def test_a_link_gives_sorted_and_filtered_rows_again(new_context: Callable[..., object], table: Table) -> None:
+    table.set("metric", "faithfulness")
+    table.set("max", "0.6")
+    table.sort("rouge_score")
+    table.page.wait_for_url("**sort=rouge_score**")
+    table.page.wait_for_url("**max=0.6**")
+    shown, address = table.rows, table.page.url
+    other = new_context(offline=True).new_page()  # type: ignore[attr-defined]
+    other.goto(address)
+    Table(other).shows(shown)
+
+
+def test_the_back_button_takes_a_step_back(table: Table, runs: Runs) -> None:
+    found = values(runs("plain"), "faithfulness")
+    table.sort("faithfulness")
+    table.shows(by_value(found))
+    table.click(3)
+    table.opens(3)
+    table.page.go_back()
+    table.closes()
+    table.shows(by_value(found))
+    table.page.go_back()
+    table.shows(range(12))
+    table.page.go_forward()
+    table.shows(by_value(found))
+
+
+def test_a_click_on_a_bin_of_a_chart_shows_its_rows(table: Table, runs: Runs) -> None:
+    found = values(runs("plain"), "faithfulness")
+    bins = table.page.locator("svg a[*|href*='metric=faithfulness'][*|href*='min=']")
+    assert bins.count() >= 2
+    shown = set()
+    for place in range(bins.count()):
+        link = bins.nth(place)
+        address = link.evaluate("(link) => link.getAttribute('href') || link.getAttribute('xlink:href')")
+        asked = {key: value[0] for key, value in parse_qs(urlsplit(address).fragment).items()}
+        link.click()
+        kept = [
+            row
+            for row, value in enumerate(found)
+            if value is not None and float(asked["min"]) - 1e-6 <= value <= float(asked["max"]) + 1e-6
+        ]
+        table.shows(kept)
+        shown |= set(kept)
+    assert shown == set(range(12))
+
+
+def test_the_table_is_used_without_a_mouse(table: Table) -> None:
+    page = table.page
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    table.opens(1)
+    page.keyboard.press("j")
+    table.opens(2)
+    page.keyboard.press("k")
+    table.opens(1)
+    page.keyboard.press("Escape")
+    table.closes()
+    page.keyboard.press("/")
+    page.keyboard.type("Oscar")
+    page.wait_for_url("**search=Oscar**")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.name") != "search"
+
+
+def test_tab_reaches_headings_filters_and_rows_and_says_where_it_is(table: Table) -> None:
+    page, seen = table.page, []
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate(
+                """() => { const at = document.activeElement, line = getComputedStyle(at);
+                const row = at.closest("tr[data-row]")?.dataset.row;
+                return [at.closest("#rows thead th")?.dataset.key || at.name || row,
+                        line.outlineStyle !== "none" && parseFloat(line.outlineWidth) > 0,
+                        at.outerHTML.slice(0, 90)]; }"""
+            )
+        )
+        if seen[-1][0] == "11":
+            break
+    assert {"search", "metric", "missing", "faithfulness", "0", "11"} <= {name for name, _, _ in seen}
+    assert [html for _, visible, html in seen if not visible] == []
+
+
+def test_many_rows_come_page_by_page(offline_page: Page, reports: Reports) -> None:
+    offline_page.goto(reports("long").as_uri())
+    table = Table(offline_page)
+    table.shows(range(50))
+    offline_page.locator("#rows .pager .after").click()
+    table.shows(range(50, 100))
+    offline_page.locator("#rows .pager .after").click()
+    table.shows(range(100, 120))
+    offline_page.go_back()
+    table.shows(range(50, 100))
+    offline_page.goto(f"{reports('long').as_uri()}#row=101")
+    table.opens(101)
+    table.shows(range(100, 120))

@@ -9,8 +9,9 @@ from rag_evaluator.dataset import open_dataset
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.rows import DROPPED
-from rag_evaluator.reviews.apply import Change, Dataset, history_path, next_name, read_dataset, revise, write_revision
+from rag_evaluator.reviews.apply import Change, Dataset, history_path, read_dataset, revise
 from rag_evaluator.reviews.record import FLAGS
+from rag_evaluator.reviews.revision import next_name, write_revision
 from rag_evaluator.reviews.store import NAME, ReviewStore
 from rag_evaluator.reviews.written_rows import WRITERS
 

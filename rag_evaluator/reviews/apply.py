@@ -1,9 +1,8 @@
-"""Reviews applied to a dataset: a new file in which corrected rows are changed, and its history beside it."""
+"""What the reviews of a run make of its dataset: `revise` finds the rows, `Revision` says what changes."""
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,12 @@ from rag_evaluator.dataset import Sample, open_dataset, row_names
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.record import InputRecord
-from rag_evaluator.errors import DatasetError, RagEvaluatorError, ResultsError
-from rag_evaluator.files.atomic import write_lines, write_whole
+from rag_evaluator.errors import DatasetError
 from rag_evaluator.reviews.record import ReviewRecord
 from rag_evaluator.reviews.store import ReviewStore, RowReview, review_of
-from rag_evaluator.reviews.written_rows import CELLS, LINES, WRITERS, OldDataset, RowToWrite
+from rag_evaluator.reviews.written_rows import CELLS
 
 # Any in this module: JSON.
-
-REVISED = ".reviewed"
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Dataset:
 
     @property
     def is_cells(self) -> bool:
-        return self.path is not None and _is_cells(self.path)
+        return self.path is not None and is_cells(self.path)
 
     @property
     def is_log(self) -> bool:
@@ -145,113 +141,13 @@ def revise(store: ReviewStore, dataset: Dataset, drop: Collection[str]) -> Revis
     return Revision(dataset, reviews, dropped, already, edited)
 
 
-def write_revision(revision: Revision, out: Path) -> Path:
-    """Write the new dataset and its history; returns the path of the history.
-
-    The file is read again before it gets its name: a row that would be read otherwise than it was reviewed, as a
-    format cannot hold it, is an error, and nothing is written.
-    """
-    dataset, history = revision.dataset, history_path(out)
-    source = OldDataset(dataset.path, _columns(revision), _has_lines(dataset))
-
-    def write(path: Path) -> None:
-        try:
-            WRITERS[out.suffix.lower()](path, _rows(revision, dataset.is_cells and not _is_cells(out)), source)
-        except RagEvaluatorError:
-            raise
-        except Exception as error:  # a library's, for a value that its format cannot hold
-            raise _unwritable(out, f"{type(error).__name__}: {error}") from error
-        _check(path, out, revision)
-
-    digests = _digests(revision)
-    write_whole(out, write)
-    write_lines(history, [*_old_history(dataset), *_history(revision, digests)])
-    return history
-
-
 def history_path(dataset: Path) -> Path:
     """Where the history of a revised dataset is: `<name>.history.jsonl`."""
     return dataset.with_name(f"{dataset.stem}.history.jsonl")
 
 
-def next_name(path: Path) -> Path:
-    """The name of a revision: `data.reviewed.jsonl`, then `data.reviewed2.jsonl`; a `datasets` folder becomes JSONL."""
-    suffix = path.suffix if path.suffix.lower() in WRITERS else ".jsonl"
-    found = re.fullmatch(rf"(.*){re.escape(REVISED)}(\d*)", path.stem)
-    stem = f"{path.stem}{REVISED}" if found is None else f"{found[1]}{REVISED}{int(found[2] or 1) + 1}"
-    return path.with_name(f"{stem}{suffix}")
-
-
-def _is_cells(path: Path) -> bool:
+def is_cells(path: Path) -> bool:
     return path.suffix.lower() in CELLS
-
-
-def _rows(revision: Revision, unpacked: bool) -> Iterator[RowToWrite]:
-    """The rows of the new dataset; `unpacked`: lists are no longer JSON text in a cell."""
-    for sample in revision.dataset.samples:
-        if sample.index not in revision.dropped:
-            values = _revised(_unpacked(sample, revision.dataset) if unpacked else sample, revision)
-            yield RowToWrite(sample.index, values, values is not sample.row)
-
-
-def _unpacked(sample: Sample, dataset: Dataset) -> Sample:
-    held = {name: value for field, value in sample.columns.items() for name in dataset.column_of(field, sample)}
-    return replace(sample, row={**sample.row, **held})
-
-
-def _revised(sample: Sample, revision: Revision) -> Mapping[str, Any]:
-    """A row with its corrections, in the user's own columns."""
-    found = corrections(sample, review_of(revision.reviews.get(sample.index, ())))
-    values = dict(sample.row)
-    for field, records in found.items():
-        for column in revision.dataset.column_of(field, sample):
-            values[column] = _in_shape(records[-1].after, values.get(column))
-    return values if found else sample.row
-
-
-def _in_shape(after: Any, before: Any) -> Any:
-    """A text in a list where the column has a list with the answer, as `ground_truths`."""
-    return [after] if isinstance(before, list) and isinstance(after, str) else after
-
-
-def _columns(revision: Revision) -> list[str]:
-    """The columns of the new dataset: those of the old one, and those that corrections need."""
-    names = dict.fromkeys(row_names(revision.dataset.samples))
-    for place in sorted(revision.reviews):
-        names |= dict.fromkeys(_revised(revision.dataset.samples[place], revision))
-    return list(names)
-
-
-def _digests(revision: Revision) -> list[str]:
-    """The digests that the rows of the new dataset must have, by what was reviewed and not by what was written."""
-    digests = []
-    for sample in revision.dataset.samples:
-        if sample.index not in revision.dropped:
-            found = corrections(sample, review_of(revision.reviews.get(sample.index, ())))
-            after = {field: records[-1].after for field, records in found.items()}
-            columns = {name: value for name, value in {**sample.columns, **after}.items() if _kept(name, value, after)}
-            digests.append(replace(sample, columns=columns).digest if after else sample.digest)
-    return digests
-
-
-def _kept(name: str, value: Any, after: Mapping[str, Any]) -> bool:
-    return name not in after or value not in EMPTY
-
-
-def _check(path: Path, out: Path, revision: Revision) -> None:
-    try:
-        written = [sample.digest for sample in open_dataset(path, revision.dataset.mapping)]
-    except DatasetError as error:
-        raise _unwritable(out, str(error)) from error
-    expected = _digests(revision)
-    if written != expected:
-        place = next((i for i, pair in enumerate(zip(written, expected, strict=False)) if pair[0] != pair[1]), -1)
-        shown = f"row {place} would be read differently" if place >= 0 else "rows would be missing"
-        raise _unwritable(out, shown)
-
-
-def _unwritable(out: Path, why: str) -> ResultsError:
-    return ResultsError(f"{out}: {out.suffix} cannot hold the revised dataset: {why}. Give --out FILE.jsonl")
 
 
 def _place(record: ReviewRecord, places: Sequence[int], dataset: Dataset, store: ReviewStore) -> int | None:
@@ -267,10 +163,10 @@ def _place(record: ReviewRecord, places: Sequence[int], dataset: Dataset, store:
 
 
 def _applied(dataset: Dataset) -> set[str]:
-    return {line["id"] for line in _old_history(dataset)}
+    return {line["id"] for line in old_history(dataset)}
 
 
-def _old_history(dataset: Dataset) -> list[dict[str, Any]]:
+def old_history(dataset: Dataset) -> list[dict[str, Any]]:
     """The history that a dataset has as it is a revision itself. Raises `DatasetError` if it cannot be read."""
     if dataset.path is None or not (path := history_path(dataset.path)).is_file():
         return []
@@ -281,35 +177,6 @@ def _old_history(dataset: Dataset) -> list[dict[str, Any]]:
         except (ValueError, TypeError) as error:
             raise DatasetError(f"{path}, line {number}: no line of a history ({error}). Remove it.") from error
     return lines
-
-
-def _history(revision: Revision, digests: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Who changed what and when: `row` is the place in the new dataset, null for a row that was left out."""
-    place = 0
-    for sample in revision.dataset.samples:
-        is_left_out = sample.index in revision.dropped
-        for record in revision.reviews.get(sample.index, ()):
-            column = revision.dataset.column_of(record.field, sample) if record.kind == "correct" else None
-            yield {
-                "id": record.id,
-                "row": None if is_left_out else place,
-                "was": sample.index,
-                "at": record.at,
-                "by": record.by,
-                "kind": record.kind,
-                "field": record.field,
-                "column": ", ".join(column) if column else None,
-                "before": record.before,
-                "after": record.after,
-                "run": record.run,
-                "sample": sample.digest,
-                "revised": None if is_left_out else digests[place],
-            }
-        place += not is_left_out
-
-
-def _has_lines(dataset: Dataset) -> bool:
-    return dataset.path is not None and dataset.path.suffix.lower() in LINES and not dataset.is_log
 
 
 def _or_nothing(value: Any) -> Any:

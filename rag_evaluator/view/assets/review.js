@@ -162,6 +162,10 @@ class ReviewPage {
   async show(row) {
     if (row === null) return;
     this.row = row;
+    if (this.known?.row !== row) {
+      this.known = null; // until the server has said what holds of this one, nothing can be changed
+      this.form.form.hidden = true;
+    }
     const place = this.page.querySelector(".fragment");
     place.setAttribute("aria-busy", "true");
     try {
@@ -173,14 +177,17 @@ class ReviewPage {
       place.replaceChildren(known.html === null ? element("p", { class: "note" }, text("review.blind")) : fragmentOf(known.html));
       this.page.querySelector(".tools").hidden = false;
     } catch (error) {
-      if (row === this.row && this.known?.row !== row) place.replaceChildren(element("p", { class: "note" }, error.message));
+      if (row === this.row && this.known?.row !== row) {
+        place.replaceChildren(element("p", { class: "note" }, error.message));
+        setTimeout(() => row === this.row && this.show(row), AGAIN); // the server may be back
+      }
     }
     place.removeAttribute("aria-busy");
     if (this.known?.row === row) this.showRow();
   }
 
   reload() {
-    this.known ? this.show(this.row) : this.open();
+    this.show(this.row);
   }
 
   /** What holds of a field now: what waits to be sent comes after what the server says. [value, id]. */
@@ -224,7 +231,7 @@ class ReviewPage {
 
   /** Whether the change is kept: not if nobody knows whose it is. */
   change(kind, field, before, after, seen) {
-    if (!this.who.known()) return false;
+    if (this.known?.row !== this.row || !this.who.known()) return false;
     this.outbox.add({ row: this.row, sample: this.known.sample, kind, field, before, after, seen, by: this.who.name });
     this.showRow();
     return true;
@@ -263,7 +270,7 @@ class ReviewPage {
       const found = await (await ask(`/api/review/changes/${this.path}?after=${this.count ?? 0}`)).json();
       const isNew = this.count !== null && found.rows.includes(this.row);
       this.count = found.count;
-      if (isNew || (this.known === null && this.row !== null)) this.reload();
+      if (isNew) this.reload();
     } catch {
       // the outbox says that the server does not answer
     }

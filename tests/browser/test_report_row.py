@@ -74,7 +74,7 @@ def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row:
     table.row.evaluate("(row) => row.querySelectorAll('details').forEach((part) => { part.open = true; })")
     table.page.wait_for_function("() => document.querySelectorAll('article.row [data-frame]:empty').length === 0")
     shown = table.row.locator(".prompt").evaluate_all(
-        "(prompts) => prompts.map((prompt) => [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
+        "(all) => all.map((prompt) => [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
     )
     assert shown == sent
 
@@ -101,7 +101,8 @@ def test_data_is_shown_in_the_direction_of_its_script(
     table = Table(offline_page)
     table.opens(0)
     directions = table.row.evaluate(
-        "(row) => [...row.querySelectorAll('.data')].filter((part) => /[\\u0600-\\u06ff\\u3040-\\u30ff]/.test(part.textContent))"
+        "(row) => [...row.querySelectorAll('.data')]"
+        ".filter((part) => /[\\u0600-\\u06ff\\u3040-\\u30ff]/.test(part.textContent))"
         ".map((part) => getComputedStyle(part).direction)"
     )
     assert directions

@@ -159,7 +159,8 @@ def test_tab_reaches_headings_filters_and_rows_and_says_where_it_is(table: Table
                 """() => { const at = document.activeElement, line = getComputedStyle(at);
                 const key = at.closest("#rows thead th")?.dataset.key;
                 return [key || at.name || at.closest("tr[data-row]")?.dataset.row,
-                        line.outlineStyle !== "none" && parseFloat(line.outlineWidth) > 0, at.outerHTML.slice(0, 90)]; }"""
+                        line.outlineStyle !== "none" && parseFloat(line.outlineWidth) > 0,
+                        at.outerHTML.slice(0, 90)]; }"""
             )
         )
         if seen[-1][0] == "11":

@@ -165,7 +165,7 @@ def _keep(part: str, figures: dict[str, list[float]]) -> None:
 
 
 def _render(known: dict[str, dict[str, Any]]) -> str:
-    rest = (__doc__ or "").partition("\n\n")[2]
+    _, _, rest = (__doc__ or "").partition("\n\n")
     text = f"# Pages in a browser\n\nWritten by `python -m benchmarks.pages`. {' '.join(rest.split())}\n\n"
     text += "| page | figure | minimum | median | maximum | times | at most |\n|---|---|---|---|---|---|---|\n"
     for part, about in known.items():

@@ -63,7 +63,7 @@ NewContext = Callable[..., BrowserContext]
 
 @pytest.fixture
 def new_context(chromium: Browser, complaints: Complaints, serve: Serve) -> Iterator[NewContext]:
-    """Makes a browser profile of its own: `new_context(color_scheme="dark", offline=True)`; closed before servers."""
+    """Makes a browser profile of its own: `new_context(color_scheme="dark")`. They close before servers do."""
     made: list[BrowserContext] = []
 
     def context(**options: object) -> BrowserContext:

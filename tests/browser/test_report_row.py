@@ -74,8 +74,7 @@ def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row:
     table.row.evaluate("(row) => row.querySelectorAll('details').forEach((part) => { part.open = true; })")
     table.page.wait_for_function("() => document.querySelectorAll('article.row [data-frame]:empty').length === 0")
     shown = table.row.locator(".prompt").evaluate_all(
-        "(prompts) => prompts.map((prompt) =>"
-        " [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
+        "(all) => all.map((prompt) => [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
     )
     assert shown == sent
 

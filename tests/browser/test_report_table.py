@@ -157,8 +157,8 @@ def test_tab_reaches_headings_filters_and_rows_and_says_where_it_is(table: Table
         seen.append(
             page.evaluate(
                 """() => { const at = document.activeElement, line = getComputedStyle(at);
-                const row = at.closest("tr[data-row]")?.dataset.row;
-                return [at.closest("#rows thead th")?.dataset.key || at.name || row,
+                const key = at.closest("#rows thead th")?.dataset.key;
+                return [key || at.name || at.closest("tr[data-row]")?.dataset.row,
                         line.outlineStyle !== "none" && parseFloat(line.outlineWidth) > 0,
                         at.outerHTML.slice(0, 90)]; }"""
             )

@@ -31,6 +31,9 @@ def _parts(name: str) -> list[str]:
 
 
 def folder_names(paths: Sequence[str]) -> dict[str, str]:
-    """What runs are called: the last part of their folder if no other has it, else as they are given."""
-    last = [PurePath(path).name or path for path in paths]
-    return {path: name if last.count(name) == 1 else path for path, name in zip(paths, last, strict=True)}
+    """What runs are called: of their folders so many last parts as tell them apart."""
+    parts = {path: PurePath(path).parts or (path,) for path in paths}
+    length = 1
+    while length < max(map(len, parts.values())) and len({own[-length:] for own in parts.values()}) < len(parts):
+        length += 1
+    return {path: "/".join(own[-length:]) for path, own in parts.items()}

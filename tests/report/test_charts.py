@@ -125,7 +125,7 @@ def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
     row = run.summary["context_recall"]
     assert f"0.60 [{row['ci_low']:.2f}, {row['ci_high']:.2f}] 1.00 0.52 10 /10" in text  # sd: sqrt(2.4 / 9)
     assert "2 missing : 2 × no reference in this row" in text
-    assert "0.40 to 0.60 with the missing scores at their worst and best" in text  # (4 + 0) / 10, (4 + 2) / 10
+    assert "bounds 0.40 to 0.60" in text  # (4 + 0) / 10, (4 + 2) / 10
     assert text.index("Retrieval") < text.index("Generation")
     assert "#metric=faithfulness&missing=1" in assert_harmless(page).attributes("href")
     assert "#metric=faithfulness&min=0.5&max=0.5" in assert_harmless(page).attributes("href")
@@ -266,7 +266,7 @@ def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed
     assert f"{shown} [" in text
     assert "▼ worse" in text
     assert "1/23/15" in text  # one row better, fifteen worse, one of 40 without a partner
-    assert text.index("Read this first") < text.index("paired difference")
+    assert text.index("Read this first") < text.index("Paired difference")
     assert {"#row=39", "#row=38"} <= set(elements.attributes("href"))
     assert "b against a" in text  # not the folders
 

@@ -95,7 +95,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
         if bar.count
     ]
     x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
-    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(3), "format": "~s", **LEFT}}
+    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(3), "tickMinStep": 1, "format": "~s", **LEFT}}
     return {
         "width": width,
         "height": HEIGHT,

@@ -334,8 +334,6 @@ TEXTS: Mapping[str, str] = {
     "view.progress.written": "The figures below are those of the results that were written before.",
     "view.progress.live": "{percent} % done",
     "view.progress.lost": "The server does not answer. Trying again …",
-    "view.review": "Review rows",
-    "view.label": "Label for certify",
     "view.figures.loading": "Drawing the figures …",
     "view.building": "Reading all rows to sort and search them: {percent} %",
     "view.no_answer": "The server does not answer. Is 'rag-evaluator view' still running?",

@@ -152,7 +152,11 @@ def certified(run: RunFiles) -> tuple[str, list[Certified]]:
         ]
     except (ResultsError, KeyError, TypeError, AttributeError) as error:
         return page_text("trust.unreadable", error=error), []
-    return page_text("trust.certificate", date=certificate.get("date"), labels=", ".join(map(_short, map(str, certificate["labels"])))), lines
+    return page_text(
+        "trust.certificate",
+        date=certificate.get("date"),
+        labels=", ".join(map(_short, map(str, certificate["labels"]))),
+    ), lines
 
 
 def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:

@@ -34,7 +34,7 @@ class Groups:
     column: str
     metrics: Sequence[str]
     groups: Sequence[Group]
-    charts: Mapping[str, Markup]
+    charts: Mapping[str, Markup | None]
     shown: int
 
 
@@ -63,12 +63,16 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
                 Group(name, count, [line(metric, found[metric][name], scales[metric]) for metric in found])
                 for name, count in counts.items()
             ],
-            {
-                metric: chart(dots(rows, ends), page_text("groups.chart", metric=metric, column=column))
-                for metric, (rows, ends) in panels.items()
-            },
+            {metric: _chart(metric, column, *panel) for metric, panel in panels.items()},
             len(shown),
         )
+
+
+def _chart(metric: str, column: str, rows: Sequence[Dot], ends: tuple[float, float]) -> Markup | None:
+    """None where no group has a score."""
+    if all(row.value is None for row in rows):
+        return None
+    return chart(dots(rows, ends), page_text("groups.chart", metric=metric, column=column))
 
 
 def _dot(label: str, group: str, row: Figures) -> Dot:

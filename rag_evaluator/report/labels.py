@@ -33,7 +33,12 @@ def _parts(name: str) -> list[str]:
 def folder_names(paths: Sequence[str]) -> dict[str, str]:
     """What runs are called: of their folders so many last parts as tell them apart."""
     parts = {path: PurePath(path).parts or (path,) for path in paths}
-    length = 1
-    while length < max(map(len, parts.values())) and len({own[-length:] for own in parts.values()}) < len(parts):
-        length += 1
-    return {path: "/".join(own[-length:]) for path, own in parts.items()}
+
+    def told(path: str) -> str:
+        others = [own for other, own in parts.items() if other != path]
+        for length in range(1, len(parts[path])):
+            if all(own[-length:] != parts[path][-length:] for own in others):
+                return "/".join(parts[path][-length:])
+        return str(PurePath(*parts[path]))
+
+    return {path: told(path) for path in paths}

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 Ends = tuple[float, float]
 ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels

@@ -15,6 +15,9 @@ from rag_evaluator.report.charts import KEPT, PAINTED, chart
 from rag_evaluator.report.compared import word
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
+from rag_evaluator.report.groups import groups_of
+from rag_evaluator.report.labels import folder_names
+from rag_evaluator.report.means import scales_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.specs import Bar, Dot, dots, histogram
 from rag_evaluator.trust.comparison import Paired, compare_scores
@@ -312,3 +315,47 @@ def test_runs_stand_beside_each_other_for_each_metric(tmp_path):
 
 def _text(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.replace("<wbr>", ""))).split())
+
+
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ({"dataset": "/home/lena/data/rows.jsonl"}, "rows.jsonl"),
+        ({"dataset": "C:\\Users\\lena\\rows.jsonl"}, "rows.jsonl"),
+        ({"dataset": "~lena/rows.jsonl"}, "rows.jsonl"),
+        ({"judge": {"model": "/home/lena/models/Qwen3-8B"}}, "Qwen3-8B"),
+        ({"judges": [{"name": "q", "model": "/home/lena/models/Qwen3-8B"}]}, "Qwen3-8B"),
+        ({"metric_options": {"m": {"prompts_dir": "/home/lena/prompts"}}}, "prompts"),
+    ],
+)
+def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_path, config, shown):
+    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [1.0, 0.5]}, config=config))
+
+    page = figures_html(run)
+
+    assert "lena" not in page
+    assert shown in page
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/home/lena/a", "/home/lena/b"], ["a", "b"]),
+        (["/home/lena/a/run", "/home/lena/b/run"], ["a/run", "b/run"]),
+        (["run", "b/run"], ["run", "b/run"]),
+        (["/x/run", "/b/run", "/c"], ["x/run", "b/run", "c"]),
+    ],
+)
+def test_runs_are_called_by_the_last_parts_of_their_folders(paths, names):
+    assert [folder_names(paths)[path] for path in paths] == names
+
+
+def test_a_metric_without_a_score_says_so_in_place_of_a_chart_of_groups(tmp_path):
+    scores = {"empty": [NONE] * 4, "full": [1.0, 0.0, 1.0, 0.5]}
+    run = RunFiles(made_run(tmp_path / "run", scores, groups={"team": ["a", "a", "b", "b"]}))
+
+    (groups,) = groups_of(run.summary, scales_of(run.manifest, run.summary))
+
+    assert groups.charts["empty"] is None
+    assert groups.charts["full"] is not None
+    assert "no score" in figures_html(run)

@@ -12,8 +12,25 @@ PACKAGE = Path(rag_evaluator.__file__).parent
 ROOTS = {
     "report/assets/row.css": ("article.row",),
     "report/assets/figures.css": (".figures", ".beside"),
-    "report/assets/table.css": ("header.page", "footer.page", "main", "h1", ".themes", "#rows", "dialog#row", ".tooltip"),
-    "view/assets/runs.css": (".run-list", ".run-state", ".run-progress", ".progress-", ".later", ".compared", "main.error"),
+    "report/assets/table.css": (
+        "header.page",
+        "footer.page",
+        "main",
+        "h1",
+        ".themes",
+        "#rows",
+        "dialog#row",
+        ".tooltip",
+    ),
+    "view/assets/runs.css": (
+        ".run-list",
+        ".run-state",
+        ".run-progress",
+        ".progress-",
+        ".later",
+        ".compared",
+        "main.error",
+    ),
     "view/assets/review.css": (".review", ".labelling", "header.page"),
 }
 """Sheet -> what each of its selectors begins with; `base.css` is for all parts."""

@@ -334,6 +334,8 @@ TEXTS: Mapping[str, str] = {
     "view.progress.written": "The figures below are those of the results that were written before.",
     "view.progress.live": "{percent} % done",
     "view.progress.lost": "The server does not answer. Trying again …",
+    "view.report": "report.html",
+    "view.report.of": "report.html of {name}",
     "view.figures.loading": "Drawing the figures …",
     "view.building": "Reading all rows to sort and search them: {percent} %",
     "view.no_answer": "The server does not answer. Is 'rag-evaluator view' still running?",

@@ -87,6 +87,7 @@ class Bar:
 def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDTH) -> Spec:
     """Bars on the range of a metric; `most` of them fit beside each other."""
     edge = (ends[1] - ends[0]) / most / 2
+    ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
     domain = [ends[0] - edge, ends[1] + edge]
     values = [
         {"at": bar.at, "count": bar.count, "said": bar.said, **({} if bar.href is None else {"href": bar.href})}
@@ -94,7 +95,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
         if bar.count
     ]
     x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
-    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(3), "tickMinStep": 1, "format": "~s", **LEFT}}
+    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(ticks), "format": "~s", **LEFT}}
     return {
         "width": width,
         "height": HEIGHT,
@@ -102,7 +103,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
         "mark": {"type": "bar", "size": max(2, width // (most + 1) - 1)},
         "encoding": {
             "x": x,
-            "y": {**y, "scale": {"zero": True, "nice": 3}},
+            "y": {**y, "scale": {"zero": True, "nice": ticks}},
             "description": {"field": "said"},
             **_linked(bar.href for bar in bars),
         },

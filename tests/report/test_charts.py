@@ -359,3 +359,13 @@ def test_a_metric_without_a_score_says_so_in_place_of_a_chart_of_groups(tmp_path
     assert groups.charts["empty"] is None
     assert groups.charts["full"] is not None
     assert "no score" in figures_html(run)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 12])
+def test_counts_are_whole_numbers_also_where_there_are_few(most):
+    svg = chart(histogram([Bar(0.0, 1, "one"), Bar(0.5, most, "most")], (0.0, 1.0)), "counts")
+
+    heights = re.findall(r'text-anchor="end"[^>]*>([^<]+)<', svg)
+
+    assert len(heights) > 1
+    assert all(height.isdigit() for height in heights)

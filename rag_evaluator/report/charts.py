@@ -32,7 +32,7 @@ NO_XML = re.compile("[\ufffe\uffff]")
 QUIET = "var(--quiet)"
 CONFIG: Spec = {
     "background": None,
-    "font": "sans-serif",  # for measuring only: a style sheet names the font that is drawn
+    "font": "sans-serif",  # for measuring only: what is drawn has the font of the page
     "padding": {"left": 8, "right": 8, "top": 4, "bottom": 2},
     "view": {"stroke": None},
     "axis": {
@@ -46,6 +46,7 @@ CONFIG: Spec = {
         "domain": False,
         "ticks": False,
         "labelPadding": 5,
+        "labelFlush": False,
     },
     "title": {
         "anchor": "start",

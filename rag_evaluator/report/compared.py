@@ -8,13 +8,13 @@ from markupsafe import Markup
 
 from rag_evaluator.report.charts import chart
 from rag_evaluator.report.labels import folder_names, short
-from rag_evaluator.report.pages import number, page_text, render
-from rag_evaluator.report.specs import Dot, beside, dots, dumbbells, unlabelled
+from rag_evaluator.report.pages import number, page_text, render, signed
+from rag_evaluator.report.specs import Dot, dots, dumbbells, unlabelled
 from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch
 from rag_evaluator.trust.comparison import MetricComparison
 from rag_evaluator.trust.estimate import Estimate
 
-PANELS, GROUPS = 4, 40  # metrics beside each other; groups in a chart
+GROUPS = 40  # in a chart
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class Difference:
     needed: str
     word: str
 
+    @property
+    def differs(self) -> bool:
+        return any(sign in self.difference for sign in "+−")
+
 
 @dataclass(frozen=True)
 class RunPair:
@@ -52,9 +56,9 @@ class RunPair:
 
 @dataclass(frozen=True)
 class GroupDifferences:
-    """The differences within the groups of a column, as charts and as rows of a table."""
+    """The differences within the groups of a column: a chart for each metric, and rows of a table."""
 
-    charts: Sequence[Markup]
+    charts: Mapping[str, Markup]
     rows: Sequence[tuple[str, Difference]]
 
 
@@ -98,14 +102,14 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
     for line in lines:
         if line.mean_a is not None:
             by_range.setdefault((line.scale.low, line.scale.high), []).append(line)
-    letters = max((len(name) for name in short([line.metric for line in lines])), default=0)
+    labels = short([line.metric for line in lines])
     for ends, group in by_range.items():
         names = short([line.metric for line in group])
         means = [_means(name, line) for name, line in zip(names, group, strict=True)]
         changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
         difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
         titles = page_text("compare.means_title"), page_text("compare.difference_title")
-        yield chart(beside_each_other(dumbbells(means, ends, letters), difference, titles), page_text("compare.chart"))
+        yield chart(beside_each_other(dumbbells(means, ends, labels), difference, titles), page_text("compare.chart"))
 
 
 def beside_each_other(left: dict[str, Any], right: dict[str, Any], titles: tuple[str, str]) -> dict[str, Any]:
@@ -158,7 +162,7 @@ def word(line: MetricComparison) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return number(None) if value is None else f"{value:+.3f}".replace("-", "−")
+    return number(None) if value is None else signed(value, 3)
 
 
 def _p(value: float | None) -> str:
@@ -184,16 +188,11 @@ def _group(lines: Sequence[ComparedMetric]) -> GroupDifferences:
     for line in lines:
         if line.group in labels:
             panels.setdefault(line.figures.metric, []).append(_dot(labels[line.group], line.figures))
-    metrics = list(panels)
-    parts = [metrics[place : place + PANELS] for place in range(0, len(metrics), PANELS)]
     return GroupDifferences(
-        [
-            chart(
-                beside({metric: (panels[metric], _around_zero(panels[metric])) for metric in part}, zero=True),
-                page_text("compare.groups_chart", metrics=", ".join(part)),
-            )
-            for part in parts
-        ],
+        {
+            metric: chart(dots(rows, _around_zero(rows), zero=True), page_text("compare.groups_chart", metric=metric))
+            for metric, rows in panels.items()
+        },
         [(line.group or "", _difference(line.figures)) for line in lines],
     )
 

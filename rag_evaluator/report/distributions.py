@@ -78,7 +78,7 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
             continue
         points = [
             Dot(
-                f"{low}–{high}",
+                f"≤{high}",
                 found.mean,
                 found.ci_low,
                 found.ci_high,
@@ -87,9 +87,7 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
             for (low, high), found in bins
         ]
         spec = steps(points, axis_of(rows.scores[metric], scales[metric]), page_text("lengths.axis"))
-        table = [
-            (point.label, _estimate(found), f"{found.n:,}") for point, (_, found) in zip(points, bins, strict=True)
-        ]
+        table = [(f"{low}–{high}", _estimate(found), f"{found.n:,}") for (low, high), found in bins]
         yield Drawn(metric, chart(spec, page_text("lengths.chart", metric=metric)), heading, table)
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
@@ -16,6 +16,7 @@ from rag_evaluator.results.panel_names import judges_of
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
 FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
+DOT = "\u00a0· "  # between parts of a line, never at its beginning
 ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
 
 
@@ -44,7 +45,7 @@ def facts(run: RunFiles) -> list[RunFact]:
     """The facts that matter, in the order shown."""
     config = run.config
     found = [
-        RunFact(page_text("run.dataset"), *_dataset(config)),
+        RunFact(page_text("run.dataset"), _dataset(config)),
         RunFact(page_text("run.rows"), f"{run.manifest.get('rows', 0):,}"),
         RunFact(page_text("run.language"), str(config.get("language") or page_text("run.unknown"))),
         *_judges(run),
@@ -54,12 +55,24 @@ def facts(run: RunFiles) -> list[RunFact]:
     ]
     if (config.get("repeats") or 1) > 1:
         found.append(RunFact(page_text("run.repeats"), str(config["repeats"])))
-    return found
+    return [fact for fact in found if fact.value]
 
 
-def _dataset(config: Json) -> tuple[str, str]:
+def shown_config(value: Any) -> Any:
+    """A configuration without the folders of the machine it ran on: a report is given to others.
+
+    Of an absolute path the last part is left, `…/dataset.jsonl`.
+    """
+    if isinstance(value, Mapping):
+        return {name: shown_config(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [shown_config(part) for part in value]
+    return f"…/{_short(value)}" if isinstance(value, str) and _is_absolute(value) else value
+
+
+def _dataset(config: Json) -> str:
     path = config.get("dataset")
-    return (PurePath(str(path)).name, str(path)) if path else (page_text("run.given_rows"), "")
+    return _short(str(path)) if path else page_text("run.given_rows")
 
 
 def _judges(run: RunFiles) -> Iterator[RunFact]:
@@ -82,31 +95,37 @@ def _judges(run: RunFiles) -> Iterator[RunFact]:
 def _judge(judge: Json) -> tuple[str, str]:
     shown = [f"{key} {judge[key]}" for key in ("engine", "dtype", "temperature", "seed") if judge.get(key) is not None]
     model = str(judge.get("model") or page_text("run.unknown"))
-    return _short(model), " · ".join([*([model] if _short(model) != model else []), *shown])
+    return _short(model), DOT.join(shown)
 
 
 def _embeddings(run: RunFiles) -> Iterator[RunFact]:
     used = any("embeddings" in parts_of(line) for line in (run.manifest.get("signatures") or {}).values())
     model = str((run.config.get("embeddings") or {}).get("model") or page_text("run.unknown"))
     if used:
-        yield RunFact(page_text("run.embeddings"), _short(model), model if _short(model) != model else "")
+        yield RunFact(page_text("run.embeddings"), _short(model))
 
 
-def _short(model: str) -> str:
-    """The name of a model without the folders of this machine; a name on a hub stays whole."""
-    return PurePath(model).name if model.count("/") > 1 else model
+def _short(path: str) -> str:
+    """A dataset or model without the folders of this machine; a name on a hub stays whole."""
+    if PureWindowsPath(path).is_absolute():
+        return PureWindowsPath(path).name
+    return PurePosixPath(path).name if _is_absolute(path) or path.count("/") > 1 else path
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(("/", "~")) or PureWindowsPath(path).is_absolute()
 
 
 def _intervals(config: Json) -> tuple[str, str]:
     level = f"{100 * (config.get('ci_level') or 0.95):g} %"
     by = [page_text(f"run.{key}", column=config[key]) for key in ("cluster", "weight") if config.get(key)]
-    return level, " · ".join(by)
+    return level, DOT.join(by)
 
 
 def _versions(versions: Json) -> tuple[str, str]:
     shown = [f"{name} {version}" for name, version in versions.items()]
     first = [line for line in shown if line.split()[0] in ALWAYS[1:]]
-    return " · ".join(first), " · ".join(line for line in shown if line not in first)
+    return DOT.join(first), DOT.join(line for line in shown if line not in first)
 
 
 def parts_of(signature: str) -> dict[str, str]:
@@ -133,7 +152,11 @@ def certified(run: RunFiles) -> tuple[str, list[Certified]]:
         ]
     except (ResultsError, KeyError, TypeError, AttributeError) as error:
         return page_text("trust.unreadable", error=error), []
-    return page_text("trust.certificate", date=certificate.get("date"), labels=", ".join(certificate["labels"])), lines
+    return page_text(
+        "trust.certificate",
+        date=certificate.get("date"),
+        labels=", ".join(map(_short, map(str, certificate["labels"]))),
+    ), lines
 
 
 def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:

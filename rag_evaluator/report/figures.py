@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.report.compared import comparison_html as comparison_html
 from rag_evaluator.report.distributions import lengths_of, ranks_of, spreads_of
-from rag_evaluator.report.facts import certified, facts, probed
+from rag_evaluator.report.facts import certified, facts, probed, shown_config
 from rag_evaluator.report.groups import groups_of
 from rag_evaluator.report.means import line, scales_of, stages
 from rag_evaluator.report.pages import render
@@ -30,7 +30,7 @@ def figures_html(run: RunFiles, links: bool = True) -> str:
         facts=facts(run),
         signatures=run.manifest.get("signatures") or {},
         prompts=run.manifest.get("prompts") or {},
-        config=json_text(dict(run.config)),
+        config=json_text(shown_config(run.config)),
         level=f"{100 * rows.level:g} %",
         stages=stages(run.summary, scales, thresholds),
         certificate=certified(run),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from markupsafe import Markup
@@ -11,12 +10,12 @@ from rag_evaluator.report.charts import chart
 from rag_evaluator.report.labels import in_order, short
 from rag_evaluator.report.means import MetricLine, line, with_ends
 from rag_evaluator.report.pages import page_text
-from rag_evaluator.report.specs import Dot, beside
+from rag_evaluator.report.specs import Dot, dots
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.trust.scale import Scale
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
-PANELS, GROUPS, LONGEST = 4, 40, 160  # metrics beside each other; groups in a chart; letters of a name there
+GROUPS, LONGEST = 40, 160  # in a chart; letters of a name there
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a column, with their charts."""
+    """The groups of a column, and a chart of them for each metric."""
 
     column: str
     metrics: Sequence[str]
     groups: Sequence[Group]
-    charts: Sequence[Markup]
+    charts: Mapping[str, Markup | None]
     shown: int
 
 
@@ -64,18 +63,16 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
                 Group(name, count, [line(metric, found[metric][name], scales[metric]) for metric in found])
                 for name, count in counts.items()
             ],
-            [
-                chart(beside(part), page_text("groups.chart", metric=", ".join(part), column=column))
-                for part in _parts(panels)
-            ],
+            {metric: _chart(metric, column, *panel) for metric, panel in panels.items()},
             len(shown),
         )
 
 
-def _parts(panels: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    items = iter(panels.items())
-    while part := dict(islice(items, PANELS)):
-        yield part
+def _chart(metric: str, column: str, rows: Sequence[Dot], ends: tuple[float, float]) -> Markup | None:
+    """None where no group has a score."""
+    if all(row.value is None for row in rows):
+        return None
+    return chart(dots(rows, ends), page_text("groups.chart", metric=metric, column=column))
 
 
 def _dot(label: str, group: str, row: Figures) -> Dot:

@@ -31,6 +31,14 @@ def _parts(name: str) -> list[str]:
 
 
 def folder_names(paths: Sequence[str]) -> dict[str, str]:
-    """What runs are called: the last part of their folder if no other has it, else as they are given."""
-    last = [PurePath(path).name or path for path in paths]
-    return {path: name if last.count(name) == 1 else path for path, name in zip(paths, last, strict=True)}
+    """What runs are called: of their folders so many last parts as tell them apart."""
+    parts = {path: PurePath(path).parts or (path,) for path in paths}
+
+    def told(path: str) -> str:
+        others = [own for other, own in parts.items() if other != path]
+        for length in range(1, len(parts[path])):
+            if all(own[-length:] != parts[path][-length:] for own in others):
+                return "/".join(parts[path][-length:])
+        return str(PurePath(*parts[path]))
+
+    return {path: told(path) for path in paths}

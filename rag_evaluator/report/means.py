@@ -133,8 +133,12 @@ def mark(row: Figures, scale: Scale, threshold: float | None = None) -> Interval
         place(row.get("bound_high")),
         place(0.0) if scale.low < 0 < scale.high else None,
         place(threshold),
-        None if (scale.low, scale.high) == (0.0, 1.0) else (f"{scale.low:g}", f"{scale.high:g}"),
+        None if (scale.low, scale.high) == (0.0, 1.0) else _ends(scale),
     )
+
+
+def _ends(scale: Scale) -> tuple[str, str]:
+    return f"{scale.low:g}".replace("-", "−"), f"{scale.high:g}".replace("-", "−")
 
 
 def _rounded(percent: float) -> str:

@@ -1,17 +1,15 @@
 """The Vega-Lite specifications of all charts: figures in, JSON out; nothing is drawn here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from rag_evaluator.report.labels import short
 
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 Ends = tuple[float, float]
 ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
-LETTER = 6  # pixels of a letter, more or less
-LETTERS = 150  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
+LETTER = 6.6  # pixels of a letter in the font of the page, which is not the one that labels are measured in
+LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,13 @@ class Dot:
         return {**shown, "series": self.series, **({} if self.href is None else {"href": self.href})}
 
 
-def dots(rows: Sequence[Dot], ends: Ends, width: int = WIDTH, zero: bool = False, step: int = ROW) -> Spec:
+def dots(rows: Sequence[Dot], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
     """Dot and whisker for each row, one below the other. `zero`: a line where nothing differs."""
+    left = _extent((row.label for row in rows), LABEL)
     x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
-    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": LETTERS}}
+    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **left}}
     return {
-        "width": width,
+        "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
         "height": {"step": step},
         "data": {"values": [row.to_json() for row in rows]},
         "encoding": {"y": y},
@@ -51,19 +50,10 @@ def dots(rows: Sequence[Dot], ends: Ends, width: int = WIDTH, zero: bool = False
     }
 
 
-def beside(panels: Mapping[str, tuple[Sequence[Dot], Ends]], zero: bool = False) -> Spec:
-    """`dots` of several metrics beside each other; the labels stand once, at the left."""
-    width = min(420, WIDE // max(1, len(panels)))
-    drawn = [(name, dots(rows, ends, width, zero)) for name, (rows, ends) in panels.items()]
-    parts = [unlabelled(part) if place else part for place, (_, part) in enumerate(drawn)]
-    titles = [{"text": name, "limit": width} for name in short(list(panels))]
-    return {"hconcat": [{**part, "title": title} for part, title in zip(parts, titles, strict=True)], "spacing": 22}
-
-
 def unlabelled(spec: Spec) -> Spec:
     """Rows without labels: those of the chart to the left."""
     y = {**spec["encoding"]["y"], "axis": {"title": None, "labels": False}}
-    return {**spec, "encoding": {**spec["encoding"], "y": y}}
+    return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
 
 
 def steps(rows: Sequence[Dot], ends: Ends, title: str, width: int = WIDTH) -> Spec:
@@ -97,6 +87,7 @@ class Bar:
 def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDTH) -> Spec:
     """Bars on the range of a metric; `most` of them fit beside each other."""
     edge = (ends[1] - ends[0]) / most / 2
+    ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
     domain = [ends[0] - edge, ends[1] + edge]
     values = [
         {"at": bar.at, "count": bar.count, "said": bar.said, **({} if bar.href is None else {"href": bar.href})}
@@ -104,7 +95,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
         if bar.count
     ]
     x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
-    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(3), "format": "~s", **LEFT}}
+    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(ticks), "format": "~s", **LEFT}}
     return {
         "width": width,
         "height": HEIGHT,
@@ -112,20 +103,19 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
         "mark": {"type": "bar", "size": max(2, width // (most + 1) - 1)},
         "encoding": {
             "x": x,
-            "y": {**y, "scale": {"domainMin": 0}},
+            "y": {**y, "scale": {"zero": True, "nice": ticks}},
             "description": {"field": "said"},
             **_linked(bar.href for bar in bars),
         },
     }
 
 
-def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, letters: int, width: int = 2 * WIDTH) -> Spec:
+def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, labels: Iterable[str], width: int = 2 * WIDTH) -> Spec:
     """Two dots on a line for each row: a baseline, hollow, and what is compared with it.
 
     Args:
-        letters: of the longest label of all charts that stand above each other.
+        labels: those of all charts that stand above each other.
     """
-    extent = min(2 * LETTERS, LETTER * letters)
     both = [(a.to_json(), b.to_json()) for a, b in pairs]
     lines = [{"label": a["label"], "value": a["value"], "high": b["value"], "said": b["said"]} for a, b in both]
     x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
@@ -133,7 +123,7 @@ def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, letters: int, width:
         "field": "label",
         "type": "nominal",
         "sort": None,
-        "axis": {"title": None, "labelLimit": extent, "minExtent": extent, "maxExtent": extent},
+        "axis": {"title": None, **_extent(labels, 3 * LABEL)},
     }
     first, second = ({"values": [pair[side] for pair in both]} for side in (0, 1))
     said = {"description": {"field": "said"}}
@@ -165,6 +155,12 @@ def dumbbells(pairs: Sequence[tuple[Dot, Dot]], ends: Ends, letters: int, width:
             },
         ],
     }
+
+
+def _extent(labels: Iterable[str], most: int) -> dict[str, int]:
+    """So much room for labels that charts with the same ones are in line."""
+    extent = min(most, round(LETTER * max(map(len, labels), default=0)))
+    return {"labelLimit": extent, "minExtent": extent, "maxExtent": extent}
 
 
 def _whisker(along: Mapping[str, Any], end: str) -> list[Spec]:

@@ -10,7 +10,8 @@ from rag_evaluator.results.panel_names import is_panel
 
 DEPTH = 4  # folders below the root in which runs are looked for
 RESULTS = ("manifest.json", "summary.json", "scores.jsonl")  # one of them is there when a run has been written
-READ = (*RESULTS, "details.jsonl", "prompts.json", "reviews.jsonl", "journal", "judges")  # what pages are made from
+REPORT = "report.html"
+READ = (*RESULTS, "details.jsonl", "prompts.json", "reviews.jsonl", REPORT, "journal", "judges")  # what is shown
 
 
 class NotThere(RagEvaluatorError):

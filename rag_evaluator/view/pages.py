@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator import __version__
@@ -17,7 +17,7 @@ from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view.answers import as_page
 from rag_evaluator.view.compared import Comparisons
 from rag_evaluator.view.files import LINKED, file_routes
-from rag_evaluator.view.folders import NotThere
+from rag_evaluator.view.folders import REPORT, NotThere
 from rag_evaluator.view.guard import plain_error
 from rag_evaluator.view.kept import Kept
 from rag_evaluator.view.progress import state_of
@@ -39,6 +39,7 @@ class Pages:
         return [
             Route("/", self.runs),
             Route("/run/{path:path}", self.run),
+            Route("/report/{path:path}", self.report),
             Route("/compare", self.compare),
             Route("/api/figures/{path:path}", self.run_figures),
             Route("/api/compared", self.compared_figures),
@@ -63,6 +64,13 @@ class Pages:
         return self._page(
             "app_run.html", title=entry.name, entry=entry, figures_from=address("/api/figures/", path), **table
         )
+
+    def report(self, request: Request) -> Response:
+        """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
+        file = self.state.folders.find(request.path_params["path"]) / REPORT
+        if not file.is_file():
+            raise NotThere(REPORT)
+        return FileResponse(file, media_type="text/html", filename=f"{file.parent.name}.html")
 
     def compare(self, request: Request) -> Response:
         paths = request.query_params.getlist("run")

@@ -10,7 +10,7 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage
-from rag_evaluator.view.folders import NotThere
+from rag_evaluator.view.folders import REPORT, NotThere
 from rag_evaluator.view.progress import Part, about_of, is_whole, parts_of, state_of
 from rag_evaluator.view.state import AppState
 
@@ -28,6 +28,7 @@ class RunEntry:
         figures: of each metric; empty while there are none. Of a panel the means of the judges are left out.
         ranges: of each metric, as far as they are known.
         parts: how far it is, if it is not finished.
+        report: whether its `report.html` is there.
         error: what cannot be read; empty where nothing is wrong. With `figures` it is the journal only.
     """
 
@@ -42,6 +43,7 @@ class RunEntry:
     figures: Mapping[str, Figures] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     parts: Sequence[Part] = ()
+    report: bool = False
     error: str = ""
 
     @property
@@ -111,6 +113,7 @@ def entry_of(state: AppState, path: str) -> RunEntry:
             figures=figures,
             ranges=_ranges(run.manifest),
             parts=parts,
+            report=(run.folder / REPORT).is_file(),
             error=str(unread or ""),
         )
     except RagEvaluatorError as error:

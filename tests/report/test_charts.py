@@ -15,6 +15,9 @@ from rag_evaluator.report.charts import KEPT, PAINTED, chart
 from rag_evaluator.report.compared import word
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
+from rag_evaluator.report.groups import groups_of
+from rag_evaluator.report.labels import folder_names
+from rag_evaluator.report.means import scales_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.specs import Bar, Dot, dots, histogram
 from rag_evaluator.trust.comparison import Paired, compare_scores
@@ -125,7 +128,7 @@ def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
     row = run.summary["context_recall"]
     assert f"0.60 [{row['ci_low']:.2f}, {row['ci_high']:.2f}] 1.00 0.52 10 /10" in text  # sd: sqrt(2.4 / 9)
     assert "2 missing : 2 × no reference in this row" in text
-    assert "0.40 to 0.60 with the missing scores at their worst and best" in text  # (4 + 0) / 10, (4 + 2) / 10
+    assert "bounds 0.40 to 0.60" in text  # (4 + 0) / 10, (4 + 2) / 10
     assert text.index("Retrieval") < text.index("Generation")
     assert "#metric=faithfulness&missing=1" in assert_harmless(page).attributes("href")
     assert "#metric=faithfulness&min=0.5&max=0.5" in assert_harmless(page).attributes("href")
@@ -266,7 +269,7 @@ def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed
     assert f"{shown} [" in text
     assert "▼ worse" in text
     assert "1/23/15" in text  # one row better, fifteen worse, one of 40 without a partner
-    assert text.index("Read this first") < text.index("paired difference")
+    assert text.index("Read this first") < text.index("Paired difference")
     assert {"#row=39", "#row=38"} <= set(elements.attributes("href"))
     assert "b against a" in text  # not the folders
 
@@ -312,3 +315,57 @@ def test_runs_stand_beside_each_other_for_each_metric(tmp_path):
 
 def _text(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.replace("<wbr>", ""))).split())
+
+
+@pytest.mark.parametrize(
+    ("config", "shown"),
+    [
+        ({"dataset": "/home/lena/data/rows.jsonl"}, "rows.jsonl"),
+        ({"dataset": "C:\\Users\\lena\\rows.jsonl"}, "rows.jsonl"),
+        ({"dataset": "~lena/rows.jsonl"}, "rows.jsonl"),
+        ({"judge": {"model": "/home/lena/models/Qwen3-8B"}}, "Qwen3-8B"),
+        ({"judges": [{"name": "q", "model": "/home/lena/models/Qwen3-8B"}]}, "Qwen3-8B"),
+        ({"metric_options": {"m": {"prompts_dir": "/home/lena/prompts"}}}, "prompts"),
+    ],
+)
+def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_path, config, shown):
+    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [1.0, 0.5]}, config=config))
+
+    page = figures_html(run)
+
+    assert "lena" not in page
+    assert shown in page
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/home/lena/a", "/home/lena/b"], ["a", "b"]),
+        (["/home/lena/a/run", "/home/lena/b/run"], ["a/run", "b/run"]),
+        (["run", "b/run"], ["run", "b/run"]),
+        (["/x/run", "/b/run", "/c"], ["x/run", "b/run", "c"]),
+    ],
+)
+def test_runs_are_called_by_the_last_parts_of_their_folders(paths, names):
+    assert [folder_names(paths)[path] for path in paths] == names
+
+
+def test_a_metric_without_a_score_says_so_in_place_of_a_chart_of_groups(tmp_path):
+    scores = {"empty": [NONE] * 4, "full": [1.0, 0.0, 1.0, 0.5]}
+    run = RunFiles(made_run(tmp_path / "run", scores, groups={"team": ["a", "a", "b", "b"]}))
+
+    (groups,) = groups_of(run.summary, scales_of(run.manifest, run.summary))
+
+    assert groups.charts["empty"] is None
+    assert groups.charts["full"] is not None
+    assert "no score" in figures_html(run)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 12])
+def test_counts_are_whole_numbers_also_where_there_are_few(most):
+    svg = chart(histogram([Bar(0.0, 1, "one"), Bar(0.5, most, "most")], (0.0, 1.0)), "counts")
+
+    heights = re.findall(r'text-anchor="end"[^>]*>([^<]+)<', svg)
+
+    assert len(heights) > 1
+    assert all(height.isdigit() for height in heights)

@@ -74,6 +74,8 @@ def test_a_path_that_is_no_run_below_the_results_is_not_there(results: Path, pat
         "/api/row/demo/-1",
         "/api/row/demo/1e0",
         "/api/row/demo/" + "9" * 5000,
+        "/report/..%2fsecret",
+        "/report/link",
         "/api/figures/..%2fsecret",
         "/api/progress/..%2fsecret",
         "/compare?run=demo&run=../secret",

@@ -152,3 +152,30 @@ def test_every_script_and_style_of_a_page_is_served(tmp_path: Path) -> None:
         answer = browser.get(address)
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith(("text/css", "text/javascript"))
+
+
+def test_the_report_of_a_run_is_there_to_be_saved(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "a")
+    (folder / "report.html").write_text("<p>figures</p>")
+    write_run(tmp_path / "b", report=False)
+    browser = client(tmp_path)
+
+    answer = browser.get("/report/a")
+
+    assert answer.text == "<p>figures</p>"
+    assert answer.headers["content-disposition"] == 'attachment; filename="a.html"'
+    assert "/report/a" in browser.get("/").text
+    assert "/report/a" in browser.get("/run/a").text
+    assert browser.get("/report/b").status_code == 404
+    assert "/report/b" not in browser.get("/").text
+
+
+def test_a_report_that_is_a_link_out_of_the_results_is_not_given(tmp_path: Path) -> None:
+    folder, secret = write_run(tmp_path / "results" / "a", report=False), tmp_path / "secret.html"
+    secret.write_text("Nolu")
+    (folder / "report.html").symlink_to(secret)
+
+    answer = client(tmp_path / "results").get("/report/a")
+
+    assert answer.status_code == 404
+    assert "Nolu" not in answer.text

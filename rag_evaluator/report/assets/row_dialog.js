@@ -41,7 +41,7 @@ class RowDialog {
       this.body.replaceChildren(article);
       this.body.scrollTop = 0;
     } catch (error) {
-      if (row === this.row) this.body.replaceChildren(element("p", { class: "warning" }, error.message));
+      if (row === this.row) this.body.replaceChildren(element("p", { class: "notice" }, error.message));
     }
     await this.showTurns();
   }

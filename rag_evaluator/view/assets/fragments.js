@@ -13,7 +13,7 @@ async function loadFragment(place) {
     place.replaceChildren(fragmentOf(await (await ask(place.dataset.fragment)).text()));
     place.classList.add("there");
   } catch (error) {
-    place.replaceChildren(element("p", { class: "note" }, error.message));
+    place.replaceChildren(element("p", { class: "notice" }, error.message));
   }
   place.removeAttribute("aria-busy");
 }

@@ -55,7 +55,7 @@ class LabelPage {
       await this.begin();
     } catch (error) {
       this.show(".agreement");
-      this.part(".agreement").replaceChildren(element("p", { class: "note" }, error.message));
+      this.part(".agreement").replaceChildren(element("p", { class: "notice" }, error.message));
     }
   }
 
@@ -134,7 +134,7 @@ class LabelPage {
       this.samples.set(item.row, known.sample);
       if (this.items[this.place] === item) this.showTexts(known);
     } catch (error) {
-      this.part(".texts").replaceChildren(element("p", { class: "note" }, error.message));
+      this.part(".texts").replaceChildren(element("p", { class: "notice" }, error.message));
     }
   }
 
@@ -225,7 +225,7 @@ class LabelPage {
     try {
       place.replaceChildren(fragmentOf(await (await ask(this.address("agreement", { draw: this.drawn }))).text()));
     } catch (error) {
-      place.replaceChildren(element("p", { class: "note" }, error.message));
+      place.replaceChildren(element("p", { class: "notice" }, error.message));
     }
     place.append(element("p", {}, element("a", { href: `/label/${this.path}` }, text("label.to_list"))));
   }

@@ -94,7 +94,7 @@ class ReviewPage {
       this.queues = found.map((queue) => (this.queues.includes(this.queue) && queue.name === this.queue.name ? { ...queue, rows: this.queue.rows } : queue));
       this.showQueues();
     } catch (error) {
-      if (!this.queues.length) this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "note" }, error.message));
+      if (!this.queues.length) this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "notice" }, error.message));
     }
   }
 
@@ -174,11 +174,11 @@ class ReviewPage {
       const known = await (await ask(`/api/review/row/${this.path}/${row}?by=${by}`)).json();
       if (row !== this.row || asked !== this.asked) return; // an older answer does not know what was kept since
       this.known = known;
-      place.replaceChildren(known.html === null ? element("p", { class: "note" }, text("review.blind")) : fragmentOf(known.html));
+      place.replaceChildren(known.html === null ? element("p", { class: "notice" }, text("review.blind")) : fragmentOf(known.html));
       this.page.querySelector(".tools").hidden = false;
     } catch (error) {
       if (row === this.row && this.known?.row !== row) {
-        place.replaceChildren(element("p", { class: "note" }, error.message));
+        place.replaceChildren(element("p", { class: "notice" }, error.message));
         setTimeout(() => row === this.row && this.show(row), AGAIN); // the server may be back
       }
     }

@@ -8,7 +8,9 @@ from app_client import asked, client, write_run
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.report.pages import asset
 from rag_evaluator.signals import Stop, StopSignal
+from rag_evaluator.view import files
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 
@@ -152,3 +154,9 @@ def test_every_script_and_style_of_a_page_is_served(tmp_path: Path) -> None:
         answer = browser.get(address)
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith(("text/css", "text/javascript"))
+
+
+@pytest.mark.parametrize("script", [*files.OWN_SCRIPTS, *files.REVIEW_SCRIPTS, *files.REPORT_SCRIPTS])
+def test_no_script_needs_what_browsers_refuse_to_pages_from_another_machine(script: str) -> None:
+    source = asset(script, files.PACKAGES[script])
+    assert not re.search(r"randomUUID\(|crypto\.subtle|navigator\.(clipboard|serviceWorker|locks)", source)

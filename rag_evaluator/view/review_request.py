@@ -45,7 +45,12 @@ def person(state: AppState, given: Any) -> str:
     """Who reviews: as the command line says, else as the browser does. Raises `BadRequest`."""
     if state.who is not None:
         return state.who
-    name = known_name(given) if isinstance(given, str) else ""
+    return checked_name(given if isinstance(given, str) else "")
+
+
+def checked_name(text: str) -> str:
+    """A name as it is kept. Raises `BadRequest` for what is none."""
+    name = known_name(text)
     if not name or len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         raise BadRequest(f"who reviews? Expected a name of at most {LONGEST_NAME} characters.")
     return name

@@ -138,9 +138,7 @@ def test_a_host_header_is_taken_apart(text: str, expected: tuple[str | None, int
     ids=str,
 )
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_of_another_origin_is_refused_even_with_the_cookie(
-    inside: TestClient, headers: Any, path: str
-) -> None:
+def test_a_page_of_another_origin_is_refused_even_with_the_cookie(inside: TestClient, headers: Any, path: str) -> None:
     answer = inside.get(path, headers=headers)
     assert answer.status_code == 403
     assert "access-control-allow-origin" not in answer.headers

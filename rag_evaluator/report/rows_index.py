@@ -1,7 +1,7 @@
 """What the table of rows knows of each row of a report: its question, groups, scores and the texts to search in."""
 
 import json
-import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -105,7 +105,7 @@ def columns_of(runs: Sequence[RunFiles]) -> list[Column]:
     base, *names = names_of(runs)
     found = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
     for metric in first.metrics:
-        low, high = first.manifest.get("metrics", {}).get(metric, {}).get("range", (0.0, 1.0))
+        low, high = first.manifest.get("metrics", {}).get(metric, {}).get("range") or (0.0, 1.0)
         found.append(Column(metric, metric, "score", None, low, high))
         for place, (other, name) in enumerate(zip(others, names, strict=True), start=1):
             if metric in other.metrics:
@@ -184,8 +184,8 @@ def _text(value: Any) -> str:
 
 
 def _score(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
 
 
 def _minus(value: float | None, other: float | None) -> float | None:

@@ -64,9 +64,13 @@ class RunFiles:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows, in order."""
+        offsets, place = array("q"), 0
         with _readable(self.folder / "scores.jsonl") as path, path.open("rb") as file:
             for line in file:
                 yield dict(json.loads(line))
+                offsets.append(place)
+                place += len(line)
+        self.__dict__.setdefault("offsets", offsets)  # so that the file is not read once more for them
 
     def row(self, number: int) -> dict[str, Any]:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
@@ -100,7 +104,7 @@ class _readable:
         return self.path
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError | ValueError | TypeError) and not isinstance(error, ResultsError):
+        if isinstance(error, OSError | ValueError | TypeError | RecursionError) and not isinstance(error, ResultsError):
             raise ResultsError(
                 f"{self.path}: cannot be read: {error}. 'rag-evaluator merge' writes it again."
             ) from error

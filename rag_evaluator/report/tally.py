@@ -1,6 +1,7 @@
 """`Tally`: the numbers that charts are made of, from one pass over the rows; no text of a row is kept."""
 
 import math
+import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any
 
 def as_number(value: Any) -> float:
     """A number; NaN for everything else. Any: JSON."""
-    return float(value) if isinstance(value, int | float) else math.nan
+    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else math.nan
 
 
 def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[int, int], Estimate]]:

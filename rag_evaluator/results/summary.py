@@ -1,6 +1,7 @@
 """What a run comes to: mean, coverage and reasons of each metric, and `summary.json`, where they are kept."""
 
 import json
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, rep
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.trust.reruns import rerun_noise
 from rag_evaluator.trust.scale import Scale
+
+FIGURES = ("mean", "ci_low", "ci_high", "bound_low", "bound_high", "median", "std")
 
 
 class Summary:
@@ -138,11 +141,18 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     return summary
 
 
+def _is_figure(value: Any) -> bool:
+    """Whether it is a number that can be shown, or none. Any: JSON."""
+    return value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
+
+
 def _is_summary(row: Any) -> bool:
     """Whether it says of a metric what is shown of it. Any: JSON."""
     return (
         isinstance(row, dict)
-        and isinstance(row.get("mean", ""), int | float | None)
+        and "mean" in row
+        and all(_is_figure(row.get(name)) for name in FIGURES)
+        and (row.get("ci_low") is None) == (row.get("ci_high") is None)
         and all(type(row.get(name)) is int for name in ("scored", "count"))
         and isinstance(row.get("reasons"), dict)
     )

@@ -1,7 +1,7 @@
 """Rows that are worth a look, found in one pass over the rows of a run and one over its details."""
 
 import heapq
-import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -226,8 +226,8 @@ def score_of(row: Json, column: str) -> float | None:
 
 
 def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
 
 
 def _share(scale: Scale, value: float) -> float:

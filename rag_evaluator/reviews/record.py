@@ -90,8 +90,8 @@ def checked(record: ReviewRecord) -> ReviewRecord:
         value = getattr(record, name)
         _need(value is None or (isinstance(value, str) and len(value) <= LONGEST_TEXT), name, value, "a text")
     if record.kind == "close":
-        nothing = (None, None, "", None)
-        _need((record.row, record.sample, record.field, record.statement) == nothing, "row", record.row, "nothing")
+        for name, nothing in _OF_NO_ROW.items():
+            _need(getattr(record, name) == nothing, name, getattr(record, name), "nothing")
     else:
         _need(type(record.row) is int and record.row >= 0, "row", record.row, "a number from 0")
         _need(isinstance(record.sample, str), "sample", record.sample, "the digest of the row")
@@ -102,6 +102,7 @@ def checked(record: ReviewRecord) -> ReviewRecord:
 def _flag(record: ReviewRecord) -> None:
     _need(record.field in FLAGS, "field", record.field, f"one of {', '.join(FLAGS)}")
     _need(type(record.after) is bool, "after", record.after, "true or false")
+    _need(record.before is None or type(record.before) is bool, "before", record.before, "true or false")
 
 
 def _correct(record: ReviewRecord) -> None:
@@ -119,14 +120,19 @@ def _correct(record: ReviewRecord) -> None:
 
 def _label(record: ReviewRecord) -> None:
     _need(bool(record.field), "field", record.field, "the name of a metric")
-    is_number = type(record.after) in (int, float) and record.after == record.after and abs(record.after) < 1e9
-    _need(record.after is None or is_number, "after", record.after, "a number, or null to take a label back")
+    for name in ("after", "before"):
+        value = getattr(record, name)
+        is_number = type(value) in (int, float) and abs(value) < 1e9  # which NaN is not
+        _need(value is None or is_number, name, value, "a number, or null to take a label back")
 
 
 def _close(record: ReviewRecord) -> None:
     _need(bool(record.draw), "draw", record.draw, "the name of a draw")
+    for name in ("before", "after"):
+        _need(getattr(record, name) is None, name, getattr(record, name), "nothing")
 
 
+_OF_NO_ROW: Mapping[str, Any] = {"row": None, "sample": None, "field": "", "statement": None}
 _CHECKS = {"flag": _flag, "correct": _correct, "label": _label, "close": _close}
 
 

@@ -36,10 +36,11 @@ def write_revision(revision: Revision, out: Path) -> Path:
         except Exception as error:  # a library's, for a value that its format cannot hold
             raise _unwritable(out, f"{type(error).__name__}: {error}") from error
         _check(path, out, revision)
+        # before the dataset gets its name: whenever this is killed, no dataset lacks its history
+        write_lines(history, [*old_history(dataset), *_history(revision, digests)])
 
     digests = _digests(revision)
     write_whole(out, write)
-    write_lines(history, [*old_history(dataset), *_history(revision, digests)])
     return history
 
 
@@ -56,7 +57,8 @@ def _rows(revision: Revision, unpacked: bool) -> Iterator[RowToWrite]:
     for sample in revision.dataset.samples:
         if sample.index not in revision.dropped:
             values = _revised(_unpacked(sample, revision.dataset) if unpacked else sample, revision)
-            yield RowToWrite(sample.index, values, values is not sample.row)
+            changed = [name for name in values if values[name] is not sample.row.get(name)]
+            yield RowToWrite(sample.index, values, changed)
 
 
 def _unpacked(sample: Sample, dataset: Dataset) -> Sample:

@@ -13,7 +13,7 @@ import filelock
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import Appender, json_line
-from rag_evaluator.files.published import sync_folder, writing
+from rag_evaluator.files.published import sync_file, sync_folder, writing
 from rag_evaluator.reviews.record import Key, ReviewError, ReviewRecord, checked, read_record
 
 NAME, LOCK = "reviews.jsonl", ".reviews.lock"
@@ -71,7 +71,9 @@ class ReviewStore:
         with self.locked():
             self._refresh()
             if record.id in self._ids:
-                return self._same(record)
+                kept = self._same(record)
+                sync_file(self.path)  # it may be there since its first try failed to bring it to disk
+                return kept
             if record.kind == "label" and self._is_closed(record.draw, record.by):
                 raise ReviewError(f"{record.by} has closed the draw {record.draw}: its labels stay as they are.")
             last = self._last.get(record.key)
@@ -133,6 +135,7 @@ class ReviewStore:
     def _append(self, record: ReviewRecord) -> None:
         is_new = not self.path.exists()
         with writing(self.path):
+            self._end_last_line()
             file = Appender(self.path)  # what a kill has torn is dropped here
             try:
                 file.append(json_line(record.to_json()))
@@ -143,8 +146,14 @@ class ReviewStore:
                 sync_folder(self.folder)
         self._refresh()
 
+    def _end_last_line(self) -> None:
+        """A last record that lacks its end of line, as editors write it, is no torn one."""
+        if self._tail and not self._tail.endswith(b"\n"):
+            with self.path.open("ab") as file:
+                file.write(b"\n")
+
     def _forget(self) -> None:
-        self._end, self._lines = 0, 0
+        self._end, self._lines, self._tail = 0, 0, b""
         self._inode: int | None = None
         self._records: list[ReviewRecord] = []
         self._ids: dict[str, ReviewRecord] = {}
@@ -153,7 +162,7 @@ class ReviewStore:
         self._rows: dict[tuple[int | None, str | None], list[ReviewRecord]] = {}
 
     def _refresh(self) -> None:
-        """Read what other processes have added; a last line without its end is not there yet, or never will be."""
+        """Read what other processes have added; a last line that is no record is not there yet, or never will be."""
         try:
             with self.path.open("rb") as file:
                 self._read(file)
@@ -165,20 +174,31 @@ class ReviewStore:
     def _read(self, file: Any) -> None:
         """Any: an open file of bytes."""
         about = os.fstat(file.fileno())
-        if about.st_ino != self._inode or about.st_size < self._end:  # another file, or cut by hand
+        if about.st_ino != self._inode or not self._goes_on(file, about.st_size):  # another file, or edited by hand
             self._forget()
             self._inode = about.st_ino
         file.seek(self._end)
         for line in file:
-            if not line.endswith(b"\n"):
+            number = self._lines + (not self._end or self._tail.endswith(b"\n"))
+            try:
+                record = _record(line, self.path, number) if line.strip() else None
+            except ResultsError:
+                if line.endswith(b"\n"):
+                    raise
                 return
-            self._take(_record(line, self.path, self._lines + 1))
-            self._end, self._lines = self._end + len(line), self._lines + 1
+            self._end, self._lines, self._tail = self._end + len(line), number, line
+            if record is not None:
+                self._take(record)
+
+    def _goes_on(self, file: Any, size: int) -> bool:
+        """Whether the last line that was read is where it was. Any: an open file of bytes."""
+        file.seek(self._end - len(self._tail))
+        return size >= self._end and file.read(len(self._tail)) == self._tail
 
     def _take(self, record: ReviewRecord) -> None:
         if record.id not in self._ids:
             self._records.append(record)
-            self._places[record.id] = self._lines + 1
+            self._places[record.id] = self._lines
             self._ids[record.id] = self._last[record.key] = record
             self._rows.setdefault((record.row, record.sample), []).append(record)
 

@@ -2,13 +2,13 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any  # rows hold whatever the user's columns hold; xlsxwriter and pyarrow have no types
 
-from rag_evaluator.dataset.formulas import harmless
+from rag_evaluator.dataset.formulas import harmless_cell
 from rag_evaluator.files.jsonl import json_line
 
 CELLS = (".csv", ".tsv", ".xlsx")  # formats in which a list is JSON text in a cell
@@ -23,12 +23,12 @@ class RowToWrite:
     Attributes:
         place: in the dataset that it comes from.
         values: by the user's own names of columns.
-        changed: whether somebody has corrected it.
+        changed: the columns that somebody has corrected.
     """
 
     place: int
     values: Mapping[str, Any]
-    changed: bool
+    changed: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _json(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
 
 
 def _csv(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
-    _separated(path, rows, source, lambda text: harmless(text), ",")
+    _separated(path, rows, source, harmless_cell, ",")
 
 
 def _tsv(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
@@ -115,17 +115,23 @@ def _write_cell(sheet: Any, line: int, place: int, cell: Any) -> None:
 
 
 def _parquet(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
-    """The columns keep their types, if they came from such a file."""
+    """What nobody has corrected stays as it is, dates and bytes included, if it came from such a file."""
     import pyarrow
     import pyarrow.parquet
 
-    values = [{name: row.values.get(name) for name in source.names} for row in rows]
-    schema = None
-    if source.path is not None and source.path.suffix.lower() == ".parquet":
-        old = pyarrow.parquet.read_schema(source.path)
-        known = [old.field(name) for name in source.names if name in old.names]
-        schema = pyarrow.schema(known) if len(known) == len(source.names) else None
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(values, schema=schema), path)
+    kept = list(rows)
+    if source.path is None or source.path.suffix.lower() != ".parquet":
+        values = [{name: row.values.get(name) for name in source.names} for row in kept]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(values), path)
+        return
+    table = pyarrow.parquet.read_table(source.path).take([row.place for row in kept])
+    for name in dict.fromkeys(name for row in kept for name in row.changed):
+        at = table.schema.get_field_index(name)  # -1: a column that was not there
+        old = [None] * len(kept) if at < 0 else table[at].to_pylist()
+        new = [row.values.get(name) if name in row.changed else cell for row, cell in zip(kept, old, strict=True)]
+        column = pyarrow.array(new, None if at < 0 else table.schema.field(at).type)
+        table = table.append_column(name, column) if at < 0 else table.set_column(at, table.schema.field(at), column)
+    pyarrow.parquet.write_table(table, path)
 
 
 def _cells(row: RowToWrite, names: Sequence[str]) -> list[Any]:

@@ -49,7 +49,7 @@ def make_app(
         indexes.close()
 
     routes = [
-        *Pages(state, comparisons).routes(),
+        *Pages(state, comparisons, indexes).routes(),
         *RowApi(state, indexes, comparisons).routes(),
         *progress_routes(state),
         *_review_routes(state),

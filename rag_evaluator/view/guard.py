@@ -113,8 +113,8 @@ class Guard:
     def _check_origin(self, request: Request) -> None:
         """Only pages of this server may ask, and people who type an address."""
         own = f"http://{request.headers['host'].lower()}"
-        origins, site = request.headers.getlist("origin"), request.headers.get("sec-fetch-site", "none")
-        if any(origin.lower() != own for origin in origins) or site not in ("none", "same-origin"):
+        origins, sites = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
+        if any(origin.lower() != own for origin in origins) or not set(sites) <= {"none", "same-origin"}:
             raise Refused(403, "guard.origin")
 
     def _check_method(self, request: Request) -> None:

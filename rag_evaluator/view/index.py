@@ -1,5 +1,6 @@
 """`RowIndex`: the rows of a table in a temporary SQLite file, in which a million of them are sorted and searched."""
 
+import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -15,6 +16,7 @@ from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view.row_query import GROUP, RowQuery
 
 BATCH = 2000  # rows written at once
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,16 @@ class RowIndex:
     def page(self, query: RowQuery) -> tuple[int, list[dict[str, Any]]]:
         """How many rows a query finds, and those of its page. Raises `ResultsError` if the rows cannot be read."""
         where, values = query.where(self.columns, self.tabled.runs[0].metrics)
-        source = "rows JOIN texts USING (row)" if query.search else "rows"
+        order, source = query.order(self.columns), _source(query)
+        chosen = f"SELECT row FROM {source} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
         with closing(self._opened()) as index:
-            total = index.execute(f"SELECT count(*) FROM {source} WHERE {where}", values).fetchone()[0]
             found = index.execute(
-                f"SELECT rows.* FROM {source} WHERE {where} ORDER BY {query.order(self.columns)} LIMIT ? OFFSET ?",
+                f"SELECT * FROM shown JOIN rows USING (row) WHERE row IN ({chosen}) ORDER BY {order}",
                 [*values, query.limit, query.offset],
-            )
-            return total, [self._row(values) for values in found]
+            ).fetchall()
+            counted = f"SELECT count(*) FROM {source} WHERE {where}"
+            total = index.execute(counted, values).fetchone()[0] if query.is_filtered else self.all
+            return total, [self._row(row) for row in found]
 
     def numbers(self, row: int) -> list[int | None] | None:
         """The number that a row of the table has in each run; None if there is no such row."""
@@ -115,8 +119,11 @@ class RowIndex:
         try:
             with closing(sqlite3.connect(self.path)) as index:
                 self._fill(index)
-        except (RagEvaluatorError, OSError, ValueError, sqlite3.Error) as error:
-            self.error = f"The rows cannot be sorted and searched: {error}"
+        except Exception as error:  # nobody waits for this thread: what went wrong is for whoever asks for rows
+            known = isinstance(error, RagEvaluatorError | OSError | sqlite3.Error)
+            self.error = f"The rows cannot be sorted and searched: {error if known else repr(error)}"
+            if not known:
+                logger.exception("the index of %s", self.tabled.runs[0].folder)
         finally:
             self.ready.set()
 
@@ -126,13 +133,16 @@ class RowIndex:
         columns = [f"{name} {kinds[name[0]]}" for name in (*numbers, *self.columns.values())]
         index.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-            f"CREATE TABLE rows (row INTEGER PRIMARY KEY, label TEXT, question TEXT, {', '.join(columns)});"
+            f"CREATE TABLE rows (row INTEGER PRIMARY KEY, {', '.join(columns)});"  # what is sorted is read quickly
+            "CREATE TABLE shown (row INTEGER PRIMARY KEY, label TEXT, question TEXT);"
             "CREATE TABLE texts (row INTEGER PRIMARY KEY, text TEXT);"
         )
-        places, count = ", ".join("?" * (3 + len(columns))), max(self.tabled.count, 1)
+        places, count = ", ".join("?" * (1 + len(columns))), max(self.tabled.count, 1)
         lines = enumerate(rows_of(self.tabled.runs, self.tabled.on))
         while (batch := list(islice(lines, BATCH))) and not self._closed:
             index.executemany(f"INSERT INTO rows VALUES ({places})", (self._values(*numbered) for numbered in batch))
+            shown = ((row, line.row.label, line.row.question) for row, line in batch)
+            index.executemany("INSERT INTO shown VALUES (?, ?, ?)", shown)
             index.executemany(
                 "INSERT INTO texts VALUES (?, ?)", ((row, line.row.text.casefold()) for row, line in batch)
             )
@@ -144,7 +154,13 @@ class RowIndex:
         shown = line.row
         groups = {f"{GROUP}{name}": value for name, value in shown.groups.items()}
         cells = [{**groups, **shown.scores}.get(key) for key in self.columns]
-        return [row, shown.label, shown.question, *line.numbers, *cells]
+        return [row, *line.numbers, *cells]
+
+
+def _source(query: RowQuery) -> str:
+    """The tables that a query needs, and no wider one."""
+    joined = {"texts": bool(query.search), "shown": query.sort == "question"}
+    return "rows" + "".join(f" JOIN {name} USING (row)" for name, is_needed in joined.items() if is_needed)
 
 
 def _shown(

@@ -19,6 +19,8 @@ from rag_evaluator.view.compared import Comparisons
 from rag_evaluator.view.files import LINKED, file_routes
 from rag_evaluator.view.folders import REPORT, NotThere
 from rag_evaluator.view.guard import plain_error
+from rag_evaluator.view.index import Tabled
+from rag_evaluator.view.indexes import Indexes
 from rag_evaluator.view.kept import Kept
 from rag_evaluator.view.progress import state_of
 from rag_evaluator.view.runs import entries, entry_of, list_columns, seen
@@ -33,6 +35,7 @@ class Pages:
 
     state: AppState
     comparisons: Comparisons
+    indexes: Indexes
     figures: "Kept[str]" = field(default_factory=lambda: Kept(16))
 
     def routes(self) -> list[BaseRoute]:
@@ -92,7 +95,7 @@ class Pages:
 
     def run_figures(self, request: Request) -> Response:
         run = self.state.run(request.path_params["path"])
-        return as_page(self.figures.of((run.folder,), stamp_of(run.folder), lambda: _figures(run)))
+        return as_page(self.figures.of((run.folder,), stamp_of(run.folder), lambda: self._figures(run)))
 
     def compared_figures(self, request: Request) -> Response:
         paths = request.query_params.getlist("run")
@@ -102,10 +105,22 @@ class Pages:
         stamps = tuple(stamp for run in runs for stamp in stamp_of(run.folder))
         return as_page(self.figures.of(tuple(run.folder for run in runs), stamps, lambda: self._compared(runs, paths)))
 
+    def _figures(self, run: RunFiles) -> str:
+        from rag_evaluator.report.figures import figures_html  # loads the library of charts
+
+        self._after_table(Tabled([run]))
+        return figures_html(run)
+
     def _compared(self, runs: Sequence[RunFiles], paths: Sequence[str]) -> str:
         from rag_evaluator.report.figures import comparison_html, runs_html
 
-        return comparison_html(self.comparisons.of(paths)) + runs_html(runs)
+        comparison = self.comparisons.of(paths)
+        self._after_table(Tabled(runs, comparison.on))
+        return comparison_html(comparison) + runs_html(runs)
+
+    def _after_table(self, tabled: Tabled) -> None:
+        """Both read all rows; made at the same time they would take as long together, and the table is used first."""
+        self.indexes.of(tabled).ready.wait()
 
     def _page(self, template: str, key: str = "", **values: Any) -> Response:  # Any: see the templates
         values = {"title": page_text(key) if key else "", "version": __version__, "inline": None, **LINKED, **values}
@@ -115,12 +130,6 @@ class Pages:
 def address(prefix: str, path: str) -> str:
     """The address of a run under a prefix."""
     return prefix + quote(path, safe="/")
-
-
-def _figures(run: RunFiles) -> str:
-    from rag_evaluator.report.figures import figures_html  # loads the library of charts
-
-    return figures_html(run)
 
 
 def _table(runs: Sequence[RunFiles], rows: str, row: str) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
 
+from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.reviews.record import LONGEST_NAME, ReviewRecord
 from rag_evaluator.view.state import AppState
@@ -43,10 +45,20 @@ def person(state: AppState, given: Any) -> str:
     """Who reviews: as the command line says, else as the browser does. Raises `BadRequest`."""
     if state.who is not None:
         return state.who
-    name = given.strip() if isinstance(given, str) else ""
+    return checked_name(given if isinstance(given, str) else "")
+
+
+def checked_name(text: str) -> str:
+    """A name as it is kept. Raises `BadRequest` for what is none."""
+    name = known_name(text)
     if not name or len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         raise BadRequest(f"who reviews? Expected a name of at most {LONGEST_NAME} characters.")
     return name
+
+
+def known_name(text: str) -> str:
+    """A name as it is kept: the same for the same letters, in whichever way a keyboard composes them."""
+    return str(plain(unicodedata.normalize("NFC", text.strip())))
 
 
 def record_of(values: Mapping[str, Any], run: str, by: str) -> ReviewRecord:

@@ -21,7 +21,7 @@ from rag_evaluator.view.answers import as_json, as_page
 from rag_evaluator.view.files import LINKED, REVIEW_SCRIPTS, REVIEW_STYLES
 from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.label_routes import LabelRoutes
-from rag_evaluator.view.review_request import BadRequest, body_of, person, record_of
+from rag_evaluator.view.review_request import BadRequest, body_of, known_name, person, record_of
 from rag_evaluator.view.reviews import Reviews
 from rag_evaluator.view.state import AppState
 
@@ -105,7 +105,7 @@ class ReviewRoutes:
         return keep(self.reviews, run, record)
 
     def _blind(self, run: RunFiles, request: Request) -> set[int]:
-        by = self.reviews.state.who or request.query_params.get("by", "").strip()
+        by = self.reviews.state.who or known_name(request.query_params.get("by", ""))
         return self.reviews.blind(run, by) if by else set()
 
 

@@ -44,8 +44,12 @@ class RowQuery:
     @property
     def in_file_order(self) -> bool:
         """Whether all rows are asked for, as they are in the file."""
-        chosen = (self.search, self.missing, self.min, self.max)
-        return self.sort == "row" and not self.descending and chosen == ("", False, None, None)
+        return self.sort == "row" and not self.descending and not self.is_filtered
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some rows are left out."""
+        return (self.search, self.missing, self.min, self.max) != ("", False, None, None)
 
     def where(self, columns: Mapping[str, str], metrics: Sequence[str]) -> tuple[str, list[float | str]]:
         """The condition, and the values for its question marks: no text of the browser's becomes a part of it.

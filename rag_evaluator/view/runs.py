@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.digest import short_digest
@@ -159,7 +159,13 @@ def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """The scale of each metric. Any: JSON."""
     metrics = manifest.get("metrics")
     rows = metrics.items() if isinstance(metrics, Mapping) else ()
-    return {name: (row["range"][0], row["range"][1]) for name, row in rows if row.get("range")}
+    found = {name: row.get("range") for name, row in rows if isinstance(row, Mapping)}
+    return {name: (ends[0], ends[1]) for name, ends in found.items() if _are_ends(ends)}
+
+
+def _are_ends(value: Any) -> TypeGuard[list[float]]:
+    """Any: JSON."""
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
 
 
 def _short(path: Any) -> str:

@@ -9,7 +9,7 @@ from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view.folders import Folders
 
 KEPT = 8  # runs whose files are known; the offsets of a million rows take 8 MB
-Stamp = tuple[tuple[int, int], ...]  # size and time of change of each file
+Stamp = tuple[tuple[int, int, int], ...]  # number, size and time of change of each file
 FILES = ("scores.jsonl", "details.jsonl", "summary.json", "manifest.json", "prompts.json")
 
 
@@ -52,9 +52,9 @@ def stamp_of(folder: Path, files: tuple[str, ...] = FILES) -> Stamp:
     return tuple(_stamp(folder / name) for name in files)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int, int]:
     try:
         found = path.stat()
     except OSError:
-        return (-1, -1)
-    return found.st_size, found.st_mtime_ns
+        return (-1, -1, -1)
+    return found.st_ino, found.st_size, found.st_mtime_ns

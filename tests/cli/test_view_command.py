@@ -72,6 +72,8 @@ def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
         (["nothing"], "", "nothing: no such folder"),
         (["docs", "--port", "99999"], "", "expected a number from 0 to 65535"),
         (["docs", "--as", "Lena"], "", "needs --review"),
+        (["docs", "--review", "--as", " "], "", "who reviews? Expected a name"),
+        (["docs", "--review", "--as", "x" * 201], "", "who reviews? Expected a name"),
         (["docs"], "short", "RAG_EVALUATOR_TOKEN: expected 16 to 200"),
         (["docs"], "with spaces; and signs" * 2, "RAG_EVALUATOR_TOKEN: expected 16 to 200"),
     ],

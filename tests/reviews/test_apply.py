@@ -240,6 +240,45 @@ def test_a_format_that_cannot_hold_a_correction_is_refused_before_anything_is_wr
     assert load_dataset(apply_reviews(run, tmp_path / "new.jsonl").path)[1].columns["reference"] == '["a", "b"]'
 
 
+def test_columns_of_parquet_that_nobody_has_corrected_keep_types_and_values(tmp_path: Path) -> None:
+    frame = pd.DataFrame([{key: row[key] for key in ("question", "answer", "ground_truth")} for row in ROWS])
+    frame["day"], frame["raw"] = pd.to_datetime(["2020-01-01", None, "2021-05-06"]), [b"\x00", None, b"x"]
+    frame["meta"] = [{"a": [1, 2]}, {"a": []}, None]
+    frame.to_parquet(tmp_path / "data.parquet")
+    run = judged(tmp_path / "run", tmp_path / "data.parquet")
+    say(run, 1, "reference", "Tusk", before="Tesk")
+    say(run, 2, "reference_contexts", ["d"], before=None)
+    say(run, 0, "duplicate", True)
+    made = pd.read_parquet(apply_reviews(run, drop=["duplicate"]).path)
+    assert made["ground_truth"].tolist() == ["Tusk", "-Nolu"]
+    assert [None if cell is None else list(cell) for cell in made["reference_contexts"]] == [None, ["d"]]
+    kept = ["question", "answer", "day", "raw"]
+    pd.testing.assert_frame_equal(made[kept], frame[kept].iloc[1:].reset_index(drop=True))
+
+
+def test_numbers_with_a_sign_in_a_csv_file_stay_numbers_and_formulas_stay_texts(tmp_path: Path) -> None:
+    rows = [{"question": "a?", "answer": "x", "reference": "x", "shift": "-5", "other": "=1+1", "more": "+1.5e3"}]
+    run = judged(tmp_path / "run", write(tmp_path / "data.csv", rows))
+    say(run, 0, "reference", "-7", before="x")
+    lines = apply_reviews(run).path.read_text().splitlines()
+    assert lines[1] == "a?,x,-7,-5,'=1+1,+1.5e3"
+
+
+def test_no_dataset_lacks_its_history_whenever_writing_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = judged(tmp_path / "run", write(tmp_path / "data.jsonl", ROWS))
+    say(run, 1, "reference", "Tusk", before="Tesk")
+
+    def killed(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rag_evaluator.reviews.revision.write_lines", killed)
+    with pytest.raises(KeyboardInterrupt):
+        apply_reviews(run)
+    assert not (tmp_path / "data.reviewed.jsonl").exists()
+
+
 class Counting:
     """A judge that supports everything, and knows which prompts it was asked."""
 

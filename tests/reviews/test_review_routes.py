@@ -49,7 +49,8 @@ def sent(client: TestClient, run: str = "exact", api: str = "review", **values: 
     known = {"id": uuid4().hex, "row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
     if values.get("row", 0) is not None and "sample" not in values:
         known["sample"] = client.get(f"/api/label/row/{run}/{values.get('row', 0)}").json()["sample"]
-    return client.post(f"/api/{api}/record/{run}", json={**known, **values})
+    body = json.dumps({**known, **values})  # in ASCII: as a browser sends half a surrogate pair
+    return client.post(f"/api/{api}/record/{run}", content=body, headers={"content-type": "application/json"})
 
 
 def label(client: TestClient, run: str, row: int, metric: str, value: float, **values: Any) -> Any:
@@ -102,6 +103,18 @@ def test_a_record_that_says_something_else_is_refused(
     answer = sent(client, **wrong)
     assert (answer.status_code, said in answer.json()["error"]) == (status, True)
     assert not (results / "exact" / "reviews.jsonl").exists()
+
+
+@pytest.mark.parametrize("names", [("Jos\u00e9", "Jose\u0301"), ("\ud800x", "\\ud800x")], ids=ascii)
+def test_a_name_is_one_person_however_its_letters_are_written(
+    client: TestClient, results: Path, names: tuple[str, str]
+) -> None:
+    client = client_of(results, who=None)
+    for name in names:
+        label = {"kind": "label", "field": "exact_match", "before": None, "after": 1.0}
+        assert sent(client, api="label", by=name, **label).status_code == 200
+    assert len(list((results / "exact" / "labels").glob("not-sampled.*.jsonl"))) == 1
+    assert len({record.by for record in ReviewStore(results / "exact").records()}) == 1
 
 
 @pytest.mark.parametrize("body", [b"[", b"[]", b"\xff", b"[" * 100_000], ids=repr)

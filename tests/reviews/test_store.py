@@ -13,6 +13,7 @@ import pytest
 from made import correction, review
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.reviews.record import ReviewError
 from rag_evaluator.reviews.store import ConflictError, ReviewStore
 
@@ -68,6 +69,58 @@ def test_a_torn_last_line_is_ignored_and_never_swallows_the_next_review(tmp_path
     assert ReviewStore(tmp_path).records() == [first]
     second = store.add(review(field="ambiguous"))
     assert store.records() == ReviewStore(tmp_path).records() == [first, second]
+
+
+def test_a_file_whose_last_end_of_line_an_editor_took_away_loses_no_review(tmp_path: Path) -> None:
+    store = ReviewStore(tmp_path)
+    first, second = store.add(review()), store.add(review(field="ambiguous"))
+    store.path.write_bytes(store.path.read_bytes().rstrip(b"\n"))
+    edited = ReviewStore(tmp_path)
+    assert edited.records() == [first, second]
+    third = edited.add(review(field="duplicate"))
+    assert edited.records() == ReviewStore(tmp_path).records() == [first, second, third]
+    assert len(store.path.read_bytes().splitlines()) == 3
+    assert [edited.line_of(record.id) for record in (first, second, third)] == [1, 2, 3]
+
+
+def test_empty_lines_and_ends_of_lines_of_windows_are_no_damage(tmp_path: Path) -> None:
+    store = ReviewStore(tmp_path)
+    kept = [store.add(review()), store.add(review(field="ambiguous"))]
+    store.path.write_bytes(b"\r\n" + store.path.read_bytes().replace(b"\n", b"\r\n\r\n"))
+    assert ReviewStore(tmp_path).records() == kept
+    assert ReviewStore(tmp_path).add(review(field="duplicate")) == ReviewStore(tmp_path).records()[2]
+
+
+def test_a_file_that_is_edited_in_its_place_while_the_app_runs_is_read_again(tmp_path: Path) -> None:
+    store = ReviewStore(tmp_path)
+    store.add(review())
+    store.add(review(field="ambiguous"))
+    store.records()
+    with store.path.open("r+b") as file:  # the same inode: the first line taken out, a longer one added
+        lines = file.read().splitlines(keepends=True)
+        added = json_line(review(field="duplicate", by="b" * 150).to_json())
+        file.seek(0)
+        file.write(lines[1] + added)
+        file.write(json_line(review(row=1).to_json()))
+    assert store.records() == ReviewStore(tmp_path).records()
+    assert [record.field for record in store.records()] == ["ambiguous", "duplicate", "too_easy"]
+
+
+def test_a_review_that_is_sent_again_after_a_fault_of_the_disk_is_on_disk_before_it_is_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, sent = ReviewStore(tmp_path), review()
+
+    def fail(handle: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.fsync", fail)
+        for _ in range(2):
+            with pytest.raises(ResultsError, match="cannot be written"):
+                store.add(sent)
+    assert store.add(sent) == sent
+    assert ReviewStore(tmp_path).records() == [sent]
 
 
 def test_a_line_that_is_damaged_before_the_last_one_is_an_error_with_its_number(tmp_path: Path) -> None:
@@ -176,6 +229,11 @@ def test_a_flag_is_taken_off_again(tmp_path: Path) -> None:
         ({"kind": "correct", "field": "reference_contexts", "before": [], "after": "x"}, "'after'"),
         ({"kind": "label", "field": "m", "after": True}, "'after'"),
         ({"kind": "label", "field": "m", "after": float("nan")}, "'after'"),
+        ({"before": "x"}, "'before'"),
+        ({"before": float("nan")}, "'before'"),
+        ({"kind": "label", "field": "m", "before": [[[1]]], "after": 1.0}, "'before'"),
+        ({"kind": "label", "field": "m", "before": float("nan"), "after": 1.0}, "'before'"),
+        ({"kind": "close", "field": "", "row": None, "sample": None, "draw": "d"}, "'before'"),
         ({"kind": "close", "field": ""}, "'row'"),
         ({"kind": "close", "field": "", "row": None, "sample": None}, "'draw'"),
     ],

@@ -8,7 +8,9 @@ from app_client import asked, client, write_run
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.report.pages import asset
 from rag_evaluator.signals import Stop, StopSignal
+from rag_evaluator.view import files
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 
@@ -56,6 +58,35 @@ def test_a_damaged_folder_is_listed_with_its_error_beside_the_others(tmp_path: P
     assert "summary.json" in page
     assert browser.get("/run/bad").status_code == 500
     assert "Traceback" not in browser.get("/run/bad").text
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("summary.json", "mean", 10**400),
+        ("summary.json", "mean", [[1]]),
+        ("summary.json", "mean", float("nan")),
+        ("summary.json", "ci_low", "x"),
+        ("summary.json", "ci_high", None),
+        ("summary.json", "ci_high", float("inf")),
+        ("manifest.json", "range", None),
+        ("manifest.json", "range", [0, {}]),
+        ("manifest.json", "range", ["x", 1]),
+        ("manifest.json", "range", 7),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_figures_edited_by_hand_do_not_take_the_list_away(tmp_path: Path, file: str, key: str, value: Any) -> None:
+    write_run(tmp_path / "good")
+    path = write_run(tmp_path / "edited") / file
+    document = json.loads(path.read_bytes())
+    (document["metrics"] if file == "manifest.json" else document)["exact_match"][key] = value
+    path.write_text(json.dumps(document))
+    with client(tmp_path) as browser:
+        answer = browser.get("/")
+    assert answer.status_code == 200
+    assert "/run/good" in answer.text
+    assert "edited" in answer.text
 
 
 @pytest.mark.parametrize("text", ['{"plan": 1}', "", "[]"])
@@ -179,3 +210,9 @@ def test_a_report_that_is_a_link_out_of_the_results_is_not_given(tmp_path: Path)
 
     assert answer.status_code == 404
     assert "Nolu" not in answer.text
+
+
+@pytest.mark.parametrize("script", [*files.OWN_SCRIPTS, *files.REVIEW_SCRIPTS, *files.REPORT_SCRIPTS])
+def test_no_script_needs_what_browsers_refuse_to_pages_from_another_machine(script: str) -> None:
+    source = asset(script, files.PACKAGES[script])
+    assert not re.search(r"randomUUID\(|crypto\.subtle|navigator\.(clipboard|serviceWorker|locks)", source)

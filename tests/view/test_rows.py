@@ -1,15 +1,21 @@
 import json
+import os
 import random
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from app_client import asked, client, made_run, write_run
 
+from rag_evaluator.report.rows_index import rows_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view import row_api
 from rag_evaluator.view.index import RowIndex, Tabled
+from rag_evaluator.view.kept import Kept
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
 Row = dict[str, Any]
@@ -172,6 +178,83 @@ def test_a_damaged_line_is_said_in_a_sentence(tmp_path: Path, line: str) -> None
             assert answer.status_code == 500
             assert "scores.jsonl" in answer.json()["error"]
             assert "Traceback" not in answer.text
+
+
+def test_a_fault_while_the_index_is_made_is_said_and_makes_no_shorter_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_run(tmp_path / "run", ROWS[:3], ["m"])
+
+    def broken(*given: Any) -> Any:
+        yield from list(rows_of(*given))[:1]
+        raise KeyError("what nobody has thought of")
+
+    monkeypatch.setattr("rag_evaluator.view.index.rows_of", broken)
+    with client(tmp_path) as browser:
+        answer = browser.get("/api/rows/run?sort=m")
+    assert answer.status_code == 500
+    assert "nobody has thought of" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "NaN", "-Infinity", "true", "[1]"])
+def test_what_is_no_score_is_a_missing_one_on_every_page(tmp_path: Path, number: str) -> None:
+    run = write_run(tmp_path / "run")
+    lines = (run / "scores.jsonl").read_text().splitlines()
+    row = {**json.loads(lines[0]), "exact_match": 77}
+    lines[0] = json.dumps(row).replace('"exact_match": 77', f'"exact_match": {number}')
+    (run / "scores.jsonl").write_text("\n".join(lines) + "\n")
+    with client(tmp_path, review=True, who="anna") as browser:
+        assert asked(browser, "/api/rows/run", sort="exact_match")["rows"][-1]["row"] == 0
+        for page in ("/api/figures/run", "/api/review/queues/run", "/api/row/run/0"):
+            assert browser.get(page).status_code == 200
+
+
+def test_a_run_that_took_the_place_of_another_of_the_same_size_and_time_is_shown(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [{"user_input": "first", "m": 1}], ["m"])
+    other = made_run(tmp_path / "other", [{"user_input": "other", "m": 1}], ["m"])
+    for path in (run, other):
+        os.utime(path / "scores.jsonl", ns=(1, 1))
+    with client(tmp_path) as browser:
+        assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "first"
+        (other / "scores.jsonl").replace(run / "scores.jsonl")
+        assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "other"
+
+
+def test_figures_are_made_after_the_index_which_makes_the_offsets_of_rows_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_run(tmp_path / "run", ROWS[:5], ["m"])
+    done: list[str] = []
+    make = RowIndex._make
+    monkeypatch.setattr(RowIndex, "_make", lambda self: (time.sleep(0.2), make(self), done.append("index")))
+    monkeypatch.setattr("rag_evaluator.report.figures.figures_html", lambda run: done.append("figures") or "")
+    monkeypatch.setattr("rag_evaluator.report.run_files.line_offsets", lambda path: 1 / 0)
+    with client(tmp_path) as browser:
+        assert browser.get("/api/figures/run").status_code == 200
+    assert done == ["index", "figures"]
+    run = RunFiles(tmp_path / "run")
+    assert len(list(run.rows())) == 5
+    assert run.row(3)["id"] == "row 3"
+
+
+def test_a_value_that_takes_long_holds_up_no_other_and_is_made_once() -> None:
+    kept: Kept[str] = Kept(2)
+    begun, others = Event(), Event()
+    made: list[str] = []
+
+    def slow() -> str:
+        made.append("slow")
+        begun.set()
+        assert others.wait(20)
+        return "slow"
+
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(kept.of, "large", 1, slow) for _ in range(2)]
+        assert begun.wait(20)
+        assert kept.of("small", 1, lambda: "small") == "small"
+        others.set()
+        assert [each.result(20) for each in waiting] == ["slow", "slow"]
+    assert made == ["slow"]
 
 
 def test_closing_leaves_no_file_behind(results: Path, tmp_path: Path) -> None:

@@ -4,6 +4,11 @@
 const AGAIN = 1500; // milliseconds after which the server is asked again
 const PATIENCE = 15000; // milliseconds for an answer
 
+/** A random identity, also in a page from another machine: over plain http browsers have no crypto.randomUUID. */
+function newIdentity() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 class Outbox {
   /**
    * @param {string} run path of the run
@@ -45,7 +50,7 @@ class Outbox {
   add(record) {
     const last = this.entries().at(-1);
     const order = Math.max(Date.now(), (last?.order ?? 0) + 1);
-    this.store({ order, record: { id: crypto.randomUUID(), ...record } });
+    this.store({ order, record: { id: newIdentity(), ...record } });
     this.flush();
   }
 
@@ -128,7 +133,7 @@ class Outbox {
 class Drafts {
   constructor(run) {
     this.prefix = `rag-evaluator-draft:${run}:`;
-    this.tab = sessionStorage.getItem("rag-evaluator-tab") ?? crypto.randomUUID();
+    this.tab = sessionStorage.getItem("rag-evaluator-tab") ?? newIdentity();
     sessionStorage.setItem("rag-evaluator-tab", this.tab);
   }
 

@@ -52,7 +52,7 @@ function conflictOf({ record, conflict }, outbox, shown) {
   const theirs = button(text("review.conflict.keep_theirs"), () => outbox.remove(record.id));
   const mine = button(text("review.conflict.keep_mine"), () => {
     outbox.remove(record.id);
-    outbox.add({ ...record, id: crypto.randomUUID(), before: conflict.after, seen: conflict.id });
+    outbox.add({ ...record, id: newIdentity(), before: conflict.after, seen: conflict.id });
   });
   return element(
     "section",

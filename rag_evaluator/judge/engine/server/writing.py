@@ -5,7 +5,9 @@ engine would have written it; from there on the next request asks for the rest. 
 or whose text a server splits into other tokens, is the same as with our own engine.
 """
 
+import math
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.engine.server.dialects import Dialect, Draft, Written
@@ -13,7 +15,8 @@ from rag_evaluator.judge.engine.transformers.sequence import Sequence, Vocabular
 from rag_evaluator.judge.grammar.tree import after, parse, until
 from rag_evaluator.judge.requests import Reply, Request
 
-FEW = 64  # allowed tokens whose log probabilities are worth a request of their own
+FEW = 128  # allowed tokens whose log probabilities are worth a request of their own
+MOST_REFUSED = 8  # in one place; llama.cpp lets bytes pass that are no UTF-8
 NO_TOKENS: frozenset[int] = frozenset()
 
 
@@ -28,18 +31,30 @@ async def write(dialect: Dialect, vocabulary: Vocabulary, request: Request) -> R
     return reply
 
 
+@dataclass(frozen=True)
+class _Digit:
+    """A digit whose log probabilities the server has not told: its place among the confidences, and what was allowed."""
+
+    place: int
+    token: int
+    input_ids: list[int]
+    allowed: list[int]
+
+
 class _Answer:
     """An answer, as far as it is written."""
 
     def __init__(self, dialect: Dialect, sequence: Sequence) -> None:
         self.dialect, self.sequence, self.request = dialect, sequence, sequence.request
+        self._unweighed: list[_Digit] = []
+        self._refused: set[int] = set()  # tokens that the server wrote here although our grammar does not allow them
 
     @property
     def input_ids(self) -> list[int]:
         return [*self.request.input_ids, *self.sequence.tokens]
 
     def ended(self) -> bool:
-        """Whether the answer is whole or its budget is used; forced tokens are added here, no server need write them."""
+        """Whether the answer is whole or its budget is used; forced tokens are added here, without the server."""
         while forced := self.sequence.next_forced():
             self.sequence.push(forced[0])
         return self.sequence.done
@@ -51,13 +66,16 @@ class _Answer:
             self.sequence.push(allowed.pop())
             return
         before = len(self.sequence.tokens)
-        draft = self._draft(banned)
+        draft = self._draft(banned | self._refused)
         if draft is not None:
             async with aclosing(self.dialect.write(draft)) as tokens:  # type: ignore[type-var]
                 async for written in tokens:
-                    if not await self._accept(written, banned):
+                    if not self._accept(written, banned):
                         break
-        if len(self.sequence.tokens) == before:
+        await self._weigh_later()  # the server is free again
+        if len(self.sequence.tokens) > before:
+            self._refused.clear()
+        elif draft is None or len(self._refused) == 0 or len(self._refused) > MOST_REFUSED:
             await self._choose(allowed or set(self.sequence.mask().nonzero().flatten().tolist()))
 
     def _draft(self, banned: frozenset[int]) -> Draft | None:
@@ -93,7 +111,7 @@ class _Answer:
         allowed, banned = left.nonzero().flatten().tolist(), (mask & ~left).nonzero().flatten().tolist()
         return set(allowed), frozenset(banned)
 
-    async def _accept(self, written: Written, asked: frozenset[int]) -> bool:
+    def _accept(self, written: Written, asked: frozenset[int]) -> bool:
         """Add a token if it is the one that our own engine would have chosen.
 
         Args:
@@ -107,25 +125,35 @@ class _Answer:
             sequence.push(token)
             return True
         if not sequence.allows(token):
+            self._refused.add(token)
             return False
         limited = sequence.limited
         allowed, banned = self._within_budget()
         if (limited and token not in allowed) or any(map(sequence.allows, asked - banned)):
             return False
-        await self._weigh(written)
+        self._weigh(written)
         sequence.push(token)
         return True
 
-    async def _weigh(self, written: Written) -> None:
-        """Keep the confidence of a digit."""
+    def _weigh(self, written: Written) -> None:
+        """Keep the confidence of a digit, or that the server has to be asked for it."""
         sequence, logprobs = self.sequence, written.logprobs
-        if sequence.in_string or sequence.vocabulary.digits[written.token] < 0:
+        if not sequence.is_weighed(written.token):
             return
         allowed: list[int] = sequence.mask().nonzero().flatten().tolist()
         known = {token: logprobs[token] for token in allowed if token in logprobs}
-        if (not self.dialect.masked and len(known) < len(allowed) <= FEW) or written.token not in known:
-            known = dict(zip(allowed, await self.dialect.next_logprobs(self.input_ids, allowed), strict=True))
-        sequence.share(written.token, known)
+        if written.token not in known or (not self.dialect.masked and len(known) < len(allowed) <= FEW):
+            self._unweighed.append(_Digit(len(sequence.confidence), written.token, self.input_ids, allowed))
+            sequence.confidence.append(math.nan)
+        else:
+            sequence.confidence.append(sequence.share(written.token, known))
+
+    async def _weigh_later(self) -> None:
+        for digit in self._unweighed:
+            logprobs = await self.dialect.next_logprobs(digit.input_ids, digit.allowed)
+            known = dict(zip(digit.allowed, logprobs, strict=True))
+            self.sequence.confidence[digit.place] = self.sequence.share(digit.token, known)
+        self._unweighed.clear()
 
     async def _choose(self, allowed: set[int]) -> None:
         """Add the likeliest of a few tokens."""
@@ -134,5 +162,5 @@ class _Answer:
         candidates = sorted(allowed)
         logprobs = await self.dialect.next_logprobs(self.input_ids, candidates)
         best = max(range(len(candidates)), key=lambda place: logprobs[place])
-        await self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
+        self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
         self.sequence.push(candidates[best])

@@ -63,7 +63,9 @@ class LlamaCpp:
                     count += 1
                     yield written
         if count == 0:
-            answer = await self.transport.post("/completion", {**body, "n_predict": min(draft.max_tokens, FEW)}, root=True)
+            answer = await self.transport.post(
+                "/completion", {**body, "n_predict": min(draft.max_tokens, FEW)}, root=True
+            )
             whole = _written(answer)
             while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there
                 whole.pop()

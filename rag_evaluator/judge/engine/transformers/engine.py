@@ -81,6 +81,10 @@ class TransformersEngine:
         return find_judge(config, offline)
 
     @staticmethod
+    def parts_of(config: JudgeConfig, offline: bool) -> dict[str, str]:
+        return {}
+
+    @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
         return Capabilities(
             in_flight=config.batch_size,

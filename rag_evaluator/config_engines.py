@@ -38,8 +38,8 @@ def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable
                 owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
                 why = f", as {WHY[name]}" if judge.engine == "server" and name in WHY else ""
                 raise ConfigError(
-                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{judge.engine}'{why}. "
-                    f"Remove it, or set {dotted((*key, 'engine'))} to {owners}."
+                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{judge.engine}'{why}."
+                    f" Remove it, or set {dotted((*key, 'engine'))} to {owners}."
                 )
         needed = NEEDED.get(judge.engine)
         if needed is not None and getattr(judge, needed) is None:

@@ -130,7 +130,7 @@ def _parts(server: Server, folder: str) -> dict[str, str]:
 
 
 def _weights(server: Server, folder: str) -> str:
-    """The fingerprint of the files that are served, if they are on this machine; `verified` if they are the folder's."""
+    """The fingerprint of the served files, if they are on this machine; `verified` if they are the folder's."""
     path = Path(server.path or "")
     if not path.is_absolute() or not path.exists():
         return NOT_VERIFIED

@@ -1,6 +1,6 @@
 """llama.cpp's server: token ids and a GBNF grammar; its log probabilities are those before the grammar's mask."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -44,7 +44,7 @@ class LlamaCpp:
             str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
         )
 
-    async def write(self, draft: Draft) -> AsyncIterator[Written]:
+    async def write(self, draft: Draft) -> AsyncGenerator[Written, None]:
         body = {
             **self._body(draft.input_ids),
             "grammar": as_gbnf(draft.grammar),

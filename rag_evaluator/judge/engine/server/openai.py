@@ -73,8 +73,8 @@ class OpenAI:
                 break
             return limit
         raise ModelError(
-            f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote {answer[:60]!r}: it "
-            "ignores response_format, so its answers could not be used. Take a server or a model that obeys schemas."
+            f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote {answer[:60]!r}: "
+            "it ignores response_format, so its answers could not be used. Take a server or a model that obeys schemas."
         )
 
     async def chat(self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig) -> tuple[str, bool]:

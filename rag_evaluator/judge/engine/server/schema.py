@@ -3,11 +3,20 @@
 What plain JSON Schema cannot say (each item at most once, one list gets what the other leaves) is checked afterwards.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Schema = dict[str, Any]  # JSON
 Value = Any  # JSON
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
 
 
 def plain(schema: Schema) -> Schema:
@@ -31,13 +40,13 @@ def plain(schema: Schema) -> Schema:
 
 
 def _one_of(options: list[Any]) -> Schema:
-    kinds = {bool: "boolean", int: "integer", str: "string", float: "number", type(None): "null"}
-    return {"type": kinds[type(options[0])], "enum": options}
+    kind = next(name for name, types in KINDS.items() if type(options[0]) in types)
+    return {"type": kind, "enum": options}
 
 
 def _array(schema: Schema) -> Schema:
     if "prefixItems" not in schema:
-        limits = {name: schema[name] for name in ("minItems", "maxItems") if name in schema}
+        limits: Schema = {name: schema[name] for name in ("minItems", "maxItems") if name in schema}
         return {"type": "array", "items": plain(schema["items"]), **limits}
     items = [plain(item) for item in schema["prefixItems"]]
     if not items:
@@ -98,8 +107,7 @@ def faults(schema: Schema, value: Value, place: str = "the answer") -> Iterator[
         if not any(value == option and type(value) is type(option) for option in options):
             yield f"{place} is {value!r:.60}: expected {' or '.join(map(repr, options)):.120}"
         return
-    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "number": (int, float)}
-    if not isinstance(value, kinds.get(schema["type"], type(None))):
+    if type(value) not in KINDS[schema["type"]]:
         yield f"{place} is {value!r:.60}: expected {schema['type']}"
     elif schema["type"] == "object":
         yield from _object_faults(schema, value, place)

@@ -1,6 +1,6 @@
 """vLLM: it takes token ids and our own grammar, and its log probabilities are those of the allowed tokens."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
@@ -41,7 +41,7 @@ class Vllm:
     def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
         return Server("vllm", known["version"], model["id"], model.get("max_model_len"), None, model.get("root"))
 
-    async def write(self, draft: Draft) -> AsyncIterator[Written]:
+    async def write(self, draft: Draft) -> AsyncGenerator[Written, None]:
         grammar = as_lark(draft.grammar, draft.string_tokens + SLACK)
         body = {
             **self._body(draft.input_ids),

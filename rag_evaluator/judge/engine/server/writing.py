@@ -33,7 +33,12 @@ async def write(dialect: Dialect, vocabulary: Vocabulary, request: Request) -> R
 
 @dataclass(frozen=True)
 class _Digit:
-    """A digit whose log probabilities the server has not told: its place among the confidences, and what was allowed."""
+    """A digit whose log probabilities the server has not told.
+
+    Attributes:
+        place: among the confidences.
+        allowed: tokens that could have been there.
+    """
 
     place: int
     token: int
@@ -68,7 +73,7 @@ class _Answer:
         before = len(self.sequence.tokens)
         draft = self._draft(banned | self._refused)
         if draft is not None:
-            async with aclosing(self.dialect.write(draft)) as tokens:  # type: ignore[type-var]
+            async with aclosing(self.dialect.write(draft)) as tokens:
                 async for written in tokens:
                     if not self._accept(written, banned):
                         break

@@ -104,7 +104,7 @@ class GivenJudge:
     @cached_property
     def _engine_parts(self) -> Mapping[str, str]:
         """What only the engine knows of its answers; asked once, since a server is asked for it."""
-        return find_engine(self.config.engine).parts_of(self.config, self.offline) if not self.is_object else {}
+        return find_engine(self.config.engine).signature_parts(self.config, self.offline) if not self.is_object else {}
 
     @property
     def line(self) -> str:

@@ -51,7 +51,7 @@ class Toy:
         return str(DEMO_JUDGE)
 
     @staticmethod
-    def parts_of(config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+    def signature_parts(config: JudgeConfig, offline: bool) -> Mapping[str, str]:
         return {}
 
     @staticmethod

@@ -34,7 +34,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Draft:
+class Continuation:
     """An answer that is to be continued.
 
     Attributes:
@@ -69,7 +69,7 @@ class Dialect(Protocol):
     masked: bool
     """Whether log probabilities are those after the grammar's mask."""
 
-    def write(self, draft: Draft) -> AsyncGenerator[Written, None]:
+    def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
         """The tokens of an answer, in order; the caller may stop reading."""
 
     async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:

@@ -45,9 +45,8 @@ class ServerEngine:
         return cls.load(config, offline).model_id
 
     @classmethod
-    def parts_of(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
-        address = Address.of(config)
-        server = _first(address, offline, lambda transport: meet(transport, config.served_model, config.dialect))
+    def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
+        server = _meet(Address.of(config), config, offline)
         return _parts(server, "" if server.dialect == OpenAI.name else LocalModel.find(config, offline))
 
     @staticmethod
@@ -58,20 +57,25 @@ class ServerEngine:
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Engine:
-        return cls.at(Address.of(config), config, offline)
-
-    @classmethod
-    def at(cls, address: Address, config: JudgeConfig, offline: bool) -> Engine:
-        """The engine of a server that passes the probe. Raises `ModelError`."""
-        server = _first(address, offline, lambda transport: meet(transport, config.served_model, config.dialect))
-        transport = Transport(address, offline, config.batch_size)
+        address = Address.of(config)
+        server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
             limit = _first(address, offline, lambda first: OpenAI.tried(first, server))
-            return OpenAIEngine(config, transport, limit, server)
+            return OpenAIEngine(config, Transport(address, offline, config.batch_size), limit, server)
+        return cls.at(config, address, offline, server)
+
+    @classmethod
+    def at(cls, config: JudgeConfig, address: Address, offline: bool, server: Server | None = None) -> "ServerEngine":
+        """The engine of a server that takes token ids, once it has passed the probe. Raises `ModelError`.
+
+        Args:
+            server: if it is known already.
+        """
+        met = server or _meet(address, config, offline)
         local = LocalModel.load(config, offline)
-        row = find_dialect(server.dialect)
-        _first(address, offline, lambda first: probe(row(first, server), local.encoder, local.vocabulary))
-        return cls(config, transport, local, server)
+        row = find_dialect(met.dialect)
+        _first(address, offline, lambda first: probe(row(first, met), local.encoder, local.vocabulary))
+        return cls(config, Transport(address, offline, config.batch_size), local, met)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -100,6 +104,10 @@ class ServerEngine:
 
     async def aclose(self) -> None:
         await self.transport.aclose()
+
+
+def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
+    return _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

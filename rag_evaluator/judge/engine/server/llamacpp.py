@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engine.server.dialects import Draft, Server, Written
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_gbnf
 
@@ -44,15 +44,15 @@ class LlamaCpp:
             str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
         )
 
-    async def write(self, draft: Draft) -> AsyncGenerator[Written, None]:
+    async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
         body = {
-            **self._body(draft.input_ids),
-            "grammar": as_gbnf(draft.grammar),
-            "n_predict": draft.max_tokens,
-            "temperature": draft.temperature,
-            "seed": draft.seed,
+            **self._body(continuation.input_ids),
+            "grammar": as_gbnf(continuation.grammar),
+            "n_predict": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
             "n_probs": TOP,
-            "logit_bias": [[token, False] for token in sorted(draft.banned)],
+            "logit_bias": [[token, False] for token in sorted(continuation.banned)],
         }
         count = 0
         async with aclosing(self.transport.lines("/completion", {**body, "stream": True}, root=True)) as events:
@@ -64,7 +64,7 @@ class LlamaCpp:
                     yield written
         if count == 0:
             answer = await self.transport.post(
-                "/completion", {**body, "n_predict": min(draft.max_tokens, FEW)}, root=True
+                "/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)}, root=True
             )
             whole = _written(answer)
             while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there

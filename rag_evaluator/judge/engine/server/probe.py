@@ -3,7 +3,7 @@
 from contextlib import aclosing
 
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.engine.server.dialects import Dialect, Draft
+from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect
 from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
 from rag_evaluator.judge.grammar.tree import Text
@@ -24,9 +24,9 @@ async def probe(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary
 
 
 async def _check_grammar(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
-    draft = Draft(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
+    continuation = Continuation(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
     text = b""
-    async with aclosing(dialect.write(draft)) as tokens:
+    async with aclosing(dialect.write(continuation)) as tokens:
         async for written in tokens:
             if written.token < vocabulary.size:
                 text += vocabulary.texts[written.token]

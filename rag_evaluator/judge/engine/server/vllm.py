@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engine.server.dialects import Draft, Server, Written
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_lark
 
@@ -41,18 +41,18 @@ class Vllm:
     def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
         return Server("vllm", known["version"], model["id"], model.get("max_model_len"), None, model.get("root"))
 
-    async def write(self, draft: Draft) -> AsyncGenerator[Written, None]:
-        grammar = as_lark(draft.grammar, draft.string_tokens + SLACK)
+    async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
+        grammar = as_lark(continuation.grammar, continuation.string_tokens + SLACK)
         body = {
-            **self._body(draft.input_ids),
+            **self._body(continuation.input_ids),
             "structured_outputs": {"grammar": grammar},
-            "max_tokens": draft.max_tokens,
-            "temperature": draft.temperature,
-            "seed": draft.seed,
+            "max_tokens": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
             "logprobs": TOP,
         }
-        if draft.banned:
-            body["logit_bias"] = {str(token): BAN for token in sorted(draft.banned)}
+        if continuation.banned:
+            body["logit_bias"] = {str(token): BAN for token in sorted(continuation.banned)}
         for written in await self._written(body):
             yield written
 

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.server.dialects import Dialect, Draft, Written
+from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect, Written
 from rag_evaluator.judge.engine.transformers.sequence import Sequence, Vocabulary
 from rag_evaluator.judge.grammar.tree import after, parse, until
 from rag_evaluator.judge.requests import Reply, Request
@@ -71,19 +71,19 @@ class _Answer:
             self.sequence.push(allowed.pop())
             return
         before = len(self.sequence.tokens)
-        draft = self._draft(banned | self._refused)
-        if draft is not None:
-            async with aclosing(self.dialect.write(draft)) as tokens:
+        continuation = self._continuation(banned | self._refused)
+        if continuation is not None:
+            async with aclosing(self.dialect.write(continuation)) as tokens:
                 async for written in tokens:
                     if not self._accept(written, banned):
                         break
         await self._weigh_later()  # the server is free again
         if len(self.sequence.tokens) > before:
             self._refused.clear()
-        elif draft is None or len(self._refused) == 0 or len(self._refused) > MOST_REFUSED:
+        elif continuation is None or len(self._refused) == 0 or len(self._refused) > MOST_REFUSED:
             await self._choose(allowed or set(self.sequence.mask().nonzero().flatten().tolist()))
 
-    def _draft(self, banned: frozenset[int]) -> Draft | None:
+    def _continuation(self, banned: frozenset[int]) -> Continuation | None:
         """What the server is asked; None in the middle of a character, where no grammar of texts can begin."""
         sequence = self.sequence
         try:
@@ -94,7 +94,7 @@ class _Answer:
         assert grammar is not None, text
         budget = self.request.budget
         most = sequence.spare_length - (0 if sequence.limited else max(budget.reserve_length - 1, 0))
-        return Draft(
+        return Continuation(
             self.input_ids,
             until(grammar, sequence.vocabulary.markers),
             budget.string_tokens,

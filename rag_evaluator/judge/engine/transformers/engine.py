@@ -81,7 +81,7 @@ class TransformersEngine:
         return find_judge(config, offline)
 
     @staticmethod
-    def parts_of(config: JudgeConfig, offline: bool) -> dict[str, str]:
+    def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
         return {}
 
     @staticmethod

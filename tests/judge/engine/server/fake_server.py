@@ -34,6 +34,7 @@ class Fake:
     """
 
     owner: str = "somebody"
+    root: str = ""
     faults: list[Reply | str] = field(default_factory=list)
     always: Reply | str | None = None
     content: Callable[[dict[str, Any]], str] = lambda body: shortest(body["response_format"]["json_schema"]["schema"])
@@ -45,7 +46,12 @@ class Fake:
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
-            return status(200, json.dumps({"data": [{"id": "tiny", "owned_by": self.owner, "max_model_len": 8192}]}))
+            return status(
+                200,
+                json.dumps(
+                    {"data": [{"id": "tiny", "owned_by": self.owner, "max_model_len": 8192, "root": self.root}]}
+                ),
+            )
         if path == "/version":
             return status(200, '{"version": "9.9.9"}')
         if self.always is not None:

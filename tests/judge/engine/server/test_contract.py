@@ -10,10 +10,11 @@ from typing import Any
 import psutil
 import pytest
 from fake_server import CUT, SLOW, Fake, obedient, serve, status
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from transformers import AutoTokenizer
 
-from rag_evaluator import Judge
+from rag_evaluator import METRICS, Judge, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
@@ -269,3 +270,74 @@ def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continue
     scores = [json.loads(line) for line in (tmp_path / "results/r/scores.jsonl").read_text().splitlines()]
     assert [score["context_relevance"] for score in scores] == [0.0] * 3
     assert len(fake.asked) - asked < 12
+
+
+def test_a_finished_run_that_has_not_changed_asks_the_server_nothing(
+    fake: Fake, tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    config = str(_configuration(tmp_path, rows, {"engine": "server", "url": fake.url}))
+    assert main([config]) == 0
+    asked = len(fake.asked)
+    assert main([config]) == 0
+    assert len(fake.asked) == asked
+
+
+def test_the_same_server_at_another_address_keeps_the_scores(
+    fake: Fake, tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    assert main([str(_configuration(tmp_path, rows, {"engine": "server", "url": fake.url}))]) == 0
+    with serve(path=tmp_path / "s") as moved:
+        assert main([str(_configuration(tmp_path, rows, {"engine": "server", "url": moved.url}))]) == 0
+        assert not [body for path, body, _ in moved.asked if "Tesk" in json.dumps(body)]
+
+
+def test_a_missing_server_is_bad_input_and_nothing_is_written(
+    tmp_path: Path, rows: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = _configuration(tmp_path, rows, {"engine": "server", "url": "http://127.0.0.1:9/v1"})
+    assert main([str(config)]) == 2
+    assert "judge.url: no server can be used there" in capsys.readouterr().err
+    assert not (tmp_path / "results" / "r" / "scores.jsonl").exists()
+
+
+def test_all_metrics_can_be_judged_through_a_server_without_token_ids(fake: Fake, rows: list[dict[str, Any]]) -> None:
+    names = [name for name, metric in METRICS.items() if metric.judge]
+    rubrics = {f"score{number}_description": f"level {number}" for number in (1, 2, 3)}
+    whole = [{**row, "reference_contexts": ["He."], "rubrics": rubrics} for row in rows]
+    settings = {"metrics": names, "judge": {"engine": "server", "url": fake.url}}
+    results = RAGEvaluator(settings, embeddings=DeterministicFakeEmbedding(size=8)).evaluate(whole)
+    errors = {
+        (name, judgement["error"])
+        for name, scores in results.scores.items()
+        for score in scores
+        for judgement in score.judgements
+        if judgement["error"]
+    }
+    assert errors == set()
+    assert results.manifest["judge_paths"] == [
+        {"path": "server", "dialect": "openai", "served_model": "tiny", "same_bytes": "no"}
+    ]
+
+
+def test_an_answer_against_its_schema_is_a_missing_judgement_with_its_reason(fake: Fake) -> None:
+    judge = judge_of(fake)
+    fake.content = lambda body: '{"reason": "a"}'
+    (error,) = ask(judge)
+    assert type(error) is JudgementError and "did not obey the schema: the answer lacks verdict" in str(error)
+
+
+def test_a_server_that_knows_the_new_name_of_the_budget_only_gets_it(fake: Fake) -> None:
+    fake.faults.append(status(400, "use 'max_completion_tokens' in place of 'max_tokens'"))
+    assert ask(judge_of(fake)) == [Verdict(reason="a", verdict=0)]
+    assert "max_completion_tokens" in fake.asked[-1][1] and "max_tokens" not in fake.asked[-1][1]
+
+
+def test_a_model_that_vllm_serves_from_this_machine_is_verified(model_folder: ModelFolder) -> None:
+    folder = model_folder("llama-bytelevel")
+    write = obedient(AutoTokenizer.from_pretrained(folder), 600, 1)
+    for root, weights in ((str(folder), "verified"), ("/no/such/folder", "not verified")):
+        with serve(owner="vllm", write=write, root=root) as fake:
+            settings = {"engine": "server", "url": fake.url, "model": str(folder)}
+            line = RAGEvaluator({"metrics": ["context_relevance"], "judge": settings}).signatures()["context_relevance"]
+        assert f"|dialect:vllm|version:9.9.9|served:tiny|window:8192|weights:{weights}" in line
+        assert str(folder) not in line

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,15 @@ def test_no_more_requests_are_open_than_allowed(fake: Fake) -> None:
     judge = judge_of(fake, batch_size=3)
     assert len(ask(judge, *(f"Good {number}?" for number in range(30)))) == 30
     assert 1 <= fake.most_open <= 3
+
+
+def test_two_workers_share_a_server_that_bears_fewer_requests_than_they_would_send(fake: Fake) -> None:
+    judges = [judge_of(fake, batch_size=8) for _ in range(2)]
+    fake.bears = 3
+    with ThreadPoolExecutor(2) as workers:
+        answered = list(workers.map(lambda judge: ask(judge, *(f"Good {number}?" for number in range(20))), judges))
+    assert answered == [[Verdict(reason="a", verdict=0)] * 20] * 2
+    assert fake.refused > 0
 
 
 def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continues(

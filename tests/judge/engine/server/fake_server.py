@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = fake.answer(self.path, body)
             if isinstance(answer, str):
                 if answer == SLOW:
-                    time.sleep(1.0)
+                    time.sleep(2.0)
                 self.close_connection = True
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{") if answer == CUT else None
                 return

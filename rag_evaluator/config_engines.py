@@ -29,21 +29,21 @@ def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable
         place: where a key was written.
     """
     defaults = JudgeConfig()
-    for key, judge in judges:
-        own = OWN_KEYS.get(judge.engine)
+    for key, section in judges:
+        own = OWN_KEYS.get(section.engine)
         if own is None:
             continue
         for name in sorted(frozenset().union(*OWN_KEYS.values()) - own):
-            if getattr(judge, name) != getattr(defaults, name):
+            if getattr(section, name) != getattr(defaults, name):
                 owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
-                why = f", as {WHY[name]}" if judge.engine == "server" and name in WHY else ""
+                why = f", as {WHY[name]}" if section.engine == "server" and name in WHY else ""
                 raise ConfigError(
-                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{judge.engine}'{why}."
+                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{section.engine}'{why}."
                     f" Remove it, or set {dotted((*key, 'engine'))} to {owners}."
                 )
-        needed = NEEDED.get(judge.engine)
-        if needed is not None and getattr(judge, needed) is None:
+        needed = NEEDED.get(section.engine)
+        if needed is not None and getattr(section, needed) is None:
             raise ConfigError(
-                f"{place(*key, 'engine')}: '{dotted((*key, needed))}' is missing, which the engine '{judge.engine}' "
+                f"{place(*key, 'engine')}: '{dotted((*key, needed))}' is missing, which the engine '{section.engine}' "
                 "needs. Give the server's address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
             )

@@ -38,8 +38,8 @@ def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable
                 owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
                 why = f", as {WHY[name]}" if section.engine == "server" and name in WHY else ""
                 raise ConfigError(
-                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{section.engine}'{why}."
-                    f" Remove it, or set {dotted((*key, 'engine'))} to {owners}."
+                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{section.engine}'"
+                    f"{why}. Remove it, or set {dotted((*key, 'engine'))} to {owners}."
                 )
         needed = NEEDED.get(section.engine)
         if needed is not None and getattr(section, needed) is None:

@@ -49,6 +49,10 @@ class JudgeConfig(Section):
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
     batch_size: int = Field(default=16, ge=1)
+    url: str | None = None
+    api_key_env: str | None = None
+    served_model: str | None = None
+    dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
 
 
 class EmbeddingsConfig(Section):

@@ -68,12 +68,14 @@ class EngineJudge:
         reply = await self._replies.get(key, lambda: self._generate(request))
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = reply.cut if reply.complete else reply.cut | {"list"}
-        return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids), cut=cut)
+        prompt_tokens = len(request.input_ids) if self.capabilities.counts_tokens else 0
+        return Opinion(answer, reply.confidence, prompt_tokens, len(reply.token_ids), cut=cut)
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> dict[str, float]:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
-        Raises `PromptTooLongError` if the prompt does not fit the model's window.
+        Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
+        `capabilities.probabilities` is false.
         """
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self.encoder.continuation(option)) for option in options)

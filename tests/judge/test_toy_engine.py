@@ -51,6 +51,10 @@ class Toy:
         return str(DEMO_JUDGE)
 
     @staticmethod
+    def signature_parts(config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+        return {}
+
+    @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
         return None
 

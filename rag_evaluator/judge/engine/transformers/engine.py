@@ -68,7 +68,7 @@ class TransformersEngine:
         self.model, self.config = model, config
         self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
         self.encoder = PromptEncoder(tokenizer, config.chat_template)
-        self.window = window_of(model, tokenizer)
+        self.window = window_of(model.config, tokenizer)
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0
         self.vocabulary = Vocabulary(tokenizer, logits_size(model), end)
@@ -79,6 +79,10 @@ class TransformersEngine:
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
         return find_judge(config, offline)
+
+    @staticmethod
+    def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
+        return {}
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:

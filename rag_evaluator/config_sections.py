@@ -64,6 +64,10 @@ class JudgeConfig(Section):
     thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
     thinking_tokens: int = Field(default=512, ge=1)
     thinking_markers: tuple[Text, Text] | None = None
+    url: str | None = None
+    api_key_env: str | None = None
+    served_model: str | None = None
+    dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
 
 
 class EmbeddingsConfig(Section):

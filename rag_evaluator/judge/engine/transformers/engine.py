@@ -69,7 +69,7 @@ class TransformersEngine:
         self.model, self.config = model, config
         self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
         self.encoder = PromptEncoder.of(tokenizer, config)
-        self.window = window_of(model, tokenizer)
+        self.window = window_of(model.config, tokenizer)
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0
         self.vocabulary = Vocabulary(tokenizer, logits_size(model), end)

@@ -81,7 +81,7 @@ def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=offline)
     except Exception as error:  # each kind of tokenizer raises errors of its own
         raise ModelError(f"judge.model: the tokenizer of {source} cannot be loaded: {load_failure(error)}") from error
-    _check_fast(tokenizer)
+    check_tokenizer(tokenizer)
     return tokenizer
 
 
@@ -118,10 +118,11 @@ def check_model(model: Any, tokenizer: Any) -> None:
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(_ENCODER_DECODER.format(model=model.config.model_type))
     _check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
-    _check_fast(tokenizer)
+    check_tokenizer(tokenizer)
 
 
-def _check_fast(tokenizer: Any) -> None:
+def check_tokenizer(tokenizer: Any) -> None:
+    """Refuse a tokenizer that is no fast one. Raises `ModelError`."""
     from transformers import PreTrainedTokenizerFast
 
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
@@ -129,9 +130,9 @@ def _check_fast(tokenizer: Any) -> None:
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
 
 
-def window_of(model: Any, tokenizer: Any) -> int:
-    """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
-    text_config = model.config.get_text_config()
+def window_of(config: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and answer together that a model can read; the smaller of what its files say."""
+    text_config = config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
     sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
     known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]

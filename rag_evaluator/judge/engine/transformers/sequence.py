@@ -1,5 +1,7 @@
 """One answer that is being decoded: what its grammar and its budget allow next."""
 
+import math
+import re
 from array import array
 from collections import abc
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ class Vocabulary:
         ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
         known: bool `(size,)`, tokens that the tokenizer has.
+        markers: texts that a tokenizer may read as tokens of another meaning.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
@@ -42,19 +45,26 @@ class Vocabulary:
         self.digits = torch.tensor([_digit(text) for text in self.texts])
         self.known = torch.zeros(size, dtype=torch.bool)
         self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
+        added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
+        self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
         if not self.quotes:
             raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
 
 
 class Sequence:
-    """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget."""
+    """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
+
+    Attributes:
+        grammar: what the answer obeys now; `Request.rest` changes it in mid-answer.
+        began: how many tokens were there when this grammar began.
+    """
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
         assert request.grammar is not None
+        self.tokens: list[int] = []
         self.matcher = self._matcher(request.grammar)
         self.rest = request.rest
-        self.tokens: list[int] = []
         self.chosen = 0
         self.forced: list[int] = []
         self.in_string = self.escaped = False
@@ -102,7 +112,46 @@ class Sequence:
             return JudgementError(self.failure)
         return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
 
+    @property
+    def limited(self) -> bool:
+        """Whether the budget may take something away from what the grammar allows next."""
+        budget = self.request.budget
+        long_string = self.in_string and self.string_tokens >= budget.string_tokens
+        return long_string or self._spare() < budget.reserve or self._spare_length() < budget.reserve_length
+
+    @property
+    def spare_length(self) -> int:
+        """Tokens that the answer may still have, forced ones included."""
+        return self._spare_length()
+
+    def mask(self) -> torch.Tensor:
+        """bool `(vocab,)`: what the grammar allows next."""
+        bits = torch.frombuffer(bytearray(self.matcher.compute_bitmask()), dtype=torch.uint8)
+        return ((bits[:, None] >> torch.arange(8)) & 1).bool().flatten()[: self.vocabulary.size]
+
+    def allows(self, token: int) -> bool:
+        """Whether the grammar allows a token next."""
+        return self.matcher.validate_tokens([token]) == 1
+
+    def share(self, token: int, logprobs: abc.Mapping[int, float]) -> None:
+        """Keep the confidence of a digit outside of strings that is about to be pushed.
+
+        Args:
+            logprobs: of the allowed tokens, by token id; their sum need not be 1.
+        """
+        digit = int(self.vocabulary.digits[token])
+        if digit >= 0 and not self.in_string:
+            weights = {other: math.exp(logprob) for other, logprob in logprobs.items()}
+            same = sum(weight for other, weight in weights.items() if self.vocabulary.digits[other] == digit)
+            self.confidence.append(round(same / sum(weights.values()), 6))
+
+    def text_since(self, start: int) -> bytes:
+        """What the tokens from a place on say."""
+        text: bytes = self.vocabulary.engine.decode_bytes(self.tokens[start:])
+        return text
+
     def _matcher(self, grammar: str) -> llguidance.LLMatcher:
+        self.grammar, self.began = grammar, len(self.tokens)
         matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
         if matcher.is_error():
             raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")

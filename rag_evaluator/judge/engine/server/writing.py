@@ -1,0 +1,155 @@
+"""One answer that a server writes, and that our own grammar and budget check token by token.
+
+A server is sent the grammar of an answer, and limits that are about right. What it writes is accepted as far as our own
+engine would have written it; from there on the next request asks for the rest. So an answer that was cut by its limits,
+or whose text a server splits into other tokens, is the same as with our own engine.
+"""
+
+from contextlib import aclosing
+
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.engine.server.dialects import Dialect, Draft, Written
+from rag_evaluator.judge.engine.transformers.sequence import FreeText, Sequence, Vocabulary
+from rag_evaluator.judge.grammar.tree import after, parse, until
+from rag_evaluator.judge.requests import Reply, Request
+
+FEW = 64  # allowed tokens whose log probabilities are worth a request of their own
+NO_TOKENS: frozenset[int] = frozenset()
+
+
+async def write(dialect: Dialect, vocabulary: Vocabulary, request: Request) -> Reply:
+    """The answer to a request. Raises `JudgementError`, `JudgeLostError`."""
+    if request.grammar is None:
+        return await _free(dialect, FreeText(request, vocabulary))
+    answer = _Answer(dialect, Sequence(request, vocabulary))
+    while not answer.ended():
+        await answer.go_on()
+    reply = answer.sequence.reply()
+    if isinstance(reply, JudgementError):
+        raise reply
+    return reply
+
+
+async def _free(dialect: Dialect, text: FreeText) -> Reply:
+    """A text without a grammar."""
+    asked = text.request
+    draft = Draft(asked.input_ids, None, 0, asked.max_new_tokens, asked.temperature, asked.seed % 2**31, stop=text.stop)
+    async with aclosing(dialect.write(draft)) as tokens:  # type: ignore[type-var]
+        async for written in tokens:
+            text.push(written.token)
+            if text.done:
+                break
+    text.complete = text.complete or not text.done  # the server ended it at a token that it does not show
+    reply = text.reply()
+    assert isinstance(reply, Reply)
+    return reply
+
+
+class _Answer:
+    """An answer, as far as it is written."""
+
+    def __init__(self, dialect: Dialect, sequence: Sequence) -> None:
+        self.dialect, self.sequence, self.request = dialect, sequence, sequence.request
+
+    @property
+    def input_ids(self) -> list[int]:
+        return [*self.request.input_ids, *self.sequence.tokens]
+
+    def ended(self) -> bool:
+        """Whether the answer is whole or its budget is used; forced tokens are added here, no server need write them."""
+        while forced := self.sequence.next_forced():
+            self.sequence.push(forced[0])
+        return self.sequence.done
+
+    async def go_on(self) -> None:
+        """Add at least one token."""
+        allowed, banned = self._within_budget()
+        if len(allowed) == 1:
+            self.sequence.push(allowed.pop())
+            return
+        before = len(self.sequence.tokens)
+        draft = self._draft(banned)
+        if draft is not None:
+            async with aclosing(self.dialect.write(draft)) as tokens:  # type: ignore[type-var]
+                async for written in tokens:
+                    if not await self._accept(written, banned):
+                        break
+        if len(self.sequence.tokens) == before:
+            await self._choose(allowed or set(self.sequence.mask().nonzero().flatten().tolist()))
+
+    def _draft(self, banned: frozenset[int]) -> Draft | None:
+        """What the server is asked; None in the middle of a character, where no grammar of texts can begin."""
+        sequence = self.sequence
+        try:
+            text = sequence.text_since(sequence.began).decode()
+        except UnicodeDecodeError:
+            return None
+        grammar = after(parse(sequence.grammar), text)
+        assert grammar is not None, text
+        budget = self.request.budget
+        most = sequence.spare_length - (0 if sequence.limited else max(budget.reserve_length - 1, 0))
+        return Draft(
+            self.input_ids,
+            until(grammar, sequence.vocabulary.markers),
+            budget.string_tokens,
+            max(most, 1),
+            self.request.temperature,
+            (self.request.seed + len(sequence.tokens)) % 2**31,
+            banned,
+        )
+
+    def _within_budget(self) -> tuple[set[int], frozenset[int]]:
+        """Tokens that grammar and budget allow next, and those that only the grammar allows.
+
+        None of both where nothing is limited and nobody need know.
+        """
+        if not self.sequence.limited:
+            return set(), NO_TOKENS
+        mask = self.sequence.mask()
+        left = self.sequence.within_budget(mask)
+        allowed, banned = left.nonzero().flatten().tolist(), (mask & ~left).nonzero().flatten().tolist()
+        return set(allowed), frozenset(banned)
+
+    async def _accept(self, written: Written, asked: frozenset[int]) -> bool:
+        """Add a token if it is the one that our own engine would have chosen.
+
+        Args:
+            asked: tokens that the server was told not to choose.
+        """
+        sequence, token = self.sequence, written.token
+        forced = sequence.next_forced()
+        if forced or sequence.done:
+            if not forced or forced[0] != token:
+                return False
+            sequence.push(token)
+            return True
+        if not sequence.allows(token):
+            return False
+        limited = sequence.limited
+        allowed, banned = self._within_budget()
+        if (limited and token not in allowed) or any(map(sequence.allows, asked - banned)):
+            return False
+        await self._weigh(written)
+        sequence.push(token)
+        return True
+
+    async def _weigh(self, written: Written) -> None:
+        """Keep the confidence of a digit."""
+        sequence, logprobs = self.sequence, written.logprobs
+        if sequence.in_string or sequence.vocabulary.digits[written.token] < 0:
+            return
+        allowed: list[int] = sequence.mask().nonzero().flatten().tolist()
+        known = {token: logprobs[token] for token in allowed if token in logprobs}
+        if (not self.dialect.masked and len(known) < len(allowed) <= FEW) or written.token not in known:
+            known = dict(zip(allowed, await self.dialect.next_logprobs(self.input_ids, allowed), strict=True))
+        sequence.share(written.token, known)
+
+    async def _choose(self, allowed: set[int]) -> None:
+        """Add the likeliest of a few tokens."""
+        if not 0 < len(allowed) <= FEW:
+            raise JudgementError("the server wrote what the grammar of the answer does not allow")
+        candidates = sorted(allowed)
+        logprobs = await self.dialect.next_logprobs(self.input_ids, candidates)
+        best = max(range(len(candidates)), key=lambda place: logprobs[place])
+        await self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
+        self.sequence.push(candidates[best])

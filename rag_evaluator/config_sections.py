@@ -37,6 +37,20 @@ def section_of(annotation: Any) -> type[Section] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
+class VllmConfig(Section):
+    """The vLLM server that `engine: vllm` starts.
+
+    Attributes:
+        python: of an environment that has vLLM; None: our own.
+        args: of the server.
+        start_timeout: seconds until it must be ready.
+    """
+
+    python: str | None = None
+    args: list[str] = Field(default_factory=list)
+    start_timeout: float = Field(default=900.0, gt=0)
+
+
 def _on_or_off(value: Any) -> Any:
     """YAML reads `on` and `off` as true and false. Any: whatever the user wrote."""
     return ("off", "on")[value] if isinstance(value, bool) else value
@@ -68,6 +82,7 @@ class JudgeConfig(Section):
     api_key_env: str | None = None
     served_model: str | None = None
     dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
+    vllm: VllmConfig = Field(default_factory=VllmConfig)
 
 
 class EmbeddingsConfig(Section):

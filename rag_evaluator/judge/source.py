@@ -99,7 +99,8 @@ class GivenJudge:
     @property
     def parts(self) -> dict[str, Any]:
         """What its answers depend on beside the prompt, by name."""
-        return judge_parts(self.config, self.identity or UNNAMED)
+        parts = judge_parts(self.config, self.identity or UNNAMED)
+        return parts if self.is_object else {**parts, **find_engine(self.config.engine).signature_parts(self.config)}
 
     @property
     def line(self) -> str:

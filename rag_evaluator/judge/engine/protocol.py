@@ -137,5 +137,8 @@ class EngineRow(Protocol):
     def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
         """What the loaded engine will be able to do, as far as known before loading."""
 
+    def signature_parts(self, config: JudgeConfig) -> Mapping[str, str]:
+        """What answers depend on beside the settings that all engines have, by name. Raises `ModelError`."""
+
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""

@@ -44,6 +44,10 @@ class ServerEngine:
     def capabilities_of(config: JudgeConfig) -> Capabilities:
         return Capabilities(config.batch_size, config.temperature == 0, True, True, True, "no")
 
+    @staticmethod
+    def signature_parts(config: JudgeConfig) -> dict[str, str]:
+        return {}
+
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Engine:
         return cls._ready(config, offline)

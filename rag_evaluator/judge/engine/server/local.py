@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
@@ -42,7 +43,9 @@ class LocalModel:
         try:
             with hub(offline):
                 model = AutoConfig.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
-                tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
+                tokenizer: Any = AutoTokenizer.from_pretrained(
+                    source, local_files_only=offline, trust_remote_code=False
+                )
         except Exception as error:  # tokenizers and json each raise kinds of their own
             raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
         check_tokenizer(tokenizer)

@@ -92,6 +92,10 @@ class TransformersEngine:
             same_bytes="always" if config.dtype == "float32" else "same batches",
         )
 
+    @staticmethod
+    def signature_parts(config: JudgeConfig) -> dict[str, str]:
+        return {}
+
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Batched:
         if config.thinking == "on":  # whether the model can is known before its weights are read

@@ -74,13 +74,16 @@ class EngineJudge:
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
         thinking = reply.thinking if thought.text is None else thought.text
-        sizes = len(asked.input_ids), len(reply.token_ids)
-        return Opinion(answer, reply.confidence, *sizes, thinking, cut, thought.tokens)
+        prompt_tokens = len(asked.input_ids) if self.capabilities.counts_tokens else 0
+        return Opinion(
+            answer, reply.confidence, prompt_tokens, len(reply.token_ids), thinking, cut, thinking_tokens=thought.tokens
+        )
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Choice:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
-        Raises `PromptTooLongError` if the prompt does not fit the model's window.
+        Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
+        `capabilities.probabilities` is false.
         """
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self.encoder.continuation(option)) for option in options)

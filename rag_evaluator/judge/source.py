@@ -99,8 +99,12 @@ class GivenJudge:
     @property
     def parts(self) -> dict[str, Any]:
         """What its answers depend on beside the prompt, by name."""
-        parts = judge_parts(self.config, self.identity or UNNAMED)
-        return parts if self.is_object else {**parts, **find_engine(self.config.engine).signature_parts(self.config)}
+        return {**judge_parts(self.config, self.identity or UNNAMED), **self._engine_parts}
+
+    @cached_property
+    def _engine_parts(self) -> Mapping[str, str]:
+        """What only the engine knows of its answers; asked once, since a server is asked for it."""
+        return find_engine(self.config.engine).signature_parts(self.config, self.offline) if not self.is_object else {}
 
     @property
     def line(self) -> str:

@@ -51,12 +51,12 @@ class Toy:
         return str(DEMO_JUDGE)
 
     @staticmethod
-    def capabilities_of(config: JudgeConfig) -> Capabilities | None:
-        return None
+    def signature_parts(config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+        return {}
 
     @staticmethod
-    def signature_parts(config: JudgeConfig) -> Mapping[str, str]:
-        return {}
+    def capabilities_of(config: JudgeConfig) -> Capabilities | None:
+        return None
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "Toy":

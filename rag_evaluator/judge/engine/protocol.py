@@ -134,11 +134,11 @@ class EngineRow(Protocol):
     def find(self, config: JudgeConfig, offline: bool) -> str:
         """Folder or name of the model, after all checks that need not load it. Raises `ModelError`."""
 
+    def signature_parts(self, config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+        """What answers depend on beside model and settings, by name, for the signature. Raises `ModelError`."""
+
     def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
         """What the loaded engine will be able to do, as far as known before loading."""
-
-    def signature_parts(self, config: JudgeConfig) -> Mapping[str, str]:
-        """What answers depend on beside the settings that all engines have, by name. Raises `ModelError`."""
 
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""

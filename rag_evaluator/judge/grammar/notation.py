@@ -17,7 +17,7 @@ def as_lark(node: Node, string_tokens: int | None = None) -> str:
         string_tokens: after so many tokens a string ends; None: strings have no limit.
     """
     limit = "" if string_tokens is None else f"[max_tokens={string_tokens}]"
-    writer = _Writer(json.dumps, _lark_letter, {True: 'body? "\\""', False: 'body "\\""'})
+    writer = _Notation(json.dumps, _lark_letter, {True: 'body? "\\""', False: 'body "\\""'})
     start = writer.expression(node)
     rules = [f"{name}: {body}" for name, body in writer.rules]
     return "\n".join([f"start: {start}", *rules, f"body{limit}: {LARK_BODY}"]) + "\n"
@@ -25,7 +25,7 @@ def as_lark(node: Node, string_tokens: int | None = None) -> str:
 
 def as_gbnf(node: Node) -> str:
     """A grammar for llama.cpp. Its limits of strings are left to whoever reads the answer: it counts no tokens."""
-    writer = _Writer(_quoted, "[{}]".format, {True: 'body* "\\""', False: 'body+ "\\""'})
+    writer = _Notation(_quoted, "[{}]".format, {True: 'body* "\\""', False: 'body+ "\\""'})
     start = writer.expression(node)
     rules = [f"{name} ::= {body}" for name, body in writer.rules]
     return "\n".join([f"root ::= {start}", *rules, f"body ::= {GBNF_BODY}"]) + "\n"
@@ -39,7 +39,7 @@ def _quoted(text: str) -> str:
     return '"' + "".join(GBNF_ESCAPES.get(c, c if c >= " " else f"\\x{ord(c):02X}") for c in text) + '"'
 
 
-class _Writer:
+class _Notation:
     """Writes one rule per node that has parts, each once.
 
     Args:

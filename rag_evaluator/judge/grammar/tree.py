@@ -1,7 +1,7 @@
 """A grammar of `lark` as a tree, from which text can be taken away: what is left is the grammar of the rest.
 
-Servers take the grammar of a whole answer. Where an answer is continued by another request, they need the grammar of what
-is still missing.
+Servers take the grammar of a whole answer. Where an answer is continued by another request, they need the grammar of
+what is still missing.
 """
 
 import json

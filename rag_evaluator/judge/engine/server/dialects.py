@@ -1,6 +1,6 @@
 """What kinds of servers there are, one row each, and how a server is recognised."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal, Protocol
@@ -35,7 +35,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Draft:
+class Continuation:
     """An answer that is to be continued.
 
     Attributes:
@@ -72,7 +72,7 @@ class Dialect(Protocol):
     masked: bool
     """Whether log probabilities are those after the grammar's mask."""
 
-    def write(self, draft: Draft) -> AsyncIterator[Written]:
+    def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
         """The tokens of an answer, in order; the caller may stop reading."""
 
     async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:

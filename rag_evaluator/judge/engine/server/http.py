@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -67,7 +67,7 @@ class Transport:
         """
         return await self._repeated("POST", path, body, root)
 
-    async def lines(self, path: str, body: Mapping[str, Any], root: bool = False) -> AsyncIterator[Json]:
+    async def lines(self, path: str, body: Mapping[str, Any], root: bool = False) -> AsyncGenerator[Json, None]:
         """The events of an answer that is read while it is written; who stops reading ends it. Raises as `post`."""
         for attempt in range(1, self.tries + 1):
             begun = False

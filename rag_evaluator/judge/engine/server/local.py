@@ -38,7 +38,7 @@ class LocalModel:
     def load(cls, config: JudgeConfig, offline: bool) -> "LocalModel":
         """Raises `ModelError`."""
         source = cls.find(config, offline)
-        from transformers import AutoConfig, AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerFast
 
         try:
             with hub(offline):
@@ -49,6 +49,7 @@ class LocalModel:
         except Exception as error:  # tokenizers and json each raise kinds of their own
             raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
         check_tokenizer(tokenizer)
+        assert isinstance(tokenizer, PreTrainedTokenizerFast)  # as was just checked
         size = max(int(model.get_text_config().vocab_size), len(tokenizer))
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0

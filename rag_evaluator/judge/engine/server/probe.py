@@ -3,7 +3,7 @@
 from contextlib import aclosing
 
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.engine.server.dialects import Dialect, Draft
+from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect
 from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
 from rag_evaluator.judge.grammar.tree import Text
@@ -24,16 +24,16 @@ async def probe(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary
 
 
 async def _check_grammar(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
-    draft = Draft(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
+    continuation = Continuation(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
     text = b""
-    async with aclosing(dialect.write(draft)) as tokens:  # type: ignore[type-var]
+    async with aclosing(dialect.write(continuation)) as tokens:
         async for written in tokens:
             if written.token < vocabulary.size:
                 text += vocabulary.texts[written.token]
     if not text.decode("utf-8", "replace").startswith(CONSTANT):
         raise ModelError(
-            f"judge.url: the server was asked for {CONSTANT} by a grammar and wrote {text[:60]!r}: it ignores grammars, "
-            "so its answers could not be used, or its tokens are not those of judge.model."
+            f"judge.url: the server was asked for {CONSTANT} by a grammar and wrote {text[:60]!r}: it ignores "
+            "grammars, so its answers could not be used, or its tokens are not those of judge.model."
         )
 
 
@@ -41,6 +41,6 @@ async def _check_tokenizer(dialect: Dialect, encoder: PromptEncoder) -> None:
     text = await dialect.text_of(encoder.tokenizer(SAMPLE, add_special_tokens=False)["input_ids"])
     if text.strip() != SAMPLE.strip():
         raise ModelError(
-            f"judge.model: its tokenizer is not that of the server's model, which reads {text[:60]!r} where {SAMPLE[:60]!r} "
-            "was meant. Give the folder of the model that is served."
+            f"judge.model: its tokenizer is not that of the server's model, which reads {text[:60]!r} where "
+            f"{SAMPLE[:60]!r} was meant. Give the folder of the model that is served."
         )

@@ -1,10 +1,10 @@
 """vLLM: it takes token ids and our own grammar, and its log probabilities are those of the allowed tokens."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engine.server.dialects import Draft, Server, Written
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_lark
 
@@ -41,17 +41,17 @@ class Vllm:
     def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
         return Server("vllm", known["version"], model["id"], model.get("max_model_len"), None, model.get("root"))
 
-    async def write(self, draft: Draft) -> AsyncIterator[Written]:
+    async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
         body = {
-            **self._body(draft.input_ids),
-            **_form(draft),
-            "max_tokens": draft.max_tokens,
-            "temperature": draft.temperature,
-            "seed": draft.seed,
+            **self._body(continuation.input_ids),
+            **_form(continuation),
+            "max_tokens": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
             "logprobs": TOP,
         }
-        if draft.banned:
-            body["logit_bias"] = {str(token): BAN for token in sorted(draft.banned)}
+        if continuation.banned:
+            body["logit_bias"] = {str(token): BAN for token in sorted(continuation.banned)}
         for written in await self._written(body):
             yield written
 
@@ -80,13 +80,13 @@ class Vllm:
             raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
 
 
-def _form(draft: Draft) -> dict[str, Any]:
+def _form(continuation: Continuation) -> dict[str, Any]:
     """What the answer must be, or where free text ends."""
-    if draft.grammar is not None:
-        return {"structured_outputs": {"grammar": as_lark(draft.grammar, draft.string_tokens + SLACK)}}
-    if draft.stop is None:
-        return {}
-    return {"stop": [draft.stop.text], "stop_token_ids": sorted(draft.stop.token_ids), "skip_special_tokens": False}
+    grammar, stop = continuation.grammar, continuation.stop
+    if grammar is not None:
+        return {"structured_outputs": {"grammar": as_lark(grammar, continuation.string_tokens + SLACK)}}
+    assert stop is not None
+    return {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
 
 
 def _by_id(top: Mapping[str, float] | None) -> dict[int, float]:

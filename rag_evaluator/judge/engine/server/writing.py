@@ -5,15 +5,18 @@ engine would have written it; from there on the next request asks for the rest. 
 or whose text a server splits into other tokens, is the same as with our own engine.
 """
 
+import math
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.server.dialects import Dialect, Draft, Written
+from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect, Written
 from rag_evaluator.judge.engine.transformers.sequence import FreeText, Sequence, Vocabulary
 from rag_evaluator.judge.grammar.tree import after, parse, until
 from rag_evaluator.judge.requests import Reply, Request
 
-FEW = 64  # allowed tokens whose log probabilities are worth a request of their own
+FEW = 128  # allowed tokens whose log probabilities are worth a request of their own
+MOST_REFUSED = 8  # in one place; llama.cpp lets bytes pass that are no UTF-8
 NO_TOKENS: frozenset[int] = frozenset()
 
 
@@ -31,18 +34,43 @@ async def write(dialect: Dialect, vocabulary: Vocabulary, request: Request) -> R
 
 
 async def _free(dialect: Dialect, text: FreeText) -> Reply:
-    """A text without a grammar."""
+    """A text without a grammar, asked for again where a server tells only a part of it."""
     asked = text.request
-    draft = Draft(asked.input_ids, None, 0, asked.max_new_tokens, asked.temperature, asked.seed % 2**31, stop=text.stop)
-    async with aclosing(dialect.write(draft)) as tokens:  # type: ignore[type-var]
-        async for written in tokens:
-            text.push(written.token)
-            if text.done:
-                break
-    text.complete = text.complete or not text.done  # the server ended it at a token that it does not show
+    while not text.done:
+        before = len(text.tokens)
+        continuation = Continuation(
+            [*asked.input_ids, *text.tokens],
+            None,
+            0,
+            asked.max_new_tokens - before,
+            asked.temperature,
+            (asked.seed + before) % 2**31,
+            stop=text.stop,
+        )
+        async with aclosing(dialect.write(continuation)) as tokens:
+            async for written in tokens:
+                text.push(written.token)
+                if text.done:
+                    break
+        text.complete = text.complete or len(text.tokens) == before  # it ends with a token that is not shown
     reply = text.reply()
     assert isinstance(reply, Reply)
     return reply
+
+
+@dataclass(frozen=True)
+class _Digit:
+    """A digit whose log probabilities the server has not told.
+
+    Attributes:
+        place: among the confidences.
+        allowed: tokens that could have been there.
+    """
+
+    place: int
+    token: int
+    input_ids: list[int]
+    allowed: list[int]
 
 
 class _Answer:
@@ -50,13 +78,15 @@ class _Answer:
 
     def __init__(self, dialect: Dialect, sequence: Sequence) -> None:
         self.dialect, self.sequence, self.request = dialect, sequence, sequence.request
+        self._unweighed: list[_Digit] = []
+        self._refused: set[int] = set()  # tokens that the server wrote here although our grammar does not allow them
 
     @property
     def input_ids(self) -> list[int]:
         return [*self.request.input_ids, *self.sequence.tokens]
 
     def ended(self) -> bool:
-        """Whether the answer is whole or its budget is used; forced tokens are added here, no server need write them."""
+        """Whether the answer is whole or its budget is used; forced tokens are added here, without the server."""
         while forced := self.sequence.next_forced():
             self.sequence.push(forced[0])
         return self.sequence.done
@@ -68,16 +98,19 @@ class _Answer:
             self.sequence.push(allowed.pop())
             return
         before = len(self.sequence.tokens)
-        draft = self._draft(banned)
-        if draft is not None:
-            async with aclosing(self.dialect.write(draft)) as tokens:  # type: ignore[type-var]
+        continuation = self._continuation(banned | self._refused)
+        if continuation is not None:
+            async with aclosing(self.dialect.write(continuation)) as tokens:
                 async for written in tokens:
-                    if not await self._accept(written, banned):
+                    if not self._accept(written, banned):
                         break
-        if len(self.sequence.tokens) == before:
+        await self._weigh_later()  # the server is free again
+        if len(self.sequence.tokens) > before:
+            self._refused.clear()
+        elif continuation is None or len(self._refused) == 0 or len(self._refused) > MOST_REFUSED:
             await self._choose(allowed or set(self.sequence.mask().nonzero().flatten().tolist()))
 
-    def _draft(self, banned: frozenset[int]) -> Draft | None:
+    def _continuation(self, banned: frozenset[int]) -> Continuation | None:
         """What the server is asked; None in the middle of a character, where no grammar of texts can begin."""
         sequence = self.sequence
         try:
@@ -88,7 +121,7 @@ class _Answer:
         assert grammar is not None, text
         budget = self.request.budget
         most = sequence.spare_length - (0 if sequence.limited else max(budget.reserve_length - 1, 0))
-        return Draft(
+        return Continuation(
             self.input_ids,
             until(grammar, sequence.vocabulary.markers),
             budget.string_tokens,
@@ -110,7 +143,7 @@ class _Answer:
         allowed, banned = left.nonzero().flatten().tolist(), (mask & ~left).nonzero().flatten().tolist()
         return set(allowed), frozenset(banned)
 
-    async def _accept(self, written: Written, asked: frozenset[int]) -> bool:
+    def _accept(self, written: Written, asked: frozenset[int]) -> bool:
         """Add a token if it is the one that our own engine would have chosen.
 
         Args:
@@ -124,25 +157,35 @@ class _Answer:
             sequence.push(token)
             return True
         if not sequence.allows(token):
+            self._refused.add(token)
             return False
         limited = sequence.limited
         allowed, banned = self._within_budget()
         if (limited and token not in allowed) or any(map(sequence.allows, asked - banned)):
             return False
-        await self._weigh(written)
+        self._weigh(written)
         sequence.push(token)
         return True
 
-    async def _weigh(self, written: Written) -> None:
-        """Keep the confidence of a digit."""
+    def _weigh(self, written: Written) -> None:
+        """Keep the confidence of a digit, or that the server has to be asked for it."""
         sequence, logprobs = self.sequence, written.logprobs
-        if sequence.in_string or sequence.vocabulary.digits[written.token] < 0:
+        if not sequence.is_weighed(written.token):
             return
         allowed: list[int] = sequence.mask().nonzero().flatten().tolist()
         known = {token: logprobs[token] for token in allowed if token in logprobs}
-        if (not self.dialect.masked and len(known) < len(allowed) <= FEW) or written.token not in known:
-            known = dict(zip(allowed, await self.dialect.next_logprobs(self.input_ids, allowed), strict=True))
-        sequence.share(written.token, known)
+        if written.token not in known or (not self.dialect.masked and len(known) < len(allowed) <= FEW):
+            self._unweighed.append(_Digit(len(sequence.confidence), written.token, self.input_ids, allowed))
+            sequence.confidence.append(math.nan)
+        else:
+            sequence.confidence.append(sequence.share(written.token, known))
+
+    async def _weigh_later(self) -> None:
+        for digit in self._unweighed:
+            logprobs = await self.dialect.next_logprobs(digit.input_ids, digit.allowed)
+            known = dict(zip(digit.allowed, logprobs, strict=True))
+            self.sequence.confidence[digit.place] = self.sequence.share(digit.token, known)
+        self._unweighed.clear()
 
     async def _choose(self, allowed: set[int]) -> None:
         """Add the likeliest of a few tokens."""
@@ -151,5 +194,5 @@ class _Answer:
         candidates = sorted(allowed)
         logprobs = await self.dialect.next_logprobs(self.input_ids, candidates)
         best = max(range(len(candidates)), key=lambda place: logprobs[place])
-        await self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
+        self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
         self.sequence.push(candidates[best])

@@ -82,6 +82,10 @@ class TransformersEngine:
         return find_judge(config, offline)
 
     @staticmethod
+    def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
+        return {}
+
+    @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
         return Capabilities(
             in_flight=config.batch_size,
@@ -91,10 +95,6 @@ class TransformersEngine:
             counts_tokens=True,
             same_bytes="always" if config.dtype == "float32" else "same batches",
         )
-
-    @staticmethod
-    def signature_parts(config: JudgeConfig) -> dict[str, str]:
-        return {}
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Batched:

@@ -133,17 +133,20 @@ class Sequence:
         """Whether the grammar allows a token next."""
         return self.matcher.validate_tokens([token]) == 1
 
-    def share(self, token: int, logprobs: abc.Mapping[int, float]) -> None:
-        """Keep the confidence of a digit outside of strings that is about to be pushed.
+    def is_weighed(self, token: int) -> bool:
+        """Whether a token that is about to be pushed has a confidence: a digit outside of strings."""
+        return int(self.vocabulary.digits[token]) >= 0 and not self.in_string
+
+    def share(self, token: int, logprobs: abc.Mapping[int, float]) -> float:
+        """The confidence of a digit: its share among the allowed tokens.
 
         Args:
             logprobs: of the allowed tokens, by token id; their sum need not be 1.
         """
-        digit = int(self.vocabulary.digits[token])
-        if digit >= 0 and not self.in_string:
-            weights = {other: math.exp(logprob) for other, logprob in logprobs.items()}
-            same = sum(weight for other, weight in weights.items() if self.vocabulary.digits[other] == digit)
-            self.confidence.append(round(same / sum(weights.values()), 6))
+        digits, most = self.vocabulary.digits, max(logprobs.values())
+        weights = {other: math.exp(logprob - most) for other, logprob in logprobs.items()}
+        same = sum(weight for other, weight in weights.items() if digits[other] == digits[token])
+        return round(same / sum(weights.values()), 6)
 
     def text_since(self, start: int) -> bytes:
         """What the tokens from a place on say."""

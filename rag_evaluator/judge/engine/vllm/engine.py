@@ -67,7 +67,7 @@ class VllmEngine:
         return Capabilities(config.batch_size, config.temperature == 0, True, True, True, "same batches")
 
     @staticmethod
-    def signature_parts(config: JudgeConfig) -> dict[str, str]:
+    def signature_parts(config: JudgeConfig, offline: bool = True) -> dict[str, str]:
         """What answers depend on beside the judge's other settings; no paths."""
         settings = {name.lower(): os.environ[name] for name in CHOICES if os.environ.get(name)}
         arguments = " ".join(map(_without_path, config.vllm.args))

@@ -119,7 +119,8 @@ class OpenAIEngine:
     encoder = Characters()
 
     def __init__(self, config: JudgeConfig, transport: Transport, limit: str, server: Server) -> None:
-        if config.thinking == "on" and {"thinking_tokens", "thinking_markers"} & config.model_fields_set:
+        default = JudgeConfig()
+        if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
             raise ModelError(
                 "judge.thinking_tokens and judge.thinking_markers need a server that takes token ids; this one thinks "
                 "by itself, and its own settings say how long."

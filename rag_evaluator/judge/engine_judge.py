@@ -17,7 +17,7 @@ from rag_evaluator.judge.grammar.budget import share_out
 from rag_evaluator.judge.grammar.choice import probabilities
 from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.protocol import Capabilities, Choice, Draw, Opinion
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.thinking import Thinker, Thought
 from rag_evaluator.models.single_flight import SingleFlight
@@ -79,7 +79,7 @@ class EngineJudge:
             answer, reply.confidence, prompt_tokens, len(reply.token_ids), thinking, cut, thinking_tokens=thought.tokens
         )
 
-    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Choice:
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Shares:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
         Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
@@ -103,7 +103,7 @@ class EngineJudge:
         shares = await self._shares.get(short_digest(repr((before, ids))), ask)
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
-        return Choice(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)
+        return Shares(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)
 
     def count(self, text: str) -> int:
         return self.encoder.count(text)

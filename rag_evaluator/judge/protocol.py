@@ -60,7 +60,7 @@ class Opinion:
     thinking_tokens: int = 0
 
 
-class Choice(dict[str, float]):
+class Shares(dict[str, float]):
     """The probability of each option, with the thought before it.
 
     Attributes:
@@ -99,7 +99,7 @@ class JudgeProtocol(Protocol):
         """A valid answer. Raises `JudgementError` where there is none, `JudgeLostError` where there will be no more."""
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
-        """The probability of each option as the answer, summing to 1; a `Choice` where there was a thought.
+        """The probability of each option as the answer, summing to 1; a `Shares` where there was a thought.
 
         Raises as `opinion` does.
         """

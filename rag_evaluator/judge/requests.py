@@ -82,11 +82,11 @@ class Request:
     group: str = ""
     rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    stop: "Stop | None" = field(default=None, repr=False)
+    stop: "TextEnd | None" = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
-class Stop:
+class TextEnd:
     """What ends a free text, whichever comes first.
 
     Attributes:

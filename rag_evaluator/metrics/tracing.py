@@ -11,7 +11,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.choices import labels_of
-from rag_evaluator.judge.protocol import Choice, Draw, JudgeProtocol, Opinion
+from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion, Shares
 from rag_evaluator.judge.requests import Judgement, PromptText
 from rag_evaluator.results.questions import refer, references
 
@@ -58,7 +58,7 @@ class Recorder(InstructorBaseRagasLLM):
         found = await self._ask(question, prompt, lambda judge, draw: judge.choose(prompt, options, draw))
         shares = {option: round(float(found[option]), DECIMALS) for option in options}
         said: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
-        self._write(prompt, said, thought=found if isinstance(found, Choice) else None)
+        self._write(prompt, said, thought=found if isinstance(found, Shares) else None)
         return shares
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
@@ -96,7 +96,7 @@ class Recorder(InstructorBaseRagasLLM):
         response: dict[str, object] | None,
         error: str | None = None,
         opinion: Opinion | None = None,
-        thought: Opinion | Choice | None = None,
+        thought: Opinion | Shares | None = None,
     ) -> None:
         judgement = Judgement(
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",

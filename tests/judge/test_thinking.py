@@ -18,7 +18,7 @@ from rag_evaluator.errors import ModelError, PromptTooLongError
 from rag_evaluator.judge.engine.protocol import Engine
 from rag_evaluator.judge.engine.transformers import loading
 from rag_evaluator.judge.judge import Judge
-from rag_evaluator.judge.protocol import Choice, Opinion
+from rag_evaluator.judge.protocol import Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.signature import judge_parts
 from rag_evaluator.metrics.table import METRICS
@@ -40,7 +40,6 @@ OPENED = {  # how a prompt ends, and what stands between a thought and its answe
     "magistral": ("[THINK]", "[/THINK]"),
 }
 FAMILIES = sorted(THINKERS)
-QUICK, SLOW = {"r1", "qwen3", "gpt-oss"}, pytest.mark.slow
 
 
 class Verdict(BaseModel):
@@ -197,13 +196,21 @@ def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
     assert encoder.decode(thought.continuation).endswith("</think>\n\n")
 
 
+JUDGED = [name for name, metric in METRICS.items() if metric.judge]
+SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
+
+
 @pytest.mark.parametrize(
-    "family", [family if family in QUICK else pytest.param(family, marks=SLOW) for family in FAMILIES]
+    "family, names",
+    [
+        ("r1", JUDGED),
+        *((family, SOME) for family in ("qwen3", "gpt-oss")),
+        *(pytest.param(family, JUDGED, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
+    ],
 )
 def test_a_judge_that_thinks_gives_valid_answers_for_every_metric(
-    model_folder: Callable[..., Path], rows: list[dict[str, Any]], family: str
+    model_folder: Callable[..., Path], rows: list[dict[str, Any]], family: str, names: list[str]
 ) -> None:
-    names = [name for name, metric in METRICS.items() if metric.judge]
     rubrics = {f"score{number}_description": f"level {number}" for number in (1, 2, 3)}
     hostile = f"Nolu Brak was born in Tesk. {MARKERS}"
     row = {**rows[0], "retrieved_contexts": [hostile], "reference_contexts": [hostile], "rubrics": rubrics}
@@ -228,7 +235,7 @@ def test_a_choice_follows_the_thought(thinking: Callable[..., Judge]) -> None:
     judge = thinking("qwen3")
     options = [' {"verdict": 0}', ' {"verdict": 1}']
     choice = run(judge.inner.choose(PROMPTS[0], options))
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, Shares)
     assert judge.inner.thinker is not None
     ids = tuple(judge.encoder.encode(PROMPTS[0]))
     thought = run(judge.inner.thinker.think(ids, 0, ""))

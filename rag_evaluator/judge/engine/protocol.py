@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request, Stop
+from rag_evaluator.judge.requests import Reply, Request, TextEnd
 
 Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
 """What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""
@@ -23,7 +23,7 @@ class ThoughtFormat:
         close_cut: the same of a thought that was cut.
     """
 
-    stop: Stop
+    stop: TextEnd
     close: tuple[int, ...]
     close_cut: tuple[int, ...]
 

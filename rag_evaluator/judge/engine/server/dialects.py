@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.tree import Node
-from rag_evaluator.judge.requests import Stop
+from rag_evaluator.judge.requests import TextEnd
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Continuation:
     temperature: float = 0.0
     seed: int = 0
     banned: frozenset[int] = frozenset()
-    stop: Stop | None = None
+    stop: TextEnd | None = None
 
 
 @dataclass(frozen=True)

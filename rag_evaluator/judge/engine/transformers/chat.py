@@ -13,7 +13,7 @@ from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import ThoughtFormat
 from rag_evaluator.judge.engine.transformers.thought_markers import MARKERS, VARIABLES, Rendered, opened_thought
-from rag_evaluator.judge.requests import Stop
+from rag_evaluator.judge.requests import TextEnd
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -128,7 +128,7 @@ class PromptEncoder:
         opened = opened_thought(thinking, plain, answering, self.template, vocabulary, markers)
         self.before, self.after = thinking.before, opened.after
         ends = (self.special_ids | {vocabulary.get(opened.end)}) - {vocabulary.get(opened.opening)}
-        stop = Stop(opened.end, frozenset(token for token in ends if token is not None))
+        stop = TextEnd(opened.end, frozenset(token for token in ends if token is not None))
         return ThoughtFormat(stop, tuple(self._plain(opened.close)), tuple(self._plain(opened.close_cut)))
 
     def _render(self, margin: str, variables: Mapping[str, Any] = NOT_THINKING) -> Rendered:

@@ -48,6 +48,7 @@ class Transport:
     def __init__(self, address: Address, offline: bool, most: int = 1, tries: int | None = None) -> None:
         self.address, self.offline, self.most = address, offline, most
         self.tries = TRIES if tries is None else tries
+        self._answered: tuple[str, Mapping[str, Any], bool] | None = None  # the last question that was
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, OpenRequests]] = (
             WeakKeyDictionary()
         )
@@ -65,7 +66,9 @@ class Transport:
         Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing,
         `ModelError` where it must not be asked.
         """
-        return await self._repeated("POST", path, body, root)
+        answer = await self._repeated("POST", path, body, root)
+        self._answered = (path, body, root)
+        return answer
 
     async def lines(self, path: str, body: Mapping[str, Any], root: bool = False) -> AsyncGenerator[Json, None]:
         """The events of an answer that is read while it is written; who stops reading ends it. Raises as `post`."""
@@ -78,6 +81,7 @@ class Transport:
                             event = _json(data)
                             begun = True
                             yield event
+                self._answered = (path, {**body, "stream": False}, root)
                 return
             except Failure as failure:
                 if begun:  # what was read is kept: the caller goes on from there
@@ -102,12 +106,25 @@ class Transport:
     async def _pause(self, failure: Failure, attempt: int) -> None:
         """Wait before the next try. Raises if that was the last one."""
         if attempt == self.tries:
-            kind = JudgementError if failure.answered and not failure.busy else JudgeLostError
+            one_question = failure.answered and not failure.busy and await self._answers_others()
+            kind = JudgementError if one_question else JudgeLostError
             raise kind(f"judge.url: the server gave no answer in {attempt} tries: {failure}") from failure
         if failure.wait is not None:
             await asyncio.sleep(failure.wait)
         else:
             await asyncio.sleep(random.uniform(0.5, 1.0) * min(PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE))
+
+    async def _answers_others(self) -> bool:
+        """Whether the server still answers what it has answered before, so that only one question is at fault."""
+        if self._answered is None:
+            return False
+        path, body, root = self._answered
+        try:
+            async with self._open("POST", path, body, root) as response:
+                await response.aread()
+        except (Failure, JudgementError, JudgeLostError):
+            return False
+        return True
 
     @asynccontextmanager
     async def _open(

@@ -15,6 +15,7 @@ from typing import Any
 import llguidance
 
 Reply = tuple[int, dict[str, str], bytes]
+PLENTY = 1000
 CUT, SLOW = "cut", "slow"  # what a server does in place of a reply
 
 
@@ -30,7 +31,9 @@ class Fake:
         owner: `owned_by` of its model: `vllm` or something else.
         faults: in place of the next answers to POST requests.
         always: in place of every answer, if something is there.
-        ids_of: the tokens that a model writes under a grammar, and log probabilities of others.
+        content: what a chat answers.
+        write: what vLLM's other end points answer.
+        bears: open requests that are not refused with 429.
     """
 
     owner: str = "somebody"
@@ -43,6 +46,8 @@ class Fake:
     url: str = ""
     open: int = 0
     most_open: int = 0
+    bears: int = PLENTY
+    refused: int = 0
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
@@ -54,6 +59,10 @@ class Fake:
             )
         if path == "/version":
             return status(200, '{"version": "9.9.9"}')
+        if self.open > self.bears:
+            self.refused += 1
+            return status(429)
+        time.sleep(0.0 if self.bears == PLENTY else 0.01)
         if self.always is not None:
             return self.always
         if self.faults:
@@ -109,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = fake.answer(self.path, body)
             if isinstance(answer, str):
                 if answer == SLOW:
-                    time.sleep(1.0)
+                    time.sleep(2.0)
                 self.close_connection = True
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{") if answer == CUT else None
                 return

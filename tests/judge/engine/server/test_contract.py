@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ class Verdict(BaseModel):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "PAUSE", 0.01)
-    monkeypatch.setattr(http, "READ", 0.3)
 
 
 @pytest.fixture
@@ -74,8 +74,9 @@ PASSING = {
 
 
 @pytest.mark.parametrize("faults", PASSING.values(), ids=PASSING)
-def test_what_passes_costs_no_judgement(faults: list[Any], fake: Fake) -> None:
+def test_what_passes_costs_no_judgement(faults: list[Any], fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = judge_of(fake)
+    monkeypatch.setattr(http, "READ", 1.0)
     fake.faults += faults
     assert ask(judge) == [Verdict(reason="a", verdict=0)]
     assert not fake.faults
@@ -83,7 +84,7 @@ def test_what_passes_costs_no_judgement(faults: list[Any], fake: Fake) -> None:
 
 LASTING = {
     "too many requests": (status(429), JudgeLostError, "429"),
-    "an internal error": (status(500), JudgementError, "500"),
+    "an internal error, whatever is asked": (status(500), JudgeLostError, "500"),
     "a bad request": (status(400, "too long"), JudgementError, "too long"),
     "a wrong key": (status(401), JudgeLostError, "judge.api_key_env"),
     "a model that is gone": (status(404), JudgeLostError, "404"),
@@ -100,11 +101,26 @@ def test_what_lasts_stops_the_run_unless_it_concerns_one_question(
     fault: Any, kind: type[Exception], told: str, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "TRIES", 3)
-    monkeypatch.setattr(http, "READ", 0.1)
     judge = judge_of(fake)
+    monkeypatch.setattr(http, "READ", 0.1 if fault is SLOW else 10.0)
     fake.always = fault
     (error,) = ask(judge)
     assert type(error) is kind and told in str(error)
+
+
+def test_an_internal_error_that_only_one_question_causes_is_a_missing_judgement(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "TRIES", 2)
+    judge, answer = judge_of(fake, batch_size=1), fake.answer
+
+    def failing(path: str, body: dict[str, Any]) -> Any:
+        return status(500) if "Bad?" in json.dumps(body) else answer(path, body)
+
+    monkeypatch.setattr(fake, "answer", failing)
+    good, bad, other = ask(judge, "Good?", "Bad?", "Other?")
+    assert good == other == Verdict(reason="a", verdict=0)
+    assert type(bad) is JudgementError and "500" in str(bad)
 
 
 def test_the_time_that_a_server_asks_to_wait_is_waited(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +263,15 @@ def test_no_more_requests_are_open_than_allowed(fake: Fake) -> None:
     judge = judge_of(fake, batch_size=3)
     assert len(ask(judge, *(f"Good {number}?" for number in range(30)))) == 30
     assert 1 <= fake.most_open <= 3
+
+
+def test_two_workers_share_a_server_that_bears_fewer_requests_than_they_would_send(fake: Fake) -> None:
+    judges = [judge_of(fake, batch_size=8) for _ in range(2)]
+    fake.bears = 3
+    with ThreadPoolExecutor(2) as workers:
+        answered = list(workers.map(lambda judge: ask(judge, *(f"Good {number}?" for number in range(20))), judges))
+    assert answered == [[Verdict(reason="a", verdict=0)] * 20] * 2
+    assert fake.refused > 0
 
 
 def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continues(

@@ -12,6 +12,7 @@ from requests48 import requests
 
 from rag_evaluator import Judge, RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.judge.engine.server.dialects import Continuation
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
 from rag_evaluator.judge.requests import Reply, Request
@@ -55,11 +56,24 @@ def test_llama_cpp_writes_our_tokens_and_weighs_verdicts_as_we_do(folder: Path, 
     expected = answers(ours, asked)
     assert len(asked) == 48
     assert sum("string" in reply.cut for reply in expected) > 5
-    assert sum(request.budget.reserve > 0 for request in asked) > 1
+    banned = with_bans(theirs)
     for number, (reply, own) in enumerate(zip(answers(theirs, asked), expected, strict=True)):
         assert (number, reply.text, reply.token_ids) == (number, own.text, own.token_ids)
         assert (reply.complete, reply.cut) == (own.complete, own.cut)
         assert reply.confidence == pytest.approx(own.confidence, abs=NEAR)
+    assert banned  # a list was ended by its limits
+
+
+def with_bans(engine: Any) -> list[Continuation]:
+    """The requests in which the budget bans tokens, as they are sent."""
+    banned, write = [], engine.dialect.write
+
+    def watched(continuation: Continuation) -> Any:
+        banned.extend([continuation] if len(continuation.banned) > 1 else [])
+        return write(continuation)
+
+    engine.dialect.write = watched
+    return banned
 
 
 def test_llama_cpp_gives_our_probabilities_of_choices(folder: Path, server: str) -> None:

@@ -1,10 +1,12 @@
 """No process of a server of ours lives on, whoever is killed, whatever its processes do."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -36,10 +38,14 @@ Processes = Callable[[], dict[int, str]]
 
 
 @pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
+def processes(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     """Living processes of this test's servers, with their command lines; they bear a mark that children inherit."""
     mark = f"{MARK}={uuid.uuid4().hex}"
     monkeypatch.setenv(*mark.split("="))
+    tmp_path_factory.getbasetemp()  # is made where it belongs
+    folder = tempfile.mkdtemp(prefix="fake-")  # of folders that a kill leaves
+    monkeypatch.setenv("TMPDIR", folder)
+    monkeypatch.setattr("tempfile.tempdir", folder)
 
     def living() -> dict[int, str]:
         found = {}
@@ -57,6 +63,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
     yield living
     for process in living():
         os.kill(process, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait(condition: Callable[[], object], seconds: float = LIMIT) -> bool:

@@ -9,6 +9,7 @@ from rag_evaluator.origin import Key, dotted
 OWN_KEYS: Mapping[str, frozenset[str]] = {
     "transformers": frozenset({"dtype", "device_map", "model_kwargs"}),
     "server": frozenset({"url", "api_key_env", "served_model", "dialect"}),
+    "vllm": frozenset({"vllm", "dtype"}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
 NEEDED: Mapping[str, str] = {"server": "url"}

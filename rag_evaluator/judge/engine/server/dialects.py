@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.tree import Node
+from rag_evaluator.judge.requests import TextEnd
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,21 @@ class Continuation:
 
     Attributes:
         input_ids: the prompt and what was written so far.
-        grammar: of what follows.
+        grammar: of what follows; None: free text.
         string_tokens: a string longer than this is cut by us, so the server need not write more.
         max_tokens: that the answer may still have.
         banned: tokens that the first one must not be, because the budget ends.
+        stop: where a free text ends; what is written beyond it is not used.
     """
 
     input_ids: Sequence[int] = field(repr=False)
-    grammar: Node = field(repr=False)
+    grammar: Node | None = field(repr=False)
     string_tokens: int
     max_tokens: int
     temperature: float = 0.0
     seed: int = 0
     banned: frozenset[int] = frozenset()
+    stop: TextEnd | None = None
 
 
 @dataclass(frozen=True)

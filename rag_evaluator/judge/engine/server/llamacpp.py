@@ -47,7 +47,7 @@ class LlamaCpp:
     async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
         body = {
             **self._body(continuation.input_ids),
-            "grammar": as_gbnf(continuation.grammar),
+            **_form(continuation),
             "n_predict": continuation.max_tokens,
             "temperature": continuation.temperature,
             "seed": continuation.seed,
@@ -89,6 +89,14 @@ class LlamaCpp:
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         return {"prompt": list(input_ids), **NEUTRAL}
+
+
+def _form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends; the reader ends it at other control tokens."""
+    if continuation.grammar is not None:
+        return {"grammar": as_gbnf(continuation.grammar)}
+    assert continuation.stop is not None
+    return {"stop": [continuation.stop.text]}
 
 
 def _written(event: Mapping[str, Any]) -> list[Written]:

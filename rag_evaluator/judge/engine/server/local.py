@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
@@ -42,7 +43,9 @@ class LocalModel:
         try:
             with hub(offline):
                 model = AutoConfig.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
-                tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
+                tokenizer: Any = AutoTokenizer.from_pretrained(
+                    source, local_files_only=offline, trust_remote_code=False
+                )
         except Exception as error:  # tokenizers and json each raise kinds of their own
             raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
         check_tokenizer(tokenizer)
@@ -51,4 +54,4 @@ class LocalModel:
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0
         vocabulary = Vocabulary(tokenizer, size, end)
-        return cls(source, PromptEncoder(tokenizer, config.chat_template), vocabulary, window_of(model, tokenizer))
+        return cls(source, PromptEncoder.of(tokenizer, config), vocabulary, window_of(model, tokenizer))

@@ -20,18 +20,23 @@ QUESTION = "Which colour has the sky on a clear day? Answer with one word."
 CONSTANT = {"zq": "brimfold-40716"}  # no model would say it
 PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
 LETTERS = 3  # of a token, roughly
+THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
 
 
 class Characters:
     """Stands for the tokenizer, which only the server has: the ids of a text are its characters."""
 
     answer_prefix = ""
+    thoughts = None  # a server that thinks does it by itself
 
     def encode(self, prompt: str) -> list[int]:
         return list(map(ord, prompt))
 
     def continuation(self, answer: str) -> list[int]:
         return list(map(ord, answer))
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return "".join(map(chr, token_ids))
 
     def count(self, text: str) -> int:
         return math.ceil(len(text) / LETTERS)
@@ -62,7 +67,7 @@ class OpenAI:
         """How the server calls the budget, once it has written what a schema dictates. Raises `ModelError`."""
         for limit in LIMITS:
             try:
-                answer, _ = await cls(transport, server, limit).chat(QUESTION, PROBE, 100, JudgeConfig())
+                answer, _, _ = await cls(transport, server, limit).chat(QUESTION, PROBE, 100, JudgeConfig())
             except JudgeLostError as error:
                 raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
             except JudgementError as error:
@@ -77,8 +82,13 @@ class OpenAI:
             "it ignores response_format, so its answers could not be used. Take a server or a model that obeys schemas."
         )
 
-    async def chat(self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig) -> tuple[str, bool]:
-        """The answer to a prompt, and whether it ended by itself. Raises `JudgementError`, `JudgeLostError`."""
+    async def chat(
+        self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig
+    ) -> tuple[str, bool, str]:
+        """The answer to a prompt, whether it ended by itself, and the thought before it, if the server tells one.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
         form = {"name": "answer", "strict": True, "schema": plain(dict(schema))}
         body = {
             "model": self.server.model,
@@ -91,7 +101,9 @@ class OpenAI:
         answer = await self.transport.post("/chat/completions", body)
         try:
             choice = answer["choices"][0]
-            return str(choice["message"]["content"] or ""), choice.get("finish_reason") != "length"
+            message = choice["message"]
+            thought = message.get("reasoning_content") or message.get("reasoning") or ""
+            return str(message["content"] or ""), choice.get("finish_reason") != "length", str(thought)
         except (KeyError, IndexError, TypeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
 
@@ -107,6 +119,12 @@ class OpenAIEngine:
     encoder = Characters()
 
     def __init__(self, config: JudgeConfig, transport: Transport, limit: str, server: Server) -> None:
+        default = JudgeConfig()
+        if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
+            raise ModelError(
+                "judge.thinking_tokens and judge.thinking_markers need a server that takes token ids; this one thinks "
+                "by itself, and its own settings say how long."
+            )
         self.config, self.transport, self.server = config, transport, server
         self.dialect = OpenAI(transport, server, limit)
         self.model_id = f"served:{server.model}"  # never a folder
@@ -130,14 +148,17 @@ class OpenAIEngine:
         """The answer, checked against the schema, since servers obey parts of it only."""
         prompt = "".join(map(chr, request.input_ids))
         config = self.config.model_copy(update={"seed": request.seed % 2**31})
-        text, ended = await self.dialect.chat(prompt, request.schema, request.budget.max_length, config)
+        thinks = self.config.thinking == "on"
+        most = request.budget.max_length + (THOUGHT if thinks else 0)
+        text, ended, thought = await self.dialect.chat(prompt, request.schema, most, config)
         value = _json(text)
         if not ended or value is None:
             return Reply(text, array("I"), complete=False)
         value = settle(dict(request.schema), value)
         for fault in faults(dict(request.schema), value):
             raise JudgementError(f"the server did not obey the schema: {fault}")
-        return Reply(json.dumps(value, ensure_ascii=False, indent=4), array("I"), complete=True)
+        answer = json.dumps(value, ensure_ascii=False, indent=4)
+        return Reply(answer, array("I"), complete=True, thinking=thought if thinks else None)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""

@@ -42,10 +42,9 @@ class Vllm:
         return Server("vllm", known["version"], model["id"], model.get("max_model_len"), None, model.get("root"))
 
     async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
-        grammar = as_lark(continuation.grammar, continuation.string_tokens + SLACK)
         body = {
             **self._body(continuation.input_ids),
-            "structured_outputs": {"grammar": grammar},
+            **_form(continuation),
             "max_tokens": continuation.max_tokens,
             "temperature": continuation.temperature,
             "seed": continuation.seed,
@@ -79,6 +78,15 @@ class Vllm:
             return [Written(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
+
+
+def _form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends."""
+    grammar, stop = continuation.grammar, continuation.stop
+    if grammar is not None:
+        return {"structured_outputs": {"grammar": as_lark(grammar, continuation.string_tokens + SLACK)}}
+    assert stop is not None
+    return {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
 
 
 def _by_id(top: Mapping[str, float] | None) -> dict[int, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect, Written
-from rag_evaluator.judge.engine.transformers.sequence import Sequence, Vocabulary
+from rag_evaluator.judge.engine.transformers.sequence import FreeText, Sequence, Vocabulary
 from rag_evaluator.judge.grammar.tree import after, parse, until
 from rag_evaluator.judge.requests import Reply, Request
 
@@ -22,12 +22,39 @@ NO_TOKENS: frozenset[int] = frozenset()
 
 async def write(dialect: Dialect, vocabulary: Vocabulary, request: Request) -> Reply:
     """The answer to a request. Raises `JudgementError`, `JudgeLostError`."""
+    if request.grammar is None:
+        return await _free(dialect, FreeText(request, vocabulary))
     answer = _Answer(dialect, Sequence(request, vocabulary))
     while not answer.ended():
         await answer.go_on()
     reply = answer.sequence.reply()
     if isinstance(reply, JudgementError):
         raise reply
+    return reply
+
+
+async def _free(dialect: Dialect, text: FreeText) -> Reply:
+    """A text without a grammar, asked for again where a server tells only a part of it."""
+    asked = text.request
+    while not text.done:
+        before = len(text.tokens)
+        continuation = Continuation(
+            [*asked.input_ids, *text.tokens],
+            None,
+            0,
+            asked.max_new_tokens - before,
+            asked.temperature,
+            (asked.seed + before) % 2**31,
+            stop=text.stop,
+        )
+        async with aclosing(dialect.write(continuation)) as tokens:
+            async for written in tokens:
+                text.push(written.token)
+                if text.done:
+                    break
+        text.complete = text.complete or len(text.tokens) == before  # it ends with a token that is not shown
+    reply = text.reply()
+    assert isinstance(reply, Reply)
     return reply
 
 

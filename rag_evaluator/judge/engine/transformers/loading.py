@@ -71,6 +71,20 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     return pipeline
 
 
+def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
+    """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
+    source = find_judge(config, offline)
+    from transformers import AutoTokenizer
+
+    try:
+        with hub(offline):
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=offline)
+    except Exception as error:  # each kind of tokenizer raises errors of its own
+        raise ModelError(f"judge.model: the tokenizer of {source} cannot be loaded: {load_failure(error)}") from error
+    check_tokenizer(tokenizer)
+    return tokenizer
+
+
 @contextmanager
 def _load_report() -> Iterator[list[str]]:
     """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""

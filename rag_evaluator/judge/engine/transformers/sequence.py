@@ -27,6 +27,7 @@ class Vocabulary:
         ends_text: bool `(size,)`, tokens that end a string and contain more: they contain `",`.
         ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
+        known: bool `(size,)`, tokens that the tokenizer has.
         markers: texts that a tokenizer may read as tokens of another meaning.
     """
 
@@ -42,6 +43,8 @@ class Vocabulary:
         self.ends_text = torch.tensor([b'",' in text for text in self.texts])
         self.ends_object = torch.tensor([b"}," in text for text in self.texts])
         self.digits = torch.tensor([_digit(text) for text in self.texts])
+        self.known = torch.zeros(size, dtype=torch.bool)
+        self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
         added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
         self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
         if not self.quotes:
@@ -58,6 +61,7 @@ class Sequence:
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
+        assert request.grammar is not None
         self.tokens: list[int] = []
         self.matcher = self._matcher(request.grammar)
         self.rest = request.rest
@@ -69,9 +73,7 @@ class Sequence:
         self.string_tokens = 0
         self.confidence: list[float] = []
         self.cut: set[str] = set()  # what was ended by its limit
-        self.generator: torch.Generator | None = None
-        if request.temperature > 0:
-            self.generator = torch.Generator().manual_seed(request.seed)
+        self.generator = _generator(request)
 
     @property
     def complete(self) -> bool:
@@ -220,6 +222,66 @@ class Sequence:
                 self.open = self.open[:-1]
 
 
+class FreeText:
+    """A text without a grammar that is being decoded, a thought: it ends at its stop or with its budget."""
+
+    in_string = True  # what it says of numbers is no verdict
+    matcher = None
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        assert request.stop is not None
+        self.request, self.vocabulary, self.stop = request, vocabulary, request.stop
+        self.tokens: list[int] = []
+        self.complete = False
+        self.failure: str | None = None
+        self.confidence: list[float] = []
+        self.generator = _generator(request)
+        self._end = request.stop.text.encode()
+        self._last = b""  # bytes of the text, in which the beginning of its end may be
+
+    @property
+    def done(self) -> bool:
+        return self.complete or self.failure is not None or len(self.tokens) >= self.request.max_new_tokens
+
+    def next_forced(self) -> list[int]:
+        return []
+
+    def fail(self, reason: str) -> None:
+        """End the text without a result."""
+        self.failure = reason
+
+    def push(self, token: int) -> None:
+        """Accept the chosen token."""
+        self.tokens.append(token)
+        self._last += self.vocabulary.texts[token]
+        self.complete = token in self.stop.token_ids or self._end in self._last
+        self._last = self._last[-len(self._end) :]
+
+    def reply(self) -> Reply | JudgementError:
+        """The text, or why there is none."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return Reply(text, array("I", self.tokens), self.complete)
+
+    def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        """Every token of the tokenizer is allowed, bool `(vocab,)`."""
+        return self.vocabulary.known
+
+
+Decoded = Sequence | FreeText
+
+
+def decoded(request: Request, vocabulary: Vocabulary) -> Decoded:
+    """What a request asks for, before its first token."""
+    return FreeText(request, vocabulary) if request.grammar is None else Sequence(request, vocabulary)
+
+
+def _generator(request: Request) -> torch.Generator | None:
+    """The request's own random numbers; None if it is greedy."""
+    return torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
+
+
 class Chooser:
     """Chooses the next token of many sequences at once.
 
@@ -231,7 +293,7 @@ class Chooser:
         self.vocabulary = vocabulary
         self.executor = llguidance.LLExecutor()
 
-    def choose(self, sequences: abc.Sequence[Sequence], logits: torch.Tensor) -> list[int]:
+    def choose(self, sequences: abc.Sequence[Decoded], logits: torch.Tensor) -> list[int]:
         """The best of the allowed tokens for each sequence, or one drawn with the sequence's own random numbers.
 
         Args:
@@ -256,12 +318,13 @@ class Chooser:
                 sequence.confidence.append(round(float(share), 6))
         return tokens
 
-    def _masks(self, sequences: abc.Sequence[Sequence]) -> torch.Tensor:
+    def _masks(self, sequences: abc.Sequence[Decoded]) -> torch.Tensor:
         """bool `(sequences, vocab)`: what grammar and budget allow."""
         size = self.vocabulary.size
         bits = torch.zeros((len(sequences), (size + 31) // 32), dtype=torch.int32)
-        matchers = [(sequence.matcher, index) for index, sequence in enumerate(sequences)]
-        self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))
+        matchers = [(entry.matcher, index) for index, entry in enumerate(sequences) if entry.matcher is not None]
+        if matchers:
+            self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))
         masks = ((bits[:, :, None] >> torch.arange(32)) & 1).bool().flatten(1)[:, :size]
         for index, sequence in enumerate(sequences):
             masks[index] = sequence.within_budget(masks[index])

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup test test-package test-browser test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup test test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -20,7 +20,7 @@ $(SETUP): pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm"
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder
 	$(BIN)/python -m pytest tests/test_package.py
@@ -30,7 +30,10 @@ test-browser: setup ## report and app in a real Chromium, installed from Debian 
 	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile
 
 test-slow: setup ## the measurements that take minutes
-	$(BIN)/python -m pytest -m "slow and not slurm and not browser"
+	$(BIN)/python -m pytest -m "slow and not slurm and not browser and not vllm"
+
+test-vllm: setup ## the tests with a real vLLM on the CPU: VLLM_PYTHON is the Python of its own environment
+	VLLM_PYTHON=$(VLLM_PYTHON) $(BIN)/python -m pytest tests -m vllm
 
 test-slurm: setup ## the tests on a real Slurm, installed from Debian if allowed; needs root
 	tests/slurm/install.sh

@@ -14,6 +14,7 @@ from pydantic import (
     ValidationError,
 )
 
+from rag_evaluator.config_engines import check_engine_keys
 from rag_evaluator.config_errors import explain, fault
 from rag_evaluator.config_judges import PanelJudge, name_judges, refuse_both
 from rag_evaluator.config_sections import (
@@ -152,6 +153,8 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
         raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys(data)))) from None
     config._origin = origin
     refuse_both(data, origin.place)
+    listed = [(("judges", place), judge) for place, judge in enumerate(config.judges)]
+    check_engine_keys([(("judge",), config.judge), *listed], origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:

@@ -1,12 +1,13 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 DEMO = "demo"
 AnySection = TypeVar("AnySection", bound="Section")
+Text = Annotated[str, Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -36,8 +37,33 @@ def section_of(annotation: Any) -> type[Section] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
+class VllmConfig(Section):
+    """The vLLM server that `engine: vllm` starts.
+
+    Attributes:
+        python: of an environment that has vLLM; None: our own.
+        args: of the server.
+        start_timeout: seconds until it must be ready.
+    """
+
+    python: str | None = None
+    args: list[str] = Field(default_factory=list)
+    start_timeout: float = Field(default=900.0, gt=0)
+
+
+def _on_or_off(value: Any) -> Any:
+    """YAML reads `on` and `off` as true and false. Any: whatever the user wrote."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
 class JudgeConfig(Section):
-    """The generative model that judges; `engine` is a row of `rag_evaluator.judge.engine.table.ENGINES`."""
+    """The generative model that judges; `engine` is a row of `rag_evaluator.judge.engine.table.ENGINES`.
+
+    Attributes:
+        thinking: whether the model thinks before it answers.
+        thinking_tokens: what a thought may take; one that needs more is cut.
+        thinking_markers: what stands before a thought and after it, for models whose way to think is not known.
+    """
 
     engine: str = "transformers"
     model: str = DEMO
@@ -49,6 +75,14 @@ class JudgeConfig(Section):
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
     batch_size: int = Field(default=16, ge=1)
+    thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
+    thinking_tokens: int = Field(default=512, ge=1)
+    thinking_markers: tuple[Text, Text] | None = None
+    url: str | None = None
+    api_key_env: str | None = None
+    served_model: str | None = None
+    dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
+    vllm: VllmConfig = Field(default_factory=VllmConfig)
 
 
 class EmbeddingsConfig(Section):

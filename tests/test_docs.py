@@ -12,13 +12,18 @@ import yaml
 
 from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import Config, make_config
+from rag_evaluator.config_engines import OWN_KEYS
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers.table import READERS
+from rag_evaluator.judge.engine.server.dialects import DIALECTS
+from rag_evaluator.judge.engine.table import ENGINES
 from rag_evaluator.labels.words import WORDS
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.reporting import REPORTED_BY
 from rag_evaluator.trust.reruns import RerunNoise
 
+THINKING = "thinking"  # of judges that think
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,6 +43,19 @@ def quoted(cell: str) -> tuple[str, ...]:
 def test_the_docs_list_the_names_of_columns_that_are_read() -> None:
     rows = table(ROOT / "docs" / "data.md", "column")
     assert {quoted(name)[0]: quoted(others) for name, others, _ in rows} == dict(ALIASES)
+
+
+def test_the_docs_list_every_engine_with_its_own_keys_and_every_dialect() -> None:
+    path = ROOT / "docs" / "engines.md"
+    rows = table(path, "engine")
+    assert [quoted(name)[0] for name, *_ in rows] == list(ENGINES)
+    assert all(set(quoted(keys)) <= {f"judge.{key}" for key in JudgeConfig.model_fields} for *_, keys in rows)
+    text = path.read_text(encoding="utf-8")
+    assert all(f"`{key}`" in text for keys in OWN_KEYS.values() for key in keys)
+    assert [quoted(name)[0] for name, *_ in table(path, "dialect")] == list(DIALECTS)
+    for *_, settings in table(path, "server"):
+        judge = yaml.safe_load(quoted(settings)[0])
+        assert make_config({"metrics": ["faithfulness"], "judge": judge}).judge.url == judge["url"]
 
 
 def test_the_docs_list_the_kinds_of_files_that_are_read() -> None:
@@ -65,7 +83,7 @@ def test_the_docs_list_every_figure_of_the_summary_and_every_key_that_changes_it
     figures = RAGEvaluator(keys).evaluate([row]).summary()["exact_match"]
     listed = [name for names, _ in table(ROOT / "docs" / "data.md", "key | meaning") for name in quoted(names)]
     noise = {"repeats", *(field.name for field in fields(RerunNoise))}  # with repeats above 1
-    assert sorted(listed) == sorted({*figures, *noise, LABELS})
+    assert sorted(listed) == sorted({*figures, *noise, LABELS, THINKING})
     keys_shown = [quoted(cell)[0] for cell, _ in table(ROOT / "docs" / "data.md", "key | effect")]
     shown = {name: value for key in keys_shown for name, value in yaml.safe_load(key).items()}
     assert set(shown) == set(REPORTED_BY)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,7 @@ class Kind:
     eos_token: str = "</s>"
     bos_token: str | None = None
     extra_vocab: int = 0
+    markers: list[str] = field(default_factory=list)  # added tokens that are not special ones
 
 
 SPM = ["<unk>", "<s>", "</s>"]
@@ -234,9 +235,50 @@ ARCHITECTURES = {
 }
 
 
+def thinker(template: str, specials: str, markers: str = "", base: str = "Llama", **settings: Any) -> Kind:
+    """A model that thinks, with the tokens and the end of the template that its family has."""
+    kind = architecture(base, **STEEP, **settings)
+    return replace(
+        kind,
+        specials=["<s>", "</s>", *specials.split()],
+        markers=markers.split(),
+        chat_template=template,
+        bos_token=None,
+    )
+
+
+QWEN3 = CHATML.replace(
+    "assistant\n{% endif %}",
+    "assistant\n{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+    "{% endif %}",
+)
+THINKERS = {  # family -> a model of it
+    "r1": thinker(
+        "<|User|>{{ messages[0].content }}<|Assistant|>{{ '<think>\n' }}", "<|User|> <|Assistant|>", "<think> </think>"
+    ),
+    "qwen3": thinker(QWEN3, "<|im_start|> <|im_end|>", "<think> </think>"),
+    "deepseek": thinker(
+        "<|User|>{{ messages[0].content }}<|Assistant|>{% if thinking %}<think>{% else %}</think>{% endif %}",
+        "<|User|> <|Assistant|>",
+        "<think> </think>",
+    ),
+    "gpt-oss": thinker(
+        "<|start|>user<|message|>{{ messages[0].content }}<|end|>"
+        "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+        "<|start|> <|message|> <|end|> <|channel|> <|return|>",
+    ),
+    "magistral": thinker("[INST]{{ messages[0].content }}[/INST][THINK]", "[INST] [/INST] [THINK] [/THINK]"),
+}
+ENDS = dict.fromkeys(THINKERS, "</think>") | {"gpt-oss": "<|end|>", "magistral": "[/THINK]"}
+
+
 def make(kind: str, folder: Path, seed: int = 0, **shape: Any) -> Path:
-    """Save a random-weight model of a kind with its tokenizer into `folder`."""
-    spec = KINDS.get(kind) or ARCHITECTURES[kind]
+    """Save a random-weight model of a kind with its tokenizer into `folder`.
+
+    Args:
+        eager: of a model that thinks: how many times as much its token for the end of a thought weighs.
+    """
+    spec = {**KINDS, **ARCHITECTURES, **THINKERS}[kind]
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,
@@ -244,10 +286,15 @@ def make(kind: str, folder: Path, seed: int = 0, **shape: Any) -> Path:
         pad_token=spec.pad_token,
         unk_token="<unk>" if "<unk>" in spec.specials else None,
     )
+    tokenizer.add_tokens([AddedToken(marker, special=False, normalized=False) for marker in spec.markers])
     tokenizer.chat_template = spec.chat_template
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
+    eager = shape.pop("eager", None)
     model = spec.model({**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **shape})
+    if eager is not None:
+        with torch.no_grad():
+            model.get_output_embeddings().weight[tokenizer.convert_tokens_to_ids(ENDS[kind])] *= eager
     model.save_pretrained(folder)
     return folder
 

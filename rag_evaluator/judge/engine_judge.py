@@ -17,8 +17,9 @@ from rag_evaluator.judge.grammar.budget import share_out
 from rag_evaluator.judge.grammar.choice import probabilities
 from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.judge.thinking import Thinker, Thought
 from rag_evaluator.models.single_flight import SingleFlight
 
 Key = tuple[str, str, int]  # digests of the prompt and of the grammar, seed
@@ -45,6 +46,8 @@ class EngineJudge:
         self._replies = SingleFlight[Key, Reply]()
         self._shares = SingleFlight[str, list[float]]()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
+        thinks = config.thinking == "on" and "ids" in engine.accepts  # others think by themselves
+        self.thinker = Thinker(engine, config) if thinks else None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -63,43 +66,54 @@ class EngineJudge:
             response_model: what the answer must be.
             draw: tells equal requests apart when sampling.
         """
-        request = self.request(prompt, response_model, draw)
-        key = (short_digest(repr(request.input_ids)), short_digest(request.grammar), request.seed)
+        asked = self.request(prompt, response_model, draw)
+        thought = await self._think(asked.input_ids, asked.seed, asked.group)
+        request = replace(asked, input_ids=asked.input_ids + thought.continuation)
+        key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
         reply = await self._replies.get(key, lambda: self._generate(request))
         answer = _validated(reply, response_model, request.max_new_tokens)
-        cut = reply.cut if reply.complete else reply.cut | {"list"}
-        return Opinion(answer, reply.confidence, len(request.input_ids), len(reply.token_ids), cut=cut)
+        cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
+        thinking = reply.thinking if thought.text is None else thought.text
+        prompt_tokens = len(asked.input_ids) if self.capabilities.counts_tokens else 0
+        return Opinion(
+            answer, reply.confidence, prompt_tokens, len(reply.token_ids), thinking, cut, thinking_tokens=thought.tokens
+        )
 
-    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> dict[str, float]:
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Shares:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
-        Raises `PromptTooLongError` if the prompt does not fit the model's window.
+        Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
+        `capabilities.probabilities` is false.
         """
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self.encoder.continuation(option)) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
             raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
-        if len(input_ids) + max(map(len, ids)) > self.window:
+        if len(input_ids) + self._reserve + max(map(len, ids)) > self.window:
             raise PromptTooLongError(
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
-        group = f"choose {getattr(prompt, 'group', '')}"
+        name = getattr(prompt, "group", "")
+        thought = await self._think(input_ids, self._seed(prompt, draw), name)
+        before = input_ids + thought.continuation
 
         def ask() -> Coroutine[Any, Any, list[float]]:
-            return probabilities(input_ids, ids, functools.partial(self.engine.next_logprobs, group=group))
+            return probabilities(before, ids, functools.partial(self.engine.next_logprobs, group=f"choose {name}"))
 
-        shares = await self._shares.get(short_digest(repr((input_ids, ids))), ask)
+        shares = await self._shares.get(short_digest(repr((before, ids))), ask)
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
-        return dict(zip(options, shares, strict=True))
+        return Shares(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)
 
     def count(self, text: str) -> int:
         return self.encoder.count(text)
 
     def room(self, prompt: str) -> int:
-        return self.window - len(self.encoder.encode(prompt))
+        return self.window - len(self.encoder.encode(prompt)) - self._reserve
 
     async def aclose(self) -> None:
+        if self.thinker is not None:
+            self.thinker.clear()
         self._replies.clear()
         self._shares.clear()
         await self.engine.aclose()
@@ -108,7 +122,7 @@ class EngineJudge:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
         input_ids = self.encoder.encode(prompt)
-        room = self.window - len(input_ids)
+        room = self.window - len(input_ids) - self._reserve
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
         if room < budget.needed:
             raise PromptTooLongError(
@@ -122,11 +136,22 @@ class EngineJudge:
             max_new_tokens=self.config.max_new_tokens,
             budget=budget,
             temperature=self.config.temperature,
-            seed=0 if self.config.temperature == 0 else self._seed(prompt, draw),
+            seed=self._seed(prompt, draw),
             group=getattr(prompt, "group", ""),
         )
 
+    @property
+    def _reserve(self) -> int:
+        """Tokens that a thought may take between prompt and answer."""
+        return 0 if self.thinker is None else self.thinker.reserve
+
+    async def _think(self, input_ids: tuple[int, ...], seed: int, group: str) -> Thought:
+        """The thought about a prompt; none of a judge that does not think."""
+        return Thought() if self.thinker is None else await self.thinker.think(input_ids, seed, group)
+
     def _seed(self, prompt: str, draw: Draw) -> int:
+        if self.config.temperature == 0:
+            return 0
         repeat, occurrence = draw
         number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
         return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63

@@ -46,7 +46,8 @@ class Opinion:
         confidence: probability of each verdict or rating in it, in order.
         prompt_tokens: tokens of the prompt, special tokens included; 0 where the judge has no tokenizer.
         generated_tokens: tokens of the answer.
-        thinking: what the judge thought before it answered.
+        thinking: what the judge thought before it answered; None if it does not think.
+        thinking_tokens: tokens of the thought.
         cut: what of the answer ended at its limit: "string", "list", "thinking".
     """
 
@@ -54,8 +55,29 @@ class Opinion:
     confidence: tuple[float, ...] = ()
     prompt_tokens: int = 0
     generated_tokens: int = 0
-    thinking: str = ""
+    thinking: str | None = None
     cut: frozenset[str] = frozenset()
+    thinking_tokens: int = 0
+
+
+class Shares(dict[str, float]):
+    """The probability of each option, with the thought before it.
+
+    Attributes:
+        thinking: as in `Opinion`.
+        thinking_tokens: as in `Opinion`.
+        cut: as in `Opinion`; "thinking" only.
+    """
+
+    def __init__(
+        self,
+        shares: Mapping[str, float],
+        thinking: str | None = None,
+        thinking_tokens: int = 0,
+        cut: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(shares)
+        self.thinking, self.thinking_tokens, self.cut = thinking, thinking_tokens, cut
 
 
 @runtime_checkable
@@ -77,13 +99,16 @@ class JudgeProtocol(Protocol):
         """A valid answer. Raises `JudgementError` where there is none, `JudgeLostError` where there will be no more."""
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
-        """The probability of each option as the answer, summing to 1. Raises as `opinion` does."""
+        """The probability of each option as the answer, summing to 1; a `Shares` where there was a thought.
+
+        Raises as `opinion` does.
+        """
 
     def count(self, text: str) -> int:
         """Tokens of a text on its own."""
 
     def room(self, prompt: str) -> int:
-        """Tokens that the judge can read after a prompt, negative where the prompt does not fit."""
+        """Tokens that the judge can read after a prompt and the longest thought, negative where these do not fit."""
 
     async def aclose(self) -> None:
         """Free memory and end servers; nothing may be asked afterwards."""

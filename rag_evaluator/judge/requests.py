@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -62,7 +62,7 @@ class Request:
 
     Attributes:
         input_ids: prompt tokens, without padding.
-        grammar: llguidance grammar of the answer.
+        grammar: llguidance grammar of the answer; None: free text, which ends at `stop`.
         rest: the grammar of what follows, given the text that was written under `grammar`; None where nothing follows.
         max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
         budget: limits of strings and lists, and of the whole answer.
@@ -70,10 +70,11 @@ class Request:
         seed: of this request's own random numbers; unused when greedy.
         group: requests of the same group are likely to begin with the same tokens.
         schema: JSON schema of the answer, for engines that take no grammar.
+        stop: what ends a free text.
     """
 
     input_ids: tuple[int, ...] = field(repr=False)
-    grammar: str = field(repr=False)
+    grammar: str | None = field(repr=False)
     max_new_tokens: int
     budget: Budget
     temperature: float = 0.0
@@ -81,6 +82,20 @@ class Request:
     group: str = ""
     rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    stop: "TextEnd | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class TextEnd:
+    """What ends a free text, whichever comes first.
+
+    Attributes:
+        text: where it stands in the text, in one token or in several.
+        token_ids: tokens that end the text: that of `text`, if it has one, and control tokens.
+    """
+
+    text: str
+    token_ids: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -90,9 +105,11 @@ class Reply:
     Attributes:
         text: the answer, decoded from the tokens' bytes.
         token_ids: the generated tokens, as 32-bit numbers since thousands of replies are remembered.
-        complete: whether the grammar was satisfied; False when the budget ended first.
+        complete: whether the grammar was satisfied, or a free text came to its stop, with which `token_ids` may end;
+            False when the budget ended first.
         confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
         cut: what ended at its limit: "string", "list".
+        thinking: the thought of an engine that takes no token ids and thinks by itself; None of all others.
     """
 
     text: str
@@ -100,6 +117,7 @@ class Reply:
     complete: bool
     confidence: tuple[float, ...] = ()
     cut: frozenset[str] = frozenset()
+    thinking: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +135,9 @@ class Judgement:
         confidence: probability of each verdict or rating in the answer, in order; empty where it has none.
         prompt_tokens: tokens of the prompt; 0 when the judge has no tokenizer.
         generated_tokens: tokens of the answer.
+        thinking: what the judge thought before; None if it does not think.
+        thinking_tokens: tokens of the thought.
+        cut: what ended at its limit; recorded of judges that think.
     """
 
     prompt: str
@@ -128,3 +149,14 @@ class Judgement:
     confidence: tuple[float, ...]
     prompt_tokens: int
     generated_tokens: int
+    thinking: str | None = None
+    thinking_tokens: int = 0
+    cut: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; what concerns a thought is there only if there was one."""
+        record = asdict(self)
+        if self.thinking is None:
+            for name in ("thinking", "thinking_tokens", "cut"):
+                del record[name]
+        return record

@@ -99,7 +99,12 @@ class GivenJudge:
     @property
     def parts(self) -> dict[str, Any]:
         """What its answers depend on beside the prompt, by name."""
-        return judge_parts(self.config, self.identity or UNNAMED)
+        return {**judge_parts(self.config, self.identity or UNNAMED), **self._engine_parts}
+
+    @cached_property
+    def _engine_parts(self) -> Mapping[str, str]:
+        """What only the engine knows of its answers; asked once, since a server is asked for it."""
+        return find_engine(self.config.engine).signature_parts(self.config, self.offline) if not self.is_object else {}
 
     @property
     def line(self) -> str:

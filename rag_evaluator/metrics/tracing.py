@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.choices import labels_of
-from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion
+from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion, Shares
 from rag_evaluator.judge.requests import Judgement, PromptText
 from rag_evaluator.results.questions import refer, references
 
@@ -46,7 +45,7 @@ class Recorder(InstructorBaseRagasLLM):
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         opinion = await self._ask(prompt, prompt, lambda judge, draw: judge.opinion(prompt, response_model, draw))
-        self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion)
+        self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
         assert isinstance(opinion.answer, response_model)
         return opinion.answer
 
@@ -58,7 +57,8 @@ class Recorder(InstructorBaseRagasLLM):
         question = f"{prompt}\0{sorted(options)}"
         found = await self._ask(question, prompt, lambda judge, draw: judge.choose(prompt, options, draw))
         shares = {option: round(float(found[option]), DECIMALS) for option in options}
-        self._write(prompt, dict(zip(labels_of(options), shares.values(), strict=True)))
+        said: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
+        self._write(prompt, said, thought=found if isinstance(found, Shares) else None)
         return shares
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
@@ -88,10 +88,15 @@ class Recorder(InstructorBaseRagasLLM):
     def note(self, name: str, value: float, reason: str) -> None:
         """Record what a function says of its own value: no question belongs to it."""
         said: dict[str, object] = {"reason": reason, "value": value}
-        self.judgements.append(asdict(Judgement(name, "", "", {}, said, None, (), 0, 0)))
+        self.judgements.append(Judgement(name, "", "", {}, said, None, (), 0, 0).to_json())
 
     def _write(
-        self, prompt: str, response: dict[str, object] | None, error: str | None = None, opinion: Opinion | None = None
+        self,
+        prompt: str,
+        response: dict[str, object] | None,
+        error: str | None = None,
+        opinion: Opinion | None = None,
+        thought: Opinion | Shares | None = None,
     ) -> None:
         judgement = Judgement(
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
@@ -103,8 +108,11 @@ class Recorder(InstructorBaseRagasLLM):
             confidence=() if opinion is None else opinion.confidence,
             prompt_tokens=0 if opinion is None else opinion.prompt_tokens,
             generated_tokens=0 if opinion is None else opinion.generated_tokens,
+            thinking=None if thought is None else thought.thinking,
+            thinking_tokens=0 if thought is None else thought.thinking_tokens,
+            cut=() if thought is None else tuple(sorted(thought.cut)),
         )
-        self.judgements.append(asdict(judgement))
+        self.judgements.append(judgement.to_json())
 
     def _input(self, prompt: str) -> dict[str, Any] | str:
         values = prompt.values if isinstance(prompt, PromptText) else None

@@ -38,6 +38,14 @@ def fingerprint(folder: str | Path) -> str:
         raise ModelError(f"{error.filename or folder}: cannot be read: {error.strerror or error}.") from error
 
 
+def file_fingerprint(path: Path) -> str:
+    """The same of one file, for instance a GGUF. Raises `ModelError`."""
+    try:
+        return _digests([path])[0][:16]
+    except OSError as error:
+        raise ModelError(f"{error.filename or path}: cannot be read: {error.strerror or error}.") from error
+
+
 def _fingerprint(folder: Path) -> str:
     paths = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS | OTHERS and path.is_file())
     lines = (

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rag_evaluator.results.thoughts import count_thoughts
 from rag_evaluator.trust.reruns import row_means
 
 
@@ -21,6 +22,7 @@ class Score:
         lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
         repeated: the scores whose mean it is, in order; empty where it was made once.
         outcome: what the value stands for, of a metric that names that; None: nothing, or not the same in all repeats.
+        counted: `thoughts` of judgements that were taken out.
     """
 
     value: float
@@ -30,6 +32,15 @@ class Score:
     lasting: bool = field(default=False, compare=False)
     repeated: Sequence["Score"] = ()
     outcome: str | None = None
+    counted: tuple[int, int] | None = field(default=None, compare=False)
+
+    @property
+    def thoughts(self) -> tuple[int, int]:
+        """How many judgements followed a thought, and how many one that was cut; repeats included."""
+        if self.counted is not None:
+            return self.counted
+        parts = [count_thoughts(self.judgements), *(score.thoughts for score in self.repeated)]
+        return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
     @property
     def missing(self) -> bool:
@@ -37,7 +48,8 @@ class Score:
 
     def without_judgements(self) -> "Score":
         """The same score, light enough to keep thousands of."""
-        return replace(self, judgements=(), repeated=tuple(score.without_judgements() for score in self.repeated))
+        repeated = tuple(score.without_judgements() for score in self.repeated)
+        return replace(self, judgements=(), repeated=repeated, counted=self.thoughts)
 
     @property
     def repeats(self) -> tuple[float, ...]:

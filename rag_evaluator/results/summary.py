@@ -3,6 +3,7 @@
 import json
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from rag_evaluator.results.figures import MetricScores, RowFacts, agreement, fig
 from rag_evaluator.results.panel_names import column_of
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
+from rag_evaluator.results.thoughts import thought_figures
 from rag_evaluator.trust.reruns import rerun_noise
 from rag_evaluator.trust.scale import Scale
 
@@ -39,6 +41,7 @@ class Summary:
         self._dropped: dict[str, set[int]] = {name: set() for name in self._values}
         self._outcomes: dict[str, dict[int, str]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
+        self._thoughts = {name: Counter[str]() for name in self._values}
         self._clusters: list[str | None] = []
         self._weights = array("d")
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
@@ -51,6 +54,8 @@ class Summary:
             score = scored.scores[name]
             values.append(score.value)
             self._repeats[name].append(score.repeats)
+            thoughts, cut = score.thoughts
+            self._thoughts[name].update(thoughts=thoughts, cut=cut)
             if score.outcome is not None:
                 self._outcomes[name][place] = score.outcome
             if score.missing:
@@ -89,7 +94,7 @@ class Summary:
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]
-        whole = {**of(scores, rows), **_noise(repeats), **about}
+        whole = {**of(scores, rows), **_noise(repeats), **about, **thought_figures(**self._thoughts[name])}
         groups = {
             column: {
                 value: {**of(scores.of(places), rows.of(places)), **_noise([repeats[place] for place in places])}

@@ -51,6 +51,10 @@ class Toy:
         return str(DEMO_JUDGE)
 
     @staticmethod
+    def signature_parts(config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+        return {}
+
+    @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
         return None
 
@@ -91,8 +95,8 @@ def test_every_engine_of_the_table_can_be_found(name: str) -> None:
 def test_an_unknown_engine_is_refused_before_anything_is_loaded() -> None:
     with pytest.raises(ConfigError, match=r"judge\.engine is 'transformer', .* Did you mean 'transformers'\?"):
         Judge.from_config(JudgeConfig(engine="transformer"))
-    with pytest.raises(ConfigError, match=r"judge\.engine is 'vllm', which is not an engine"):
-        RAGEvaluator({"metrics": ["context_relevance"], "judge": {"engine": "vllm"}}).signatures()
+    with pytest.raises(ConfigError, match=r"judge\.engine is 'tgi', which is not an engine"):
+        RAGEvaluator({"metrics": ["context_relevance"], "judge": {"engine": "tgi"}}).signatures()
 
 
 def test_a_toy_engine_answers_a_whole_evaluation(toy: dict[str, Any], rows: list[dict[str, Any]]) -> None:

@@ -7,10 +7,25 @@ from typing import Literal, Protocol, runtime_checkable
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.requests import Reply, Request, TextEnd
 
 Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
 """What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""
+
+
+@dataclass(frozen=True)
+class ThoughtFormat:
+    """How a thought ends that the end of a prompt has opened.
+
+    Attributes:
+        stop: what ends it.
+        close: token ids between a thought that has come to its end and the answer, the end of the thought included.
+        close_cut: the same of a thought that was cut.
+    """
+
+    stop: TextEnd
+    close: tuple[int, ...]
+    close_cut: tuple[int, ...]
 
 
 class Encoder(Protocol):
@@ -18,13 +33,20 @@ class Encoder(Protocol):
 
     Attributes:
         answer_prefix: text that every answer begins with.
+        thoughts: how thoughts end, where prompts open one; None where the answer follows the prompt.
     """
 
     @property
     def answer_prefix(self) -> str: ...
 
+    @property
+    def thoughts(self) -> ThoughtFormat | None: ...
+
     def encode(self, prompt: str) -> list[int]:
         """Ids of a prompt, with what stands around it in a conversation."""
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included."""
 
     def continuation(self, answer: str) -> list[int]:
         """Ids of an answer as it follows a prompt."""
@@ -56,7 +78,10 @@ class Engine(Protocol):
     def encoder(self) -> Encoder: ...
 
     async def generate(self, request: Request) -> Reply:
-        """An answer under the request's grammar. Raises `JudgementError`, `JudgeLostError`."""
+        """An answer under the request's grammar, or free text up to its stop where it has none.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
@@ -108,6 +133,9 @@ class EngineRow(Protocol):
 
     def find(self, config: JudgeConfig, offline: bool) -> str:
         """Folder or name of the model, after all checks that need not load it. Raises `ModelError`."""
+
+    def signature_parts(self, config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+        """What answers depend on beside model and settings, by name, for the signature. Raises `ModelError`."""
 
     def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
         """What the loaded engine will be able to do, as far as known before loading."""

@@ -7,6 +7,8 @@ from rag_evaluator.judge.engine.protocol import EngineRow
 
 ENGINES: dict[str, str] = {
     "transformers": "rag_evaluator.judge.engine.transformers.engine:TransformersEngine",
+    "server": "rag_evaluator.judge.engine.server.engine:ServerEngine",
+    "vllm": "rag_evaluator.judge.engine.vllm.engine:VllmEngine",
 }
 
 

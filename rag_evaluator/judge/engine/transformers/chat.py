@@ -3,13 +3,17 @@
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import TemplateError
 
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.engine.protocol import ThoughtFormat
+from rag_evaluator.judge.engine.transformers.thought_markers import MARKERS, VARIABLES, Rendered, opened_thought
+from rag_evaluator.judge.requests import TextEnd
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -22,6 +26,7 @@ ENDINGS = (
     (re.compile(r"\[THINK\]\s*\Z"), "", "[THINK][/THINK]"),  # Magistral
     (re.compile(r"<\|start\|>assistant\Z"), "<|channel|>", "<|start|>assistant<|channel|>final<|message|>"),  # GPT-OSS
 )
+NOT_THINKING = {"enable_thinking": False}  # other templates ignore it; the grammar leaves no room for a thought
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
 
 
@@ -35,32 +40,49 @@ class PromptEncoder:
         tokenizer: fast tokenizer of the model.
         chat_template: `auto` (the tokenizer's own, if any), `none`, the path of a Jinja file, or the name of one of the
             tokenizer's own templates.
+        thinking: whether prompts end where the model begins to think, and not where it begins to answer.
+        markers: what stands before a thought and after it; None takes what is known of the model.
 
     Attributes:
+        thoughts: how thoughts end; None if `thinking` is not asked for.
         answer_prefix: text the answer begins with: a space where the prompt itself must not end in one, since the
             space would split the answer's first token.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerFast", chat_template: str = "auto") -> None:
+    def __init__(
+        self,
+        tokenizer: "PreTrainedTokenizerFast",
+        chat_template: str = "auto",
+        thinking: bool = False,
+        markers: tuple[str, str] | None = None,
+    ) -> None:
         self.tokenizer = tokenizer
         self._lock = threading.Lock()  # splitting special tokens or not is a setting of the tokenizer itself
         self.template = _read_template(tokenizer, chat_template)
         self.answer_prefix = "" if self.template else " "
-        self.specials = [
-            token.content for token in tokenizer.added_tokens_decoder.values() if token.special and token.content
-        ]
-        self.special_ids = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special} - {
-            tokenizer.unk_token_id
+        kept_plain = {*MARKERS, *(markers or ())}  # added tokens of Qwen3 and others, but not special ones
+        known = {
+            number: token.content
+            for number, token in tokenizer.added_tokens_decoder.items()
+            if token.content and (token.special or token.content in kept_plain)
         }
+        self.specials = list(known.values())
+        self.special_ids = known.keys() - {tokenizer.unk_token_id}
         self.inside_specials = re.compile(
             "|".join(f"(?<={re.escape(s[0])})(?={re.escape(s[1:])})" for s in self.specials)
         )
+        self.thoughts: ThoughtFormat | None = None
         if self.template:
-            before, after = self._render("")
-            self.before, self.after = self._render(" ")
-            self.trims = (self.before, self.after) == (before, after)  # templates may strip the message
-            if not self.trims:
-                self.before, self.after = before, after
+            whole, spaced = self._render(""), self._render(" ")
+            self.trims = whole == spaced  # templates may strip the message
+            self.before, self.after = whole.before, self._ready_to_answer(whole.after)
+        if thinking:
+            self.thoughts = self._open_thoughts(markers)
+
+    @classmethod
+    def of(cls, tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> "PromptEncoder":
+        """As a judge's configuration has it."""
+        return cls(tokenizer, config.chat_template, config.thinking == "on", config.thinking_markers)
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the model expects around it."""
@@ -87,16 +109,41 @@ class PromptEncoder:
         """Number of tokens of a text on its own."""
         return len(self._without_specials(text))
 
-    def _render(self, margin: str) -> tuple[str, str]:
-        """What the template puts before and after the user's message, which has spaces around it."""
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included."""
+        with self._lock:
+            return str(self.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False))
+
+    def _open_thoughts(self, markers: tuple[str, str] | None) -> ThoughtFormat:
+        """Make prompts end where a thought begins. Raises `ModelError` if it is not known how the model thinks."""
+        if not self.template:
+            raise ModelError(
+                "judge.thinking: this model has no chat template, so there is no way to make it think. Set "
+                "judge.thinking: 'off', or judge.chat_template."
+            )
+        thinking = self._render("", dict.fromkeys(VARIABLES, True))
+        plain = self._render("", dict.fromkeys(VARIABLES, False))
+        answering = Rendered(plain.before, self._ready_to_answer(plain.after))
+        vocabulary = self.tokenizer.get_vocab()
+        opened = opened_thought(thinking, plain, answering, self.template, vocabulary, markers)
+        self.before, self.after = thinking.before, opened.after
+        ends = (self.special_ids | {vocabulary.get(opened.end)}) - {vocabulary.get(opened.opening)}
+        stop = TextEnd(opened.end, frozenset(token for token in ends if token is not None))
+        return ThoughtFormat(stop, tuple(self._plain(opened.close)), tuple(self._plain(opened.close_cut)))
+
+    def _render(self, margin: str, variables: Mapping[str, Any] = NOT_THINKING) -> Rendered:
+        """What the template puts before and after the user's message, which has spaces around it.
+
+        Any: what transformers takes beside a template's own variables.
+        """
         try:
             text = self.tokenizer.apply_chat_template(
                 [{"role": "user", "content": f"{margin}{PLACEHOLDER}{margin}"}],
                 chat_template=f"{FIXED_DAY}{self.template}",
                 tokenize=False,
                 add_generation_prompt=True,
-                enable_thinking=False,  # templates that know no thinking ignore it; the grammar leaves no room for it
                 date_string=TEMPLATE_DAY,
+                **variables,
             )
         except (TemplateError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"judge.chat_template: not a working Jinja template: {error}.") from error
@@ -106,7 +153,7 @@ class PromptEncoder:
                 f"the chat template does not show the user's message once but {len(after)} times. "
                 "Set judge.chat_template to 'none'."
             )
-        return before, self._ready_to_answer(after[0])
+        return Rendered(before, after[0])
 
     def _ready_to_answer(self, after: str) -> str:
         """The end of the prompt: a thought that it opens is closed, and the channel of the answer is opened."""

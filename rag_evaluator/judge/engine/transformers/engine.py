@@ -17,6 +17,7 @@ from rag_evaluator.judge.engine.transformers.loading import (
     check_model,
     find_judge,
     load_pipeline,
+    load_tokenizer,
     window_of,
 )
 from rag_evaluator.judge.engine.transformers.memory import device_watched
@@ -67,8 +68,8 @@ class TransformersEngine:
         check_model(model, tokenizer)
         self.model, self.config = model, config
         self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
-        self.encoder = PromptEncoder(tokenizer, config.chat_template)
-        self.window = window_of(model, tokenizer)
+        self.encoder = PromptEncoder.of(tokenizer, config)
+        self.window = window_of(model.config, tokenizer)
         eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
         end = eos if eos is not None else pad if pad is not None else 0
         self.vocabulary = Vocabulary(tokenizer, logits_size(model), end)
@@ -79,6 +80,10 @@ class TransformersEngine:
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
         return find_judge(config, offline)
+
+    @staticmethod
+    def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
+        return {}
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
@@ -93,6 +98,8 @@ class TransformersEngine:
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Batched:
+        if config.thinking == "on":  # whether the model can is known before its weights are read
+            PromptEncoder.of(load_tokenizer(config, offline), config)
         return cls.of_pipeline(load_pipeline(config, offline), config)
 
     @classmethod

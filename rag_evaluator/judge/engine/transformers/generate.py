@@ -11,7 +11,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList,
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
 from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
 from rag_evaluator.judge.engine.transformers.neighbours import rope_switch, why_alone
-from rag_evaluator.judge.engine.transformers.sequence import Chooser, Sequence, Vocabulary
+from rag_evaluator.judge.engine.transformers.sequence import Chooser, Decoded, Vocabulary, decoded
 from rag_evaluator.judge.requests import Request
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 class _Grammars(LogitsProcessor):
     """Leaves each sequence its chosen token only."""
 
-    def __init__(self, sequences: abc.Sequence[Sequence], chooser: Chooser) -> None:
+    def __init__(self, sequences: abc.Sequence[Decoded], chooser: Chooser) -> None:
         self.sequences, self.chooser = sequences, chooser
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
@@ -44,7 +44,7 @@ class _Grammars(LogitsProcessor):
 class _Finished(StoppingCriteria):
     """Feeds each chosen token to its sequence's grammar; a sequence ends with its answer or its budget."""
 
-    def __init__(self, sequences: abc.Sequence[Sequence]) -> None:
+    def __init__(self, sequences: abc.Sequence[Decoded]) -> None:
         self.sequences = sequences
 
     def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
@@ -131,7 +131,7 @@ class GenerateDecoder:
 
     def _decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:
         """Replies to one batch."""
-        sequences = [Sequence(request, self.vocabulary) for request in requests]
+        sequences = [decoded(request, self.vocabulary) for request in requests]
         input_ids, attention_mask = self._pad([request.input_ids for request in requests])
         with torch.inference_mode(), _own_generation_config(self.model, self.padding):
             self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors

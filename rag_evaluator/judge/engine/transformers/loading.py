@@ -71,6 +71,20 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     return pipeline
 
 
+def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
+    """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
+    source = find_judge(config, offline)
+    from transformers import AutoTokenizer
+
+    try:
+        with hub(offline):
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=offline)
+    except Exception as error:  # each kind of tokenizer raises errors of its own
+        raise ModelError(f"judge.model: the tokenizer of {source} cannot be loaded: {load_failure(error)}") from error
+    check_tokenizer(tokenizer)
+    return tokenizer
+
+
 @contextmanager
 def _load_report() -> Iterator[list[str]]:
     """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""
@@ -101,19 +115,24 @@ def _model_kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
 
 def check_model(model: Any, tokenizer: Any) -> None:
     """Refuse what loads but cannot judge. Raises `ModelError`."""
-    from transformers import PreTrainedTokenizerFast
-
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(_ENCODER_DECODER.format(model=model.config.model_type))
     _check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
+    check_tokenizer(tokenizer)
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Refuse a tokenizer that is no fast one. Raises `ModelError`."""
+    from transformers import PreTrainedTokenizerFast
+
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         kind = type(tokenizer).__name__
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
 
 
-def window_of(model: Any, tokenizer: Any) -> int:
-    """Tokens of prompt and answer together that the model can read; the smaller of what model and tokenizer say."""
-    text_config = model.config.get_text_config()
+def window_of(config: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and answer together that a model can read; the smaller of what its files say."""
+    text_config = config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
     sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
     known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]

@@ -13,7 +13,7 @@ from rag_evaluator.judge.engine.transformers.decoder import Outcome
 from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
 from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
 from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache, shared
-from rag_evaluator.judge.engine.transformers.sequence import Chooser, Sequence, Vocabulary
+from rag_evaluator.judge.engine.transformers.sequence import Chooser, Decoded, Vocabulary, decoded
 from rag_evaluator.judge.requests import Request
 
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
@@ -23,7 +23,7 @@ PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounde
 class Active:
     """A sequence of the running batch: its row of the cache, the tokens to feed next, the tail slots it has filled."""
 
-    sequence: Sequence
+    sequence: Decoded
     position: int
     feed: list[int]
     filled: int = 0
@@ -72,7 +72,7 @@ class PackedDecoder:
 
     def _run_group(self, prefix: tuple[int, ...], requests: abc.Sequence[Request]) -> list[Outcome]:
         """Decode requests that begin with a prefix: the batch is refilled as sequences end, longest first."""
-        sequences = [Sequence(request, self.vocabulary) for request in requests]
+        sequences = [decoded(request, self.vocabulary) for request in requests]
         tails = [list(request.input_ids[len(prefix) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
         width = min(self.batch_size.that_fit(longest), len(requests))

@@ -1,5 +1,7 @@
 """One answer that is being decoded: what its grammar and its budget allow next."""
 
+import math
+import re
 from array import array
 from collections import abc
 from typing import TYPE_CHECKING
@@ -25,6 +27,8 @@ class Vocabulary:
         ends_text: bool `(size,)`, tokens that end a string and contain more: they contain `",`.
         ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
+        known: bool `(size,)`, tokens that the tokenizer has.
+        markers: texts that a tokenizer may read as tokens of another meaning.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
@@ -39,18 +43,28 @@ class Vocabulary:
         self.ends_text = torch.tensor([b'",' in text for text in self.texts])
         self.ends_object = torch.tensor([b"}," in text for text in self.texts])
         self.digits = torch.tensor([_digit(text) for text in self.texts])
+        self.known = torch.zeros(size, dtype=torch.bool)
+        self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
+        added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
+        self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
         if not self.quotes:
             raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
 
 
 class Sequence:
-    """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget."""
+    """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
+
+    Attributes:
+        grammar: what the answer obeys now; `Request.rest` changes it in mid-answer.
+        began: how many tokens were there when this grammar began.
+    """
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         self.request, self.vocabulary = request, vocabulary
+        assert request.grammar is not None
+        self.tokens: list[int] = []
         self.matcher = self._matcher(request.grammar)
         self.rest = request.rest
-        self.tokens: list[int] = []
         self.chosen = 0
         self.forced: list[int] = []
         self.in_string = self.escaped = False
@@ -59,9 +73,7 @@ class Sequence:
         self.string_tokens = 0
         self.confidence: list[float] = []
         self.cut: set[str] = set()  # what was ended by its limit
-        self.generator: torch.Generator | None = None
-        if request.temperature > 0:
-            self.generator = torch.Generator().manual_seed(request.seed)
+        self.generator = _generator(request)
 
     @property
     def complete(self) -> bool:
@@ -100,7 +112,49 @@ class Sequence:
             return JudgementError(self.failure)
         return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
 
+    @property
+    def limited(self) -> bool:
+        """Whether the budget may take something away from what the grammar allows next."""
+        budget = self.request.budget
+        long_string = self.in_string and self.string_tokens >= budget.string_tokens
+        return long_string or self._spare() < budget.reserve or self._spare_length() < budget.reserve_length
+
+    @property
+    def spare_length(self) -> int:
+        """Tokens that the answer may still have, forced ones included."""
+        return self._spare_length()
+
+    def mask(self) -> torch.Tensor:
+        """bool `(vocab,)`: what the grammar allows next."""
+        bits = torch.frombuffer(bytearray(self.matcher.compute_bitmask()), dtype=torch.uint8)
+        return ((bits[:, None] >> torch.arange(8)) & 1).bool().flatten()[: self.vocabulary.size]
+
+    def allows(self, token: int) -> bool:
+        """Whether the grammar allows a token next."""
+        return self.matcher.validate_tokens([token]) == 1
+
+    def is_weighed(self, token: int) -> bool:
+        """Whether a token that is about to be pushed has a confidence: a digit outside of strings."""
+        return int(self.vocabulary.digits[token]) >= 0 and not self.in_string
+
+    def share(self, token: int, logprobs: abc.Mapping[int, float]) -> float:
+        """The confidence of a digit: its share among the allowed tokens.
+
+        Args:
+            logprobs: of the allowed tokens, by token id; their sum need not be 1.
+        """
+        digits, most = self.vocabulary.digits, max(logprobs.values())
+        weights = {other: math.exp(logprob - most) for other, logprob in logprobs.items()}
+        same = sum(weight for other, weight in weights.items() if digits[other] == digits[token])
+        return round(same / sum(weights.values()), 6)
+
+    def text_since(self, start: int) -> bytes:
+        """What the tokens from a place on say."""
+        text: bytes = self.vocabulary.engine.decode_bytes(self.tokens[start:])
+        return text
+
     def _matcher(self, grammar: str) -> llguidance.LLMatcher:
+        self.grammar, self.began = grammar, len(self.tokens)
         matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
         if matcher.is_error():
             raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")
@@ -168,6 +222,66 @@ class Sequence:
                 self.open = self.open[:-1]
 
 
+class FreeText:
+    """A text without a grammar that is being decoded, a thought: it ends at its stop or with its budget."""
+
+    in_string = True  # what it says of numbers is no verdict
+    matcher = None
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        assert request.stop is not None
+        self.request, self.vocabulary, self.stop = request, vocabulary, request.stop
+        self.tokens: list[int] = []
+        self.complete = False
+        self.failure: str | None = None
+        self.confidence: list[float] = []
+        self.generator = _generator(request)
+        self._end = request.stop.text.encode()
+        self._last = b""  # bytes of the text, in which the beginning of its end may be
+
+    @property
+    def done(self) -> bool:
+        return self.complete or self.failure is not None or len(self.tokens) >= self.request.max_new_tokens
+
+    def next_forced(self) -> list[int]:
+        return []
+
+    def fail(self, reason: str) -> None:
+        """End the text without a result."""
+        self.failure = reason
+
+    def push(self, token: int) -> None:
+        """Accept the chosen token."""
+        self.tokens.append(token)
+        self._last += self.vocabulary.texts[token]
+        self.complete = token in self.stop.token_ids or self._end in self._last
+        self._last = self._last[-len(self._end) :]
+
+    def reply(self) -> Reply | JudgementError:
+        """The text, or why there is none."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return Reply(text, array("I", self.tokens), self.complete)
+
+    def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        """Every token of the tokenizer is allowed, bool `(vocab,)`."""
+        return self.vocabulary.known
+
+
+Decoded = Sequence | FreeText
+
+
+def decoded(request: Request, vocabulary: Vocabulary) -> Decoded:
+    """What a request asks for, before its first token."""
+    return FreeText(request, vocabulary) if request.grammar is None else Sequence(request, vocabulary)
+
+
+def _generator(request: Request) -> torch.Generator | None:
+    """The request's own random numbers; None if it is greedy."""
+    return torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
+
+
 class Chooser:
     """Chooses the next token of many sequences at once.
 
@@ -179,7 +293,7 @@ class Chooser:
         self.vocabulary = vocabulary
         self.executor = llguidance.LLExecutor()
 
-    def choose(self, sequences: abc.Sequence[Sequence], logits: torch.Tensor) -> list[int]:
+    def choose(self, sequences: abc.Sequence[Decoded], logits: torch.Tensor) -> list[int]:
         """The best of the allowed tokens for each sequence, or one drawn with the sequence's own random numbers.
 
         Args:
@@ -204,12 +318,13 @@ class Chooser:
                 sequence.confidence.append(round(float(share), 6))
         return tokens
 
-    def _masks(self, sequences: abc.Sequence[Sequence]) -> torch.Tensor:
+    def _masks(self, sequences: abc.Sequence[Decoded]) -> torch.Tensor:
         """bool `(sequences, vocab)`: what grammar and budget allow."""
         size = self.vocabulary.size
         bits = torch.zeros((len(sequences), (size + 31) // 32), dtype=torch.int32)
-        matchers = [(sequence.matcher, index) for index, sequence in enumerate(sequences)]
-        self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))
+        matchers = [(entry.matcher, index) for index, entry in enumerate(sequences) if entry.matcher is not None]
+        if matchers:
+            self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))
         masks = ((bits[:, :, None] >> torch.arange(32)) & 1).bool().flatten(1)[:, :size]
         for index, sequence in enumerate(sequences):
             masks[index] = sequence.within_budget(masks[index])

@@ -1,0 +1,1 @@
+"""Judges that another program runs: a server with an OpenAI-compatible interface."""

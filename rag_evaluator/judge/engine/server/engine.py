@@ -1,0 +1,165 @@
+"""The engine that asks a server: vLLM, llama.cpp, or any other with an OpenAI-compatible interface."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.judge.engine.protocol import Engine, Form
+from rag_evaluator.judge.engine.server.address import Address
+from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet
+from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.local import LocalModel
+from rag_evaluator.judge.engine.server.openai import OpenAI, OpenAIEngine
+from rag_evaluator.judge.engine.server.probe import probe
+from rag_evaluator.judge.engine.server.writing import write
+from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.models.fingerprint import file_fingerprint, fingerprint
+
+FIRST_TRIES = 2  # before a run a server that is not there is an error, and not waited for
+NOT_VERIFIED = "not verified"
+T = TypeVar("T")
+
+
+class ServerEngine:
+    """A model that a server runs, asked with token ids and grammars; a row of `ENGINES`.
+
+    Args:
+        local: tokenizer and window of the model.
+        server: what the server said of itself.
+    """
+
+    accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})
+
+    def __init__(self, config: JudgeConfig, transport: Transport, local: LocalModel, server: Server) -> None:
+        self.config, self.transport, self.local, self.server = config, transport, local, server
+        self.dialect = find_dialect(server.dialect)(transport, server)
+        self.encoder = local.encoder
+        self.model_id = local.folder
+
+    @classmethod
+    def find(cls, config: JudgeConfig, offline: bool) -> str:
+        """The local folder, or the served model's name, after the server has passed the probe. Raises `ModelError`."""
+        return cls.load(config, offline).model_id
+
+    @classmethod
+    def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
+        server = _meet(Address.of(config), config, offline)
+        return _parts(server, "" if server.dialect == OpenAI.name else LocalModel.find(config, offline))
+
+    @staticmethod
+    def capabilities_of(config: JudgeConfig) -> Capabilities | None:
+        if config.dialect in ("auto", OpenAI.name):
+            return None
+        return Capabilities(config.batch_size, config.temperature == 0, True, True, True, "no")
+
+    @classmethod
+    def load(cls, config: JudgeConfig, offline: bool) -> Engine:
+        address = Address.of(config)
+        server = _meet(address, config, offline)
+        if server.dialect == OpenAI.name:
+            limit = _first(address, offline, lambda first: OpenAI.tried(first, server))
+            return OpenAIEngine(config, Transport(address, offline, config.batch_size), limit, server)
+        return cls.at(config, address, offline, server)
+
+    @classmethod
+    def at(cls, config: JudgeConfig, address: Address, offline: bool, server: Server | None = None) -> "ServerEngine":
+        """The engine of a server that takes token ids, once it has passed the probe. Raises `ModelError`.
+
+        Args:
+            server: if it is known already.
+        """
+        met = server or _meet(address, config, offline)
+        local = LocalModel.load(config, offline)
+        row = find_dialect(met.dialect)
+        _first(address, offline, lambda first: probe(row(first, met), local.encoder, local.vocabulary))
+        return cls(config, Transport(address, offline, config.batch_size), local, met)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            in_flight=self.config.batch_size,
+            greedy=self.config.temperature == 0,
+            probabilities=True,
+            confidence=True,
+            counts_tokens=True,
+            same_bytes=self.dialect.same_bytes,
+            window=min(self.local.window, self.server.window or self.local.window),
+        )
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return about(self.server, self.dialect.same_bytes)
+
+    async def generate(self, request: Request) -> Reply:
+        return await write(self.dialect, self.local.vocabulary, request)
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        logprobs: Sequence[float] = await self.dialect.next_logprobs(input_ids, candidates)
+        return logprobs
+
+    async def aclose(self) -> None:
+        await self.transport.aclose()
+
+
+def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
+    return _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
+
+
+def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:
+    """What a server says to a question before the run."""
+
+    async def asked() -> T:
+        transport = Transport(address, offline, tries=FIRST_TRIES)
+        try:
+            return await ask(transport)
+        finally:
+            await transport.aclose()
+
+    answer: T = run(asked())
+    return answer
+
+
+def _parts(server: Server, folder: str) -> dict[str, str]:
+    """What answers depend on, as far as the server tells: no path, no address."""
+    known = {
+        "dialect": server.dialect,
+        "version": server.version,
+        "served": _name(server),
+        "precision": server.precision,
+        "window": str(server.window or ""),
+        "weights": _weights(server, folder),
+    }
+    return {key: value.replace("|", "/") for key, value in known.items() if value}
+
+
+def _weights(server: Server, folder: str) -> str:
+    """The fingerprint of the served files, if they are on this machine; `verified` if they are the folder's."""
+    path = Path(server.path or "")
+    if not path.is_absolute() or not path.exists():
+        return NOT_VERIFIED
+    if path.is_file():
+        return file_fingerprint(path)
+    return "verified" if fingerprint(path) == fingerprint(folder) else fingerprint(path)
+
+
+def _name(server: Server) -> str:
+    """The served model's name; llama.cpp's is the path of its file unless it was given an alias."""
+    return Path(server.model).name if server.model.startswith("/") else server.model
+
+
+def about(server: Server, same_bytes: str) -> dict[str, str]:
+    """How a model is run, for people."""
+    known = {
+        "path": "server",
+        "dialect": server.dialect,
+        "version": server.version,
+        "served_model": _name(server),
+        "precision": server.precision,
+        "same_bytes": same_bytes,
+    }
+    return {key: value for key, value in known.items() if value}

@@ -1,0 +1,226 @@
+"""Requests to a server: this machine only where the run is offline, repeated where that may help, never redirected."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
+from rag_evaluator.judge.engine.server.address import Address, is_loopback
+from rag_evaluator.judge.engine.server.limits import OpenRequests
+
+CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
+TRIES = 7  # of a request; with the pauses between them about a minute and a half
+PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds: the first pause, and the longest
+BUSY = frozenset({408, 425, 429, 503, 529})
+GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
+Json = Any  # what a server says
+
+
+class Failure(Exception):
+    """A request had no answer; perhaps the next try has.
+
+    Attributes:
+        busy: whether the server has too much to do.
+        wait: seconds that the server asks to wait.
+        answered: whether there is a server at all.
+    """
+
+    def __init__(self, reason: str, busy: bool = False, wait: float | None = None, answered: bool = True) -> None:
+        super().__init__(reason)
+        self.busy, self.wait, self.answered = busy, wait, answered
+
+
+class Transport:
+    """Asks one server, from any event loop.
+
+    Args:
+        offline: whether only this machine may be asked: checked on the connected address, before anything is sent.
+        most: requests that are open at a time.
+        tries: of each request.
+    """
+
+    def __init__(self, address: Address, offline: bool, most: int = 1, tries: int | None = None) -> None:
+        self.address, self.offline, self.most = address, offline, most
+        self.tries = TRIES if tries is None else tries
+        self._answered: tuple[str, Mapping[str, Any], bool] | None = None  # the last question that was
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, OpenRequests]] = (
+            WeakKeyDictionary()
+        )
+
+    async def get(self, path: str, root: bool = False) -> Json:
+        """The JSON that an end point has. Raises as `post` does."""
+        return await self._repeated("GET", path, None, root)
+
+    async def post(self, path: str, body: Mapping[str, Any], root: bool = False) -> Json:
+        """The JSON of an answer.
+
+        Args:
+            root: whether the end point is the server's own, and not one of OpenAI's.
+
+        Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing,
+        `ModelError` where it must not be asked.
+        """
+        answer = await self._repeated("POST", path, body, root)
+        self._answered = (path, body, root)
+        return answer
+
+    async def lines(self, path: str, body: Mapping[str, Any], root: bool = False) -> AsyncGenerator[Json, None]:
+        """The events of an answer that is read while it is written; who stops reading ends it. Raises as `post`."""
+        for attempt in range(1, self.tries + 1):
+            begun = False
+            try:
+                async with self._open("POST", path, body, root) as response:
+                    async for line in response.aiter_lines():
+                        if line.startswith("data:") and (data := line[5:].strip()) != "[DONE]":
+                            event = _json(data)
+                            begun = True
+                            yield event
+                self._answered = (path, {**body, "stream": False}, root)
+                return
+            except Failure as failure:
+                if begun:  # what was read is kept: the caller goes on from there
+                    return
+                await self._pause(failure, attempt)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        client, _ = self._loops.pop(asyncio.get_running_loop(), (None, None))
+        if client is not None:
+            await client.aclose()
+
+    async def _repeated(self, method: str, path: str, body: Mapping[str, Any] | None, root: bool) -> Json:
+        for attempt in range(1, self.tries + 1):
+            try:
+                async with self._open(method, path, body, root) as response:
+                    return _json((await response.aread()).decode("utf-8", "replace"))
+            except Failure as failure:
+                await self._pause(failure, attempt)
+        raise AssertionError("the last try returns or raises")
+
+    async def _pause(self, failure: Failure, attempt: int) -> None:
+        """Wait before the next try. Raises if that was the last one."""
+        if attempt == self.tries:
+            one_question = failure.answered and not failure.busy and await self._answers_others()
+            kind = JudgementError if one_question else JudgeLostError
+            raise kind(f"judge.url: the server gave no answer in {attempt} tries: {failure}") from failure
+        if failure.wait is not None:
+            await asyncio.sleep(failure.wait)
+        else:
+            await asyncio.sleep(random.uniform(0.5, 1.0) * min(PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE))
+
+    async def _answers_others(self) -> bool:
+        """Whether the server still answers what it has answered before, so that only one question is at fault."""
+        if self._answered is None:
+            return False
+        path, body, root = self._answered
+        try:
+            async with self._open("POST", path, body, root) as response:
+                await response.aread()
+        except (Failure, JudgementError, JudgeLostError):
+            return False
+        return True
+
+    @asynccontextmanager
+    async def _open(
+        self, method: str, path: str, body: Mapping[str, Any] | None, root: bool
+    ) -> AsyncIterator[httpx.Response]:
+        """One try. Raises `Failure` where another may help, `JudgementError`, `JudgeLostError`."""
+        client, requests = self._of_loop()
+        url = (self.address.root if root else self.address.base) + path
+        extensions = {"trace": self._check_connection} if self.offline and self.address.socket is None else {}
+        async with requests.one():
+            try:
+                async with client.stream(method, url, json=body, extensions=extensions) as response:
+                    await _check_status(response, self.address.key)
+                    yield response
+                requests.answered()
+            except Failure as failure:
+                if failure.busy:
+                    requests.overloaded()
+                raise
+            except httpx.TimeoutException as error:
+                requests.overloaded()
+                raise Failure(f"it took too long ({_words(error)})", answered=False) from None
+            except httpx.TransportError as error:
+                raise Failure(f"the connection failed ({_words(error)})", answered=False) from None
+
+    def _of_loop(self) -> tuple[httpx.AsyncClient, OpenRequests]:
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            self._loops[loop] = (self._client(), OpenRequests(self.most))
+        return self._loops[loop]
+
+    def _client(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.most)
+        transport = httpx.AsyncHTTPTransport(uds=self.address.socket, limits=limits, trust_env=False)
+        headers = {} if self.address.key is None else {"Authorization": f"Bearer {self.address.key}"}
+        return httpx.AsyncClient(
+            transport=transport,
+            headers=headers,
+            timeout=httpx.Timeout(READ, connect=CONNECT, pool=None),
+            follow_redirects=False,
+            trust_env=False,  # no proxy, no .netrc
+        )
+
+    async def _check_connection(self, event: str, info: Mapping[str, Any]) -> None:
+        """Called by httpcore as soon as a connection is open."""
+        if event == "connection.connect_tcp.complete":
+            host = info["return_value"].get_extra_info("server_addr")[0]
+            if not is_loopback(host):
+                await info["return_value"].aclose()
+                raise ModelError(
+                    f"judge.url leads to {host}, which is not this machine, and 'offline' is true. Nothing was sent. "
+                    "Set offline: false if the data may leave this machine."
+                )
+
+
+async def _check_status(response: httpx.Response, key: str | None) -> None:
+    """Raises for every status but 200."""
+    status = response.status_code
+    if status == 200:
+        return
+    if 300 <= status < 400:
+        raise JudgeLostError(
+            f"judge.url: the server redirects (status {status}), which is not followed. Give its own address."
+        )
+    text = (await response.aread()).decode("utf-8", "replace")
+    reason = f"status {status}: {_reason(text, key)}"
+    if status in GONE:
+        hint = " Set judge.api_key_env to the variable that holds the key." if status in (401, 403) else ""
+        raise JudgeLostError(f"judge.url: the server refuses to answer, {reason}.{hint}")
+    if status in BUSY:
+        raise Failure(reason, busy=True, wait=_wait(response.headers.get("retry-after")))
+    if status >= 500:
+        raise Failure(reason)
+    raise JudgementError(f"the server refuses the question, {reason}")
+
+
+def _json(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Failure(f"its answer is no JSON: {text[:80]!r}", answered=False) from None
+
+
+def _reason(text: str, key: str | None) -> str:
+    """What a server says about an error, without the key, which some repeat."""
+    short = " ".join(text.split())
+    return (short.replace(key, "(key)") if key else short)[:300]
+
+
+def _wait(header: str | None) -> float | None:
+    """Seconds from `Retry-After`; its dates are not read."""
+    try:
+        return None if header is None else min(max(float(header), 0.0), LONGEST_PAUSE)
+    except ValueError:
+        return None
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,113 @@
+"""llama.cpp's server: token ids and a GBNF grammar; its log probabilities are those before the grammar's mask."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Literal
+
+from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
+from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.grammar.notation import as_gbnf
+
+TOP = 32  # log probabilities of each token
+MORE = 1024  # of one token, before all are asked for
+FEW = 16  # tokens of an answer that is not read while it is written
+ANY = 'root ::= " "'  # a token that is a whole character: for others the server tells nothing
+NEUTRAL: Mapping[str, Any] = {"samplers": ["temperature"], "cache_prompt": True, "return_tokens": True}
+
+
+class LlamaCpp:
+    """A llama.cpp server; with more than one slot its numbers depend on what else it is computing."""
+
+    masked = False
+
+    def __init__(self, transport: Transport, server: Server) -> None:
+        self.transport, self.server = transport, server
+        self.same_bytes: Literal["always", "same batches", "no"] = "same batches" if server.slots == 1 else "no"
+
+    @staticmethod
+    async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        if not any(model.get("owned_by") == "llamacpp" for model in models):
+            return None
+        known: Mapping[str, Any] = await transport.get("/props", root=True)
+        return known
+
+    @staticmethod
+    def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
+        return Server(
+            "llama.cpp",
+            str(known.get("build_info", "")),
+            str(model["id"]),
+            known.get("default_generation_settings", {}).get("n_ctx"),
+            known.get("total_slots"),
+            known.get("model_path"),
+            str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
+        )
+
+    async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
+        body = {
+            **self._body(continuation.input_ids),
+            **_form(continuation),
+            "n_predict": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
+            "n_probs": TOP,
+            "logit_bias": [[token, False] for token in sorted(continuation.banned)],
+        }
+        count = 0
+        async with aclosing(self.transport.lines("/completion", {**body, "stream": True}, root=True)) as events:
+            async for event in events:
+                if event.get("tokens_predicted") != count + 1:
+                    break  # the end; or a character of several tokens, of which a stream tells only the last
+                for written in _written(event):
+                    count += 1
+                    yield written
+        if count == 0:
+            answer = await self.transport.post(
+                "/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)}, root=True
+            )
+            whole = _written(answer)
+            while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there
+                whole.pop()
+            for written in whole:
+                yield written
+
+    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:
+        known: Mapping[int, float] = {}
+        for most in (MORE, 2**20):
+            body = {**self._body(input_ids), "n_predict": 1, "temperature": 0.0, "n_probs": most, "grammar": ANY}
+            written = _written(await self.transport.post("/completion", body, root=True))
+            if not written:
+                raise JudgementError("the server gave no log probabilities")
+            known = written[0].logprobs
+            if all(token in known for token in candidates):
+                break
+        return [known.get(token, float("nan")) for token in candidates]
+
+    async def text_of(self, token_ids: Sequence[int]) -> str:
+        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True))["content"])
+
+    def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
+        return {"prompt": list(input_ids), **NEUTRAL}
+
+
+def _form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends; the reader ends it at other control tokens."""
+    if continuation.grammar is not None:
+        return {"grammar": as_gbnf(continuation.grammar)}
+    assert continuation.stop is not None
+    return {"stop": [continuation.stop.text]}
+
+
+def _written(event: Mapping[str, Any]) -> list[Written]:
+    """The tokens of an event; those that end no character have no log probabilities."""
+    try:
+        known = list(event.get("completion_probabilities", ()))
+        written = []
+        for token in event["tokens"]:
+            entry = known.pop(0) if known and known[0]["id"] == token else {"top_logprobs": []}
+            tops = [entry, *entry["top_logprobs"]] if "id" in entry else []
+            written.append(Written(token, {other["id"]: other["logprob"] for other in tops}))
+    except (KeyError, TypeError) as error:
+        raise JudgeLostError(f"judge.url: the server's answer is not like llama.cpp's: {error!r}") from error
+    return written

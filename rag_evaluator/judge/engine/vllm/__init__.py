@@ -1,0 +1,1 @@
+"""A vLLM server that we start and stop ourselves."""

@@ -1,0 +1,41 @@
+"""The 48 questions that every engine must answer alike: all prompts of all metrics, and what is awkward.
+
+Answers that their limits cut (a string, a list), control tokens in the data, texts in other scripts, a partition.
+"""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.judge.requests import PromptText, Request
+
+FILE = Path(__file__).with_name("requests.jsonl")
+
+
+def questions() -> Iterator[tuple[PromptText, type[BaseModel], int]]:
+    """Prompt, response model, and the budget of the answer."""
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        given = json.loads(line)
+        data = _class(given["data_model"]).model_validate(given["data"])
+        yield PromptText(given["prompt"], data), _class(given["response_model"]), given["max_new_tokens"]
+
+
+def requests(engine: Engine, **settings: Any) -> list[Request]:
+    """The same as an engine gets them."""
+    return [
+        EngineJudge(engine, JudgeConfig(max_new_tokens=budget, **settings)).request(prompt, model)
+        for prompt, model, budget in questions()
+    ]
+
+
+def _class(name: str) -> type[BaseModel]:
+    module, attribute = name.split(":")
+    found: type[BaseModel] = getattr(import_module(module), attribute)
+    return found

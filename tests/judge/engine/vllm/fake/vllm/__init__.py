@@ -1,0 +1,1 @@
+"""Looks like vLLM from outside: for tests of a server's life."""

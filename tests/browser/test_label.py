@@ -1,14 +1,12 @@
 """Blind labels: in the order of the draw, without scores, safe from a reload; agreement only after the end."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from complaints import Complaints
 from desk import written
-from made_runs import Runs
 from playwright.sync_api import Page, expect
 from served import Server
 
@@ -16,8 +14,8 @@ SIZE = 20
 
 
 @pytest.fixture
-def run(runs: Runs, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(runs("long"), tmp_path / "results" / "long"))
+def run(to_review: Callable[[str], Path]) -> Path:
+    return to_review("long")
 
 
 @pytest.fixture
@@ -25,7 +23,7 @@ def drawn(page: Page, run: Path, serve: Callable[..., Server]) -> Page:
     """A draw of 20 rows, its first question shown."""
     server = serve(run.parent, "--review", "--as", "ana")
     page.goto(server.link)
-    page.goto(f"{server.origin}/label/long")
+    page.goto(f"{server.origin}/label/{run.name}")
     page.locator("form.draw [name=size]").fill(str(SIZE))
     page.locator("form.draw [name=metric]").evaluate_all("(all) => all.forEach((one) => { one.checked = false; })")
     page.locator("form.draw [name=metric][value=faithfulness]").check()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Semaphore, Thread
 
+import pytest
 from made_runs import RUNS, Runs, judged, sample_rows
 from playwright.sync_api import Page, expect
 from pydantic import BaseModel
@@ -82,7 +83,61 @@ def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serv
     for name in ("plain", "other"):
         page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare").click()
-    Table(page).shows(range(12))
+    table = Table(page)
+    table.shows(range(12))
+    page.locator(".figures svg").first.wait_for()
+    table.question(3).click()
+    table.opens(3)
+    assert table.row.locator(".sides").first.locator(":scope > .side").count() == 2
+
+
+def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(
+    page: Page, runs: Runs, serve: Serve
+) -> None:
+    runs("plain"), runs("other")
+    page.goto(serve(runs.folder).link)
+    open_run(page, "plain").shows(range(12))
+    table = Table(page)
+    table.sort("faithfulness")
+    order = by_value(values(runs("plain"), "faithfulness"))
+    table.shows(order)
+    table.question(order[2]).click()
+    table.opens(order[2])
+    table.dialog.locator("button.after").click()
+    table.opens(order[3])
+    page.go_back()
+    table.opens(order[2])
+    page.go_back()
+    table.closes()
+    table.shows(order)
+    page.go_back()
+    table.shows(range(12))
+    page.go_back()
+    for name in ("plain", "other"):
+        page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Compare").click()
+    table.shows(range(12))
+    page.locator("nav.compared a").nth(1).click()
+    page.wait_for_url("**/run/other")
+    table.shows(range(12))
+    page.go_back()
+    page.wait_for_url("**/compare?**")
+    table.shows(range(12))
+    page.go_back()
+    page.get_by_role("button", name="Compare").wait_for()
+    page.go_forward()
+    table.shows(range(12))
+
+
+@pytest.mark.parametrize(("name", "words", "found"), [("arabic", "تأسست", [1]), ("japanese", "いつ", [1])])
+def test_the_app_finds_words_of_any_script(
+    page: Page, runs: Runs, serve: Serve, name: str, words: str, found: list[int]
+) -> None:
+    page.goto(serve(runs(name).parent).link)
+    table = open_run(page, name)
+    table.shows(range(2))
+    table.set("search", words)
+    table.shows(found)
 
 
 def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, serve: Serve) -> None:

@@ -105,7 +105,7 @@ def test_agreement_is_shown_only_after_the_draw_is_closed_and_certify_reads_the_
     [table] = (run / "labels").glob("*.jsonl")
     figures = certify(run, table).certificate["metrics"]["faithfulness"]
     assert figures["labels"] == total
-    assert figures["label_mean"]["value"] is not None  # of all rows: the draw is a random sample
+    assert figures["label_mean"]["label_mean"] is not None  # of all rows: the draw is a random sample
 
 
 def test_a_label_while_the_server_is_killed_arrives_and_the_next_question_comes_by_itself(
@@ -142,15 +142,12 @@ def test_labels_of_a_queue_are_marked_as_not_sampled(inside: Page, server: Serve
     assert {line.get("draw") for line in labels_of(run)} == {None}
     figures = certify(run, table).certificate["metrics"]["faithfulness"]
     assert figures["labels"] == SIZE
-    assert (figures.get("label_mean") or {}).get("value") is None
+    assert (figures.get("label_mean") or {}).get("label_mean") is None
 
 
 def test_rows_are_drawn_labelled_and_closed_without_a_mouse(inside: Page, run: Path) -> None:
     keys = inside.keyboard
-    details = inside.locator("details.new")
-    if details.get_attribute("open") is None:
-        tab_to(inside, "details.new summary")
-        keys.press("Enter")
+    expect(inside.locator("details.new")).to_have_attribute("open", "")  # there is no draw yet
     tab_to(inside, "form.draw [name=size]")
     keys.press("Control+a")
     keys.type(str(SIZE))

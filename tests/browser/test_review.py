@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from complaints import Complaints
 from desk import Desk, written
+from keyboard import tab_to
 from playwright.sync_api import BrowserContext, Response, expect
 from served import Server
 from test_accessible import faults
@@ -95,6 +96,41 @@ def test_keys_move_between_rows_and_the_back_button_goes_back(desk: Desk) -> Non
     desk.shows(1)
     desk.page.go_forward()
     desk.shows(2)
+
+
+def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
+    new_context: NewContext, server: Server, run: Path
+) -> None:
+    page = new_context().new_page()
+    page.goto(server.link)
+    tab_to(page, f"a[href='/run/{run.name}']", most=400)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/run/{run.name}")
+    tab_to(page, f"a[href='/review/{run.name}']")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => window.reviewPage?.known?.row === 0 && window.reviewPage.queues.length")
+    keys = page.keyboard
+    keys.press("]")
+    expect(page.locator(".queue-name")).not_to_have_text("All rows")
+    keys.press("[")
+    expect(page.locator(".queue-name")).to_have_text("All rows")
+    page.wait_for_function("() => window.reviewPage.known?.row === 0")
+    keys.press("j")
+    page.wait_for_function("() => window.reviewPage.known?.row === 1")
+    keys.press("4")
+    tab_to(page, "button.edit")
+    keys.press("Enter")
+    expect(page.locator("form.corrections [name=reference]")).to_be_focused()
+    keys.press("Control+a")
+    keys.type("by hand")
+    tab_to(page, "button.save-now")
+    keys.press("Enter")
+    expect(page.locator("button.edit")).to_be_focused()
+    page.wait_for_function("() => !window.reviewPage.outbox.entries().length")
+    assert [(line["row"], line["field"], line["after"]) for line in written(run)] == [
+        (1, "duplicate", True),
+        (1, "reference", "by hand"),
+    ]
 
 
 def test_queues_say_why_a_row_is_worth_a_look(desk: Desk) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_ROOT = 'echo 1000'
-ROOT_USER = 'echo 0'
+NOT_ROOT = "echo 1000"
+ROOT_USER = "echo 0"
 INSTALL = "tests/browser/install.sh"
 
 

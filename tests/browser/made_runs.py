@@ -176,8 +176,8 @@ def long(folder: Path) -> Path:
 
 
 def many(folder: Path) -> Path:
-    """1,000 rows: bars with many rows, and scores at the ends of bars."""
-    return page_runs.write_run(folder, 1000, seed=1)
+    """400 rows: bars with many rows, and scores at the ends of bars."""
+    return page_runs.write_run(folder, 400, seed=1)
 
 
 RUNS: Mapping[str, Callable[[Path], Path]] = {

@@ -15,6 +15,8 @@ from rag_evaluator import RAGEvaluator, ScriptedJudge
 
 Serve = Callable[..., Server]
 SHARE = "(document.querySelector('progress')?.position ?? 0)"
+
+
 def open_run(page: Page, name: str) -> Table:
     """From the list of runs to a run."""
     page.get_by_role("link", name=name, exact=True).first.click()

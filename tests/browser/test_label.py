@@ -1,5 +1,4 @@
-"""Blind labels: in the order of the draw, without scores, safe from a reload and a server that is killed; agreement only
-after the end."""
+"""Blind labels: in the order of the draw, without scores, kept over a reload and a killed server; agreement at the end."""
 
 import json
 from collections.abc import Callable

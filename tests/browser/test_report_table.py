@@ -216,7 +216,7 @@ def test_many_rows_come_page_by_page(offline_page: Page, reports: Reports) -> No
     table.shows(range(100, 120))
 
 
-def test_each_bar_of_a_thousand_rows_leads_to_as_many_rows_as_it_says(offline_page: Page, reports: Reports) -> None:
+def test_each_bar_of_many_rows_leads_to_as_many_rows_as_it_says(offline_page: Page, reports: Reports) -> None:
     offline_page.goto(reports("many").as_uri())
     table = Table(offline_page)
     table.shows(range(50))
@@ -230,7 +230,7 @@ def test_each_bar_of_a_thousand_rows_leads_to_as_many_rows_as_it_says(offline_pa
     href, count = max(bars, key=lambda bar: bar[1])
     offline_page.locator(f"svg a[*|href='{href}']").click()
     offline_page.wait_for_url(f"**{href}")
-    expect(offline_page.locator("#rows .count")).to_have_text(f"{count:,} of 1,000 rows")
+    expect(offline_page.locator("#rows .count")).to_have_text(f"{count:,} of 400 rows")
 
 
 def test_a_bar_says_what_it_stands_for_to_pointer_and_keyboard(table: Table) -> None:
@@ -238,13 +238,16 @@ def test_a_bar_says_what_it_stands_for_to_pointer_and_keyboard(table: Table) -> 
     tip, said = page.locator(".tooltip"), bar.get_attribute("aria-label") or ""
     assert "rows" in said
     expect(tip).to_be_hidden()
+    bar.scroll_into_view_if_needed()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     bar.hover()
     expect(tip).to_be_visible()
     expect(tip).to_have_text(said)
     page.mouse.move(1, 1)
     expect(tip).to_be_hidden()
+    page.evaluate("() => scrollTo(0, document.body.scrollHeight)")
     page.keyboard.press("Tab")  # from here on the keyboard is used
-    bar.focus()
+    bar.focus()  # which scrolls there
     expect(tip).to_be_visible()
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()

@@ -1,4 +1,4 @@
-"""Where something can be written, only a page of the app writes it: all others are refused, and the files stay as they are."""
+"""Where something can be written, only a page of the app writes it: all others are refused, and no file changes."""
 
 import json
 import uuid
@@ -87,7 +87,8 @@ def test_a_link_with_the_token_writes_nothing(server: Server, run: Path) -> None
 SEND = """async ([url, body]) => {
   for (const type of ["text/plain", "application/json"])
     for (const mode of ["cors", "no-cors"])
-      await fetch(url, {method: "POST", mode, credentials: "include", body, headers: {"Content-Type": type}}).catch(() => 0);
+      await fetch(url, {method: "POST", mode, credentials: "include", body, headers: {"Content-Type": type}})
+        .catch(() => 0);
   navigator.sendBeacon(url, new Blob([body], {type: "text/plain"}));
   const [name, value] = [body.slice(0, -1) + ', "', '":1}'];  // name=value makes JSON of a form
   const form = Object.assign(document.createElement("form"), {method: "post", action: url, enctype: "text/plain"});

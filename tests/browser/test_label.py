@@ -1,4 +1,4 @@
-"""Blind labels: in the order of the draw, without scores, kept over a reload and a killed server; agreement at the end."""
+"""Blind labels: in the order of the draw, without scores, kept when something breaks; agreement at the end."""
 
 import json
 from collections.abc import Callable

@@ -22,6 +22,11 @@ class Complaints:
     expected: list[str] = field(default_factory=list)
     origins: set[str] = field(default_factory=set)
 
+    def forget(self) -> None:
+        """A new test begins."""
+        for part in (self.found, self.expected, self.origins):
+            part.clear()
+
     def watch(self, context: BrowserContext) -> None:
         context.add_init_script(NOTE_VIOLATIONS)
         context.on("console", lambda line: self._note("console", line.text) if line.type == "error" else None)
@@ -46,5 +51,6 @@ class Complaints:
     def look(self, page: Page) -> None:
         """Notes what the content security policy refused."""
         if not page.is_closed():
+            page.wait_for_load_state()  # a page that is on its way to another one has no answer
             for line in page.evaluate("window.__violations || []"):
                 self._note("content security policy", line)

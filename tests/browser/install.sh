@@ -9,5 +9,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
   exit 77
 fi
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-noto-core fonts-noto-cjk >/dev/null \
+quick=(-qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=60) # where the network is cut off
+timeout 120 apt-get "${quick[@]}" update \
+  && timeout 600 apt-get "${quick[@]}" install -y --no-install-recommends chromium fonts-noto-core fonts-noto-cjk >/dev/null \
   || { echo "Chromium could not be installed by apt-get." >&2; exit 77; }

@@ -152,7 +152,13 @@ def japanese(folder: Path) -> Path:
             "retrieved_contexts": ["レナ・トルヴィクはマーローで生まれました。", "彼女はパン屋です。"],
             "response": "マーローで生まれました。医者です。",
             "reference": "レナ・トルヴィクはマーローで生まれました。",
-        }
+        },
+        {
+            "user_input": "マーローの町はいつできましたか。",
+            "retrieved_contexts": ["マーローは1683年にできました。"],
+            "response": "1683年です。",
+            "reference": "1683年にできました。",
+        },
     ]
     return evaluated(rows, name="japanese", metrics=FEW).write(folder)
 
@@ -169,14 +175,22 @@ def long(folder: Path) -> Path:
     return page_runs.write_run(folder, 120)
 
 
+def many(folder: Path) -> Path:
+    """400 rows: bars with many rows, and scores at the ends of bars."""
+    return page_runs.write_run(folder, 400, seed=1)
+
+
 RUNS: Mapping[str, Callable[[Path], Path]] = {
     made.__name__: made for made in (plain, other, missing, hostile, arabic, japanese, panel, long)
 }
 
 
+MADE = {**RUNS, "many": many}
+
+
 @dataclass
 class Runs:
-    """The runs of `RUNS` below one folder, each made when it is first asked for."""
+    """The runs of `MADE` below one folder, each made when it is first asked for."""
 
     folder: Path
 
@@ -186,7 +200,7 @@ class Runs:
 
     def __call__(self, name: str) -> Path:
         if name not in self._made:
-            self._made[name] = RUNS[name](self.folder / name)
+            self._made[name] = MADE[name](self.folder / name)
         return self._made[name]
 
     def report(self, *names: str) -> Path:

@@ -45,6 +45,15 @@ class Server:
                 pytest.fail(f"the app did not start:\n{self.log.read_text(encoding='utf-8')}")
             time.sleep(0.02)
 
+    @property
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def entered(self) -> dict[str, str]:
+        """Headers of a browser that was given the link."""
+        answer = self.request("GET", f"/?token={TOKEN}")
+        return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+
     def _answers(self) -> bool:
         try:
             socket.create_connection((HOST, self.port), timeout=1).close()

@@ -34,6 +34,10 @@ class Table:
         """The row that is open."""
         return self.dialog.locator("article.row")
 
+    def question(self, row: int) -> Locator:
+        """The link of a row."""
+        return self.page.locator(f"#rows tbody tr[data-row='{row}'] td.asks a")
+
     def shows(self, expected: Sequence[int]) -> None:
         """Wait until exactly these rows are shown, in this order."""
         try:

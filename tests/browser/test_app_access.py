@@ -1,52 +1,24 @@
 """Who may read the app: nobody without the token, no page of another origin, no name but its own."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from complaints import Complaints
 from made_runs import Runs
-from playwright.sync_api import BrowserContext, Page
-from served import HOST, TOKEN, Server
+from playwright.sync_api import Page
+from served import TOKEN, Server
 
-NewContext = Callable[[], BrowserContext]
-
-
-@pytest.fixture(scope="module")
-def server(runs: Runs) -> Iterator[Server]:
-    made = Server(runs("plain").parent)
-    yield made
-    made.kill()
+Serve = Callable[..., Server]
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, complaints: Complaints) -> Iterator[tuple[str, Path]]:
-    """A web server of somebody else: its origin, and the folder of its pages."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer((HOST, 0), partial(Quiet, directory=str(tmp_path))) as foreign:
-        Thread(target=foreign.serve_forever, daemon=True).start()
-        origin = f"http://{HOST}:{foreign.server_port}"
-        complaints.origins.add(origin)
-        yield origin, tmp_path
-        foreign.shutdown()
-
-
-def entered(server: Server) -> dict[str, str]:
-    """Headers of a browser that was given the link."""
-    answer = server.request("GET", f"/?token={TOKEN}")
-    return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+def server(runs: Runs, serve: Serve) -> Server:
+    return serve(runs("plain").parent)
 
 
 @pytest.fixture
-def inside(server: Server, page: Page, complaints: Complaints) -> Page:
-    complaints.origins.add(server.origin)
+def inside(server: Server, page: Page) -> Page:
     page.goto(server.link)
     return page
 
@@ -80,7 +52,7 @@ def test_without_a_token_there_is_nothing(server: Server, method: str, path: str
 
 @pytest.mark.parametrize("cookie", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper()])
 def test_a_wrong_cookie_is_no_token(server: Server, cookie: str) -> None:
-    name = entered(server)["Cookie"].partition("=")[0]
+    name = server.entered()["Cookie"].partition("=")[0]
     assert server.request("GET", "/", headers={"Cookie": f"{name}={cookie}"}).status == 403
 
 
@@ -99,7 +71,7 @@ def test_a_wrong_cookie_is_no_token(server: Server, cookie: str) -> None:
     ],
 )
 def test_a_name_that_was_made_to_point_here_is_refused(server: Server, host: str) -> None:
-    named = {**entered(server), "Host": host.format(port=server.port)}
+    named = {**server.entered(), "Host": host.format(port=server.port)}
     for path in ("/", f"/?token={TOKEN}", "/api/rows/plain"):
         answer = server.request("GET", path, headers=named)
         assert answer.status == 403
@@ -109,13 +81,13 @@ def test_a_name_that_was_made_to_point_here_is_refused(server: Server, host: str
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}"])
 def test_its_own_names_are_answered(server: Server, host: str) -> None:
-    assert server.request("GET", "/", headers={**entered(server), "Host": host.format(port=server.port)}).status == 200
+    assert server.request("GET", "/", headers={**server.entered(), "Host": host.format(port=server.port)}).status == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_another_origin_is_refused_even_with_the_cookie(server: Server, method: str, origin: str) -> None:
-    headers = {**entered(server), "Origin": origin.format(port=server.port), "Content-Type": "application/json"}
+    headers = {**server.entered(), "Origin": origin.format(port=server.port), "Content-Type": "application/json"}
     for path in ("/", "/api/rows/plain", "/api/row/plain/0"):
         answer = server.request(method, path, b"{}" if method == "POST" else None, headers)
         assert answer.status == 403
@@ -209,25 +181,24 @@ def test_what_is_not_below_the_results_is_not_found(server: Server, runs: Runs, 
             if file.is_file():
                 (secret / file.name).write_bytes(file.read_bytes())
         (runs.folder / "link").symlink_to(secret)
-    answer = server.request("GET", path, headers=entered(server))
+    answer = server.request("GET", path, headers=server.entered())
     assert answer.status == 404
     assert b"Torvik" not in answer.body
     assert b"root:" not in answer.body
 
 
-def test_without_review_nothing_can_be_changed(runs: Runs, serve: Callable[..., Server]) -> None:
-    reading = serve(runs("plain").parent)
+def test_without_review_nothing_can_be_changed(runs: Runs, server: Server) -> None:
     before = sorted(runs.folder.rglob("*"))
-    headers = {**entered(reading), "Origin": reading.origin, "Content-Type": "application/json"}
+    headers = {**server.entered(), "Origin": server.origin, "Content-Type": "application/json"}
     for path in ("/", "/api/rows/plain", "/api/reviews/plain", "/review/plain", "/api/labels/plain"):
         for method in ("POST", "PUT", "DELETE", "PATCH"):
-            assert reading.request(method, path, b"{}", headers).status in (403, 404, 405)
+            assert server.request(method, path, b"{}", headers).status in (403, 404, 405)
     assert sorted(runs.folder.rglob("*")) == before
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/api/rows/plain"])
 def test_every_answer_has_a_strict_policy(server: Server, path: str) -> None:
-    answer = server.request("GET", path, headers=entered(server))
+    answer = server.request("GET", path, headers=server.entered())
     headers = {name.lower(): value for name, value in answer.headers.items()}
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]

@@ -1,34 +1,20 @@
 """The app's pages: the list of runs, a run of many rows, a run that is still going on."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Semaphore, Thread
 
 import pytest
-from made_runs import RUNS, Runs
+from made_runs import RUNS, Runs, judged, sample_rows
 from playwright.sync_api import Page, expect
+from pydantic import BaseModel
 from served import Server
 from table import Table, by_value, rows_of, values
-from test_accessible import faults
 
-Serve = Callable[..., Server]
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-SHARE = "(document.querySelector('progress')?.position ?? 0)"
-SLOW_RUN = """
-import sys, time
-import made_runs
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 
-def slowly(prompt, model):
-    time.sleep(0.3)
-    return made_runs.judged(prompt, model)
-
-config = {"name": "going", "metrics": ["faithfulness"], "chunk_size": 1}
-RAGEvaluator(config, judge=ScriptedJudge(slowly)).evaluate(made_runs.sample_rows(), folder=sys.argv[1])
-"""
+Serve = Callable[..., Server]
+SHARE = "(document.querySelector('progress')?.position ?? 0)"
 
 
 def open_run(page: Page, name: str) -> Table:
@@ -99,36 +85,85 @@ def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serv
     for name in ("plain", "other"):
         page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare").click()
-    Table(page).shows(range(12))
+    table = Table(page)
+    table.shows(range(12))
+    page.locator(".figures svg").first.wait_for()
+    table.question(3).click()
+    table.opens(3)
+    assert table.row.locator(".sides").first.locator(":scope > .side").count() == 2
+
+
+def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(
+    page: Page, runs: Runs, serve: Serve
+) -> None:
+    runs("plain"), runs("other")
+    page.goto(serve(runs.folder).link)
+    open_run(page, "plain").shows(range(12))
+    table = Table(page)
+    table.sort("faithfulness")
+    order = by_value(values(runs("plain"), "faithfulness"))
+    table.shows(order)
+    table.question(order[2]).click()
+    table.opens(order[2])
+    table.dialog.locator("button.after").click()
+    table.opens(order[3])
+    page.go_back()
+    table.opens(order[2])
+    page.go_back()
+    table.closes()
+    table.shows(order)
+    page.go_back()
+    table.shows(range(12))
+    page.go_back()
+    for name in ("plain", "other"):
+        page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Compare").click()
+    table.shows(range(12))
+    page.locator("nav.compared a").nth(1).click()
+    page.wait_for_url("**/run/other")
+    table.shows(range(12))
+    page.go_back()
+    page.wait_for_url("**/compare?**")
+    table.shows(range(12))
+    page.go_back()
+    page.get_by_role("button", name="Compare").wait_for()
+    page.go_forward()
+    table.shows(range(12))
+
+
+@pytest.mark.parametrize(("name", "words", "found"), [("arabic", "تأسست", [1]), ("japanese", "いつ", [1])])
+def test_the_app_finds_words_of_any_script(
+    page: Page, runs: Runs, serve: Serve, name: str, words: str, found: list[int]
+) -> None:
+    page.goto(serve(runs(name).parent).link)
+    table = open_run(page, name)
+    table.shows(range(2))
+    table.set("search", words)
+    table.shows(found)
 
 
 def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, serve: Serve) -> None:
     """Its journal grows under the eyes of the reader, until the run is there."""
-    results = tmp_path / "results"
+    results, allowed = tmp_path / "results", Semaphore(3)
     results.mkdir()
-    server = serve(results)
-    page.goto(server.link)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}"}
-    going = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(results / "going")], env=environment)
+
+    def patiently(prompt: str, model: type[BaseModel]) -> object:
+        allowed.acquire()
+        return judged(prompt, model)
+
+    config = {"name": "going", "metrics": ["faithfulness"], "chunk_size": 1}
+    evaluator = RAGEvaluator(config, judge=ScriptedJudge(patiently))
+    going = Thread(target=evaluator.evaluate, args=(sample_rows()[:4],), kwargs={"folder": results / "going"})
+    page.goto(serve(results).link)
+    going.start()
     try:
-        shown = page.locator("main")
-        page.wait_for_function(f"() => {SHARE} > 0", timeout=60_000)  # appears by itself
-        expect(shown).to_contain_text("going")
-        page.wait_for_function(f"(first) => {SHARE} > first", arg=page.evaluate(SHARE), timeout=60_000)
-        assert going.wait(timeout=60) == 0
-        page.wait_for_function("() => !document.querySelector('progress')", timeout=20_000)
-        open_run(page, "going").shows(range(12))
+        page.wait_for_function(f"() => {SHARE} > 0")  # appears by itself
+        expect(page.locator("main")).to_contain_text("going")
+        first = page.evaluate(SHARE)
+        allowed.release(2)
+        page.wait_for_function(f"(first) => {SHARE} > first", arg=first)
     finally:
-        going.kill()
-        going.wait()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_list_of_runs_has_no_serious_fault(
-    new_context: Callable[..., object], runs: Runs, serve: Serve, scheme: str
-) -> None:
-    for name in RUNS:
-        runs(name)
-    page: Page = new_context(color_scheme=scheme).new_page()  # type: ignore[attr-defined]
-    page.goto(serve(runs.folder).link)
-    assert faults(page) == []
+        allowed.release(1000)
+        going.join()
+    expect(page.locator("progress")).to_have_count(0)
+    open_run(page, "going").shows(range(4))

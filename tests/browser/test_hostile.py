@@ -1,10 +1,9 @@
 """Hostile data is text: in the report and in the app nothing of it runs, loads, or changes the page."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from complaints import Complaints
 from hostile import HOSTILE, SURROGATE_MARK
 from made_runs import Runs
 from playwright.sync_api import Page
@@ -34,23 +33,14 @@ def as_shown(text: str) -> str:
     return clean(text.replace(SURROGATE_MARK, "\ud83d"))
 
 
-@pytest.fixture(scope="module")
-def app(runs: Runs) -> Iterator[Server]:
-    made = Server(runs("hostile").parent)
-    yield made
-    made.kill()
-
-
 @pytest.fixture(params=["report", "app"])
-def start(request: pytest.FixtureRequest, page: Page, runs: Runs, complaints: Complaints) -> Page:
+def start(request: pytest.FixtureRequest, page: Page, runs: Runs, serve: Callable[..., Server]) -> Page:
     """The page of the hostile run, in a file or served."""
     if request.param == "report":
         page.context.set_offline(True)
         page.goto(runs.report("hostile").as_uri())
     else:
-        server = request.getfixturevalue("app")
-        complaints.origins.add(server.origin)
-        page.goto(server.link)
+        page.goto(serve(runs("hostile").parent).link)
         page.get_by_role("link", name=as_shown(SURROGATE_MARK)).first.click()
     Table(page).shows(range(len(HOSTILE)))
     return page

@@ -1,38 +1,52 @@
-"""Blind labels: in the order of the draw, without scores, safe from a reload; agreement only after the end."""
+"""Blind labels: in the order of the draw, without scores, kept when something breaks; agreement at the end."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from complaints import Complaints
 from desk import written
-from made_runs import Runs
-from playwright.sync_api import Page, expect
+from keyboard import tab_to
+from playwright.sync_api import BrowserContext, Page, expect
 from served import Server
+from test_accessible import faults
 
-SIZE = 20
+from rag_evaluator import certify
+
+SIZE = 30  # some of the rows have no score, and 20 labels of rows with one are needed
+NewContext = Callable[..., BrowserContext]
 
 
 @pytest.fixture
-def run(runs: Runs, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(runs("long"), tmp_path / "results" / "long"))
+def run(to_review: Callable[[str], Path]) -> Path:
+    return to_review("long")
 
 
 @pytest.fixture
-def drawn(page: Page, run: Path, serve: Callable[..., Server]) -> Page:
-    """A draw of 20 rows, its first question shown."""
-    server = serve(run.parent, "--review", "--as", "ana")
+def server(run: Path, serve: Callable[..., Server]) -> Server:
+    return serve(run.parent, "--review", "--as", "ana")
+
+
+@pytest.fixture
+def inside(new_context: NewContext, server: Server, run: Path) -> Page:
+    """The page of the draws."""
+    page = new_context().new_page()
     page.goto(server.link)
-    page.goto(f"{server.origin}/label/long")
-    page.locator("form.draw [name=size]").fill(str(SIZE))
-    page.locator("form.draw [name=metric]").evaluate_all("(all) => all.forEach((one) => { one.checked = false; })")
-    page.locator("form.draw [name=metric][value=faithfulness]").check()
-    page.locator("form.draw [type=submit]").click()
-    page.locator(".draws .links a").first.click()
-    page.locator(".asking:visible .choice").first.wait_for()
+    page.goto(f"{server.origin}/label/{run.name}")
     return page
+
+
+@pytest.fixture
+def drawn(inside: Page) -> Page:
+    """A draw, its first question shown."""
+    inside.locator("form.draw [name=size]").fill(str(SIZE))
+    inside.locator("form.draw [name=metric]").evaluate_all("(all) => all.forEach((one) => { one.checked = false; })")
+    inside.locator("form.draw [name=metric][value=faithfulness]").check()
+    inside.locator("form.draw [type=submit]").click()
+    inside.locator(".draws .links a").first.click()
+    inside.locator(".asking:visible .choice").first.wait_for()
+    return inside
 
 
 def answer(page: Page, count: int) -> None:
@@ -44,11 +58,16 @@ def answer(page: Page, count: int) -> None:
         page.wait_for_function("(before) => window.labelPage.place !== before", arg=before)
 
 
+def labels_of(run: Path) -> list[dict[str, object]]:
+    return [line for line in written(run) if line["kind"] == "label"]
+
+
 def test_labels_are_given_without_seeing_scores_and_kept_over_a_reload(drawn: Page, run: Path) -> None:
     answers: list[str] = []
     drawn.on("response", lambda response: answers.append(response.text()) if "/api/label/" in response.url else None)
     total = drawn.evaluate("window.labelPage.items.length")
     assert total >= SIZE - 2  # rows without a score cannot be labelled
+    assert faults(drawn) == []
     answer(drawn, 5)
     drawn.locator(".save[data-state=saved]").wait_for()
     drawn.reload()
@@ -60,11 +79,13 @@ def test_labels_are_given_without_seeing_scores_and_kept_over_a_reload(drawn: Pa
     texts = [line["reason"] for part in lists for line in part if isinstance(line, dict)]
     assert texts
     assert not [text for text in texts if any(text in shown for shown in answers)]
-    assert len([line for line in written(run) if line["kind"] == "label"]) == 5
+    assert len(labels_of(run)) == 5
     assert all(line["draw"] for line in written(run))
 
 
-def test_agreement_is_shown_only_after_the_draw_is_closed(drawn: Page, run: Path, complaints: Complaints) -> None:
+def test_agreement_is_shown_only_after_the_draw_is_closed_and_certify_reads_the_labels(
+    drawn: Page, run: Path, complaints: Complaints
+) -> None:
     complaints.expected.append("Failed to load resource")  # what the test asks for too early
     total = drawn.evaluate("window.labelPage.items.length")
     answer(drawn, total)
@@ -78,4 +99,71 @@ def test_agreement_is_shown_only_after_the_draw_is_closed(drawn: Page, run: Path
     drawn.locator(".close-draw").click()
     drawn.locator(".agreement:visible").wait_for()
     expect(drawn.locator(".agreement")).to_contain_text("faithfulness")
+    assert faults(drawn) == []
+    assert [line["kind"] for line in written(run)].count("close") == 1
+    [table] = (run / "labels").glob("*.jsonl")
+    figures = certify(run, table).certificate["metrics"]["faithfulness"]
+    assert figures["labels"] == total
+    assert figures["label_mean"]["label_mean"] is not None  # of all rows: the draw is a random sample
+
+
+def test_a_label_while_the_server_is_killed_arrives_and_the_next_question_comes_by_itself(
+    drawn: Page, run: Path, server: Server, complaints: Complaints
+) -> None:
+    complaints.expected += ["Failed to load resource", "net::ERR"]
+    answer(drawn, 2)
+    drawn.locator(".save[data-state=saved]").wait_for()
+    drawn.wait_for_function("() => window.labelPage.samples.has(window.labelPage.items[2].row)")
+    server.kill()
+    answer(drawn, 1)
+    drawn.locator(".save[data-state=waiting]").wait_for()
+    assert len(labels_of(run)) == 2
+    server.start()
+    drawn.locator(".save[data-state=saved]").wait_for()
+    assert len(labels_of(run)) == 3
+    answer(drawn, 1)  # waits until the texts of the question are there
+    drawn.locator(".save[data-state=saved]").wait_for()
+    drawn.wait_for_function("() => !window.labelPage.outbox.entries().length")
+    assert [line["row"] for line in labels_of(run)] == drawn.evaluate(
+        "window.labelPage.items.slice(0, 4).map((item) => item.row)"
+    )
+
+
+def test_labels_of_a_queue_are_marked_as_not_sampled(inside: Page, server: Server, run: Path) -> None:
+    inside.goto(f"{server.origin}/label/{run.name}?queue=lowest_confidence&metric=faithfulness")
+    inside.locator(".asking:visible .choice").first.wait_for()
+    expect(inside.locator(".not-sampled")).to_be_visible()
+    answer(inside, SIZE)
+    inside.wait_for_function("() => !window.labelPage.outbox.entries().length")
+    [table] = (run / "labels").glob("not-sampled.*.jsonl")
+    lines = [json.loads(line) for line in table.read_bytes().splitlines()]
+    assert [line["sampled"] for line in lines] == [False] * SIZE
+    assert {line.get("draw") for line in labels_of(run)} == {None}
+    figures = certify(run, table).certificate["metrics"]["faithfulness"]
+    assert figures["labels"] == SIZE
+    assert (figures.get("label_mean") or {}).get("label_mean") is None
+
+
+def test_rows_are_drawn_labelled_and_closed_without_a_mouse(inside: Page, run: Path) -> None:
+    keys = inside.keyboard
+    expect(inside.locator("details.new")).to_have_attribute("open", "")  # there is no draw yet
+    tab_to(inside, "form.draw [name=size]")
+    keys.press("Control+a")
+    keys.type(str(SIZE))
+    keys.press("Enter")
+    inside.locator(".draws .links a").first.wait_for()
+    tab_to(inside, ".draws .links a")
+    keys.press("Enter")
+    inside.locator(".asking:visible .choice").first.wait_for()
+    answer(inside, 1)
+    keys.press("u")
+    inside.wait_for_function("() => window.labelPage.place === 0")
+    total = inside.evaluate("window.labelPage.items.length")
+    answer(inside, total)
+    inside.locator(".ending:visible").wait_for()
+    assert inside.evaluate("document.activeElement.id") == "ending-title"
+    tab_to(inside, ".close-draw")
+    keys.press("Enter")
+    keys.press("Enter")
+    inside.locator(".agreement:visible table").wait_for()
     assert [line["kind"] for line in written(run)].count("close") == 1

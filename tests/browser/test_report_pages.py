@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from made_runs import RUNS, Runs
 from playwright.sync_api import Page
-from table import Table, rows_of
+from table import Table, rows_of, values
 
 Reports = Callable[..., Path]
 GROUND = "getComputedStyle(document.body).backgroundColor"
@@ -44,6 +44,12 @@ def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, 
     shown = table.dialog.text_content() or ""
     for rows in both:
         assert rows[changed]["response"] in shown
+    sides = [side.bounding_box() for side in table.dialog.locator(".sides").first.locator(":scope > .side").all()]
+    assert len(sides) == 2
+    assert sides[0] is not None
+    assert sides[1] is not None
+    assert sides[0]["y"] == sides[1]["y"]  # beside each other
+    assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
 
 
 def test_the_rows_that_changed_most_are_linked(offline_page: Page, reports: Reports) -> None:
@@ -98,9 +104,19 @@ def test_a_narrow_window_does_not_scroll_sideways(new_context: Callable[..., obj
         assert wide <= 1
 
 
-def test_a_report_says_what_was_run_without_scripts(new_context: Callable[..., object], reports: Reports) -> None:
+def test_without_scripts_a_report_shows_its_figures_and_says_what_is_missing(
+    new_context: Callable[..., object], reports: Reports, runs: Runs
+) -> None:
     page = new_context(offline=True, java_script_enabled=False).new_page()  # type: ignore[attr-defined]
-    page.goto(reports("plain").as_uri())
+    page.goto(reports("missing").as_uri())
     shown = page.locator("main").inner_text()
-    assert "faithfulness" in shown
-    assert "0.67" in shown  # a mean
+    scores = [score for score in values(runs("missing"), "rouge_score") if score is not None]
+    mean = f"{sum(scores) / len(scores):.2f}"
+    for part in ("faithfulness", mean, "cut off at 1,024 tokens", "The table of rows needs JavaScript."):
+        assert part in shown, part
+    charts = page.locator("svg.chart, .chart svg")
+    assert charts.count() > 0
+    assert charts.first.is_visible()
+    for control in ("fieldset.themes", "#rows .pager", "dialog#row"):
+        assert page.locator(control).count() == 1
+        assert not page.locator(control).is_visible()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_runs import Runs
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from table import Table, rows_of
 
 from rag_evaluator import read_questions
@@ -81,12 +81,11 @@ def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row:
 
 def test_a_row_that_is_not_there_is_said_to_be_missing(table: Table) -> None:
     table.page.goto(f"{table.page.url.partition('#')[0]}#row=99")
-    table.dialog.wait_for()
-    table.page.wait_for_function("() => document.querySelector('dialog#row .body').textContent.includes('99')")
+    expect(table.dialog.locator(".row-body .warning")).to_contain_text("99")
 
 
 def test_focus_comes_back_to_the_row_that_was_open(table: Table) -> None:
-    table.page.locator("#rows tbody tr[data-row='4'] a").press("Enter")
+    table.question(4).press("Enter")
     table.opens(4)
     table.page.keyboard.press("Escape")
     table.closes()
@@ -107,6 +106,5 @@ def test_data_is_shown_in_the_direction_of_its_script(
     )
     assert directions
     assert set(directions) == {direction}
-    link = offline_page.locator("#rows tbody td.question a").first
-    assert link.evaluate("(link) => getComputedStyle(link).direction") == direction
+    assert table.question(0).evaluate("(link) => getComputedStyle(link).direction") == direction
     assert offline_page.evaluate("getComputedStyle(document.body).direction") == "ltr"  # the interface is English

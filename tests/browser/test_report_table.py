@@ -6,10 +6,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from made_runs import METRICS, Runs
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from table import Table, by_value, rows_of, values
 
 Reports = Callable[..., Path]
+BARS = """(bars) => bars.map((bar) => ({
+  href: bar.getAttribute("href") ?? bar.getAttribute("xlink:href"),
+  said: bar.getAttribute("aria-label"),
+}))"""
+TOTALS = """async (queries) => {
+  const totals = [];
+  for (const query of queries)
+    totals.push((await rowTable.source.query(rowTable.queryOf(query))).total);
+  return totals;
+}"""
 
 
 @pytest.fixture
@@ -63,6 +73,28 @@ def test_a_search_finds_texts_of_question_response_and_reference(table: Table, r
     texts = [f"{row['user_input']}\n{row['response']}\n{row['reference']}" for row in rows_of(runs("plain"))]
     found = [row for row, text in enumerate(texts) if words.lower() in text.lower()]
     assert len(found) < 12
+    table.shows(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "found"),
+    [
+        ("arabic", "مارلو", [0, 1]),
+        ("arabic", "تأسست", [1]),
+        ("arabic", "لينا طبيبةً", [0]),
+        ("japanese", "いつ", [1]),
+        ("japanese", "マーロー", [0, 1]),
+        ("japanese", "1683年", [1]),
+    ],
+)
+def test_a_search_finds_words_of_any_script(
+    offline_page: Page, reports: Reports, name: str, words: str, found: list[int]
+) -> None:
+    offline_page.goto(reports(name).as_uri())
+    table = Table(offline_page)
+    table.shows(range(2))
+    table.set("search", words)
+    offline_page.wait_for_function("() => location.hash.includes('search=')")
     table.shows(found)
 
 
@@ -182,3 +214,40 @@ def test_many_rows_come_page_by_page(offline_page: Page, reports: Reports) -> No
     offline_page.goto(f"{reports('long').as_uri()}#row=101")
     table.opens(101)
     table.shows(range(100, 120))
+
+
+def test_each_bar_of_many_rows_leads_to_as_many_rows_as_it_says(offline_page: Page, reports: Reports) -> None:
+    offline_page.goto(reports("many").as_uri())
+    table = Table(offline_page)
+    table.shows(range(50))
+    bars = [
+        (bar["href"], int(bar["said"].rpartition(":")[2].split()[0].replace(",", "")))
+        for bar in offline_page.locator("svg a[*|href*='min=']").evaluate_all(BARS)
+    ]
+    assert len(bars) > 6 * 4
+    queries = [{key: values[0] for key, values in parse_qs(urlsplit(href).fragment).items()} for href, _ in bars]
+    assert offline_page.evaluate(TOTALS, queries) == [count for _, count in bars]
+    href, count = max(bars, key=lambda bar: bar[1])
+    offline_page.locator(f"svg a[*|href='{href}']").click()
+    offline_page.wait_for_url(f"**{href}")
+    expect(offline_page.locator("#rows .count")).to_have_text(f"{count:,} of 400 rows")
+
+
+def test_a_bar_says_what_it_stands_for_to_pointer_and_keyboard(table: Table) -> None:
+    page, bar = table.page, table.page.locator("svg a[*|href*='metric=faithfulness'][*|href*='min=']").first
+    tip, said = page.locator(".tooltip"), bar.get_attribute("aria-label") or ""
+    assert "rows" in said
+    expect(tip).to_be_hidden()
+    bar.scroll_into_view_if_needed()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    bar.hover()
+    expect(tip).to_be_visible()
+    expect(tip).to_have_text(said)
+    page.mouse.move(1, 1)
+    expect(tip).to_be_hidden()
+    page.evaluate("() => scrollTo(0, document.body.scrollHeight)")
+    page.keyboard.press("Tab")  # from here on the keyboard is used
+    bar.focus()  # which scrolls there
+    expect(tip).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()

@@ -1,7 +1,6 @@
 """People flag and correct rows: nothing that they did is lost by a reload, a second tab, or a server that is killed."""
 
 import random
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 from complaints import Complaints
 from desk import Desk, written
-from made_runs import Runs
-from playwright.sync_api import BrowserContext, Page, Response, expect
+from keyboard import tab_to
+from playwright.sync_api import BrowserContext, Response, expect
 from served import Server
 from test_accessible import faults
 
@@ -22,9 +21,8 @@ FLAGS = ("too_easy", "ambiguous", "not_answerable", "duplicate")
 
 
 @pytest.fixture
-def run(runs: Runs, tmp_path: Path) -> Path:
-    """A copy of the bundled run, to be written into."""
-    return Path(shutil.copytree(runs("plain"), tmp_path / "results" / "plain"))
+def run(to_review: Callable[[str], Path]) -> Path:
+    return to_review("plain")
 
 
 @pytest.fixture
@@ -33,8 +31,8 @@ def server(run: Path, serve: Serve) -> Server:
 
 
 @pytest.fixture
-def desk(page: Page, server: Server) -> Desk:
-    return Desk(page, server, "plain")
+def desk(new_context: NewContext, server: Server, run: Path) -> Desk:
+    return Desk(new_context().new_page(), server, run.name)
 
 
 def test_flags_are_set_by_keys_and_clicks_and_survive_a_reload(desk: Desk, run: Path) -> None:
@@ -100,6 +98,41 @@ def test_keys_move_between_rows_and_the_back_button_goes_back(desk: Desk) -> Non
     desk.shows(2)
 
 
+def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
+    new_context: NewContext, server: Server, run: Path
+) -> None:
+    page = new_context().new_page()
+    page.goto(server.link)
+    tab_to(page, f"a[href='/run/{run.name}']", most=400)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/run/{run.name}")
+    tab_to(page, f"a[href='/review/{run.name}']")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => window.reviewPage?.known?.row === 0 && window.reviewPage.queues.length")
+    keys = page.keyboard
+    keys.press("]")
+    expect(page.locator(".queue-name")).not_to_have_text("All rows")
+    keys.press("[")
+    expect(page.locator(".queue-name")).to_have_text("All rows")
+    page.wait_for_function("() => window.reviewPage.known?.row === 0")
+    keys.press("j")
+    page.wait_for_function("() => window.reviewPage.known?.row === 1")
+    keys.press("4")
+    tab_to(page, "button.edit")
+    keys.press("Enter")
+    expect(page.locator("form.corrections [name=reference]")).to_be_focused()
+    keys.press("Control+a")
+    keys.type("by hand")
+    tab_to(page, "button.save-now")
+    keys.press("Enter")
+    expect(page.locator("button.edit")).to_be_focused()
+    page.wait_for_function("() => !window.reviewPage.outbox.entries().length")
+    assert [(line["row"], line["field"], line["after"]) for line in written(run)] == [
+        (1, "duplicate", True),
+        (1, "reference", "by hand"),
+    ]
+
+
 def test_queues_say_why_a_row_is_worth_a_look(desk: Desk) -> None:
     desk.page.locator("a[href='?queue=lowest_confidence']").click()
     expect(desk.page.locator(".queue-name")).to_have_text("Lowest confidence")
@@ -108,8 +141,8 @@ def test_queues_say_why_a_row_is_worth_a_look(desk: Desk) -> None:
     expect(desk.page.locator(".queue-name")).to_have_text("All rows")
 
 
-def test_a_second_tab_shows_what_was_done_in_the_first(desk: Desk, server: Server) -> None:
-    second = Desk(desk.page.context.new_page(), server, "plain")
+def test_a_second_tab_shows_what_was_done_in_the_first(desk: Desk, server: Server, run: Path) -> None:
+    second = Desk(desk.page.context.new_page(), server, run.name)
     desk.page.bring_to_front()
     desk.flag(2)
     desk.says("saved")
@@ -122,8 +155,8 @@ def test_two_people_who_change_the_same_see_both_texts(
 ) -> None:
     complaints.expected.append("status of 409")
     server = serve(run.parent, "--review")
-    ana = Desk(new_context().new_page(), server, "plain", 3, who="ana")
-    ben = Desk(new_context().new_page(), server, "plain", 3, who="ben")
+    ana = Desk(new_context().new_page(), server, run.name, 3, who="ana")
+    ben = Desk(new_context().new_page(), server, run.name, 3, who="ben")
     ben.page.keyboard.press("e")
     ben.field("reference").fill("what ben says")
     ana.correct("reference", "what ana says")
@@ -163,7 +196,7 @@ def test_an_edit_survives_the_server_and_the_tab(desk: Desk, run: Path, server: 
     context = desk.page.context
     desk.page.close()
     server.start()
-    again = Desk(context.new_page(), server, "plain")
+    again = Desk(context.new_page(), server, run.name)
     again.sends_all()
     assert [(line["field"], line["after"]) for line in written(run)] == [("not_answerable", True)]
 
@@ -179,7 +212,7 @@ def test_every_confirmed_edit_of_two_browsers_is_there_though_the_server_is_kill
         if response.request.method == "POST" and response.status == 200:
             confirmed.append(response.request.post_data_json["id"])
 
-    desks = [Desk(new_context().new_page(), server, "plain", place, who) for place, who in enumerate(("ana", "ben"))]
+    desks = [Desk(new_context().new_page(), server, run.name, place, who) for place, who in enumerate(("ana", "ben"))]
     for desk in desks:
         desk.page.on("response", note)
     kills, killing = set(rng.sample(range(EDITS), KILLS)), threading.Thread()
@@ -214,18 +247,9 @@ def test_every_confirmed_edit_of_two_browsers_is_there_though_the_server_is_kill
     assert {(line["row"], line["field"]): line["after"] for line in lines} == expected
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page_of", ["review", "label"])
-def test_the_pages_of_reviewers_have_no_serious_fault(
-    new_context: NewContext, server: Server, scheme: str, page_of: str
-) -> None:
-    page = new_context(color_scheme=scheme).new_page()
-    page.goto(server.link)
-    page.goto(f"{server.origin}/{page_of}/plain")
-    page.locator("main h1:visible").first.wait_for()
-    page.wait_for_function("() => !document.querySelector('[aria-busy]')")
-    assert faults(page) == []
-    if page_of == "review":
-        page.keyboard.press("e")
-        page.locator("form.corrections").wait_for()
-        assert faults(page) == []
+def test_the_page_of_a_reviewer_has_no_serious_fault(desk: Desk) -> None:
+    expect(desk.page.locator(".queues a").first).to_be_visible()
+    assert faults(desk.page) == []
+    desk.page.keyboard.press("e")
+    expect(desk.page.locator("form.corrections")).to_be_visible()
+    assert faults(desk.page) == []

@@ -18,12 +18,15 @@ function startTooltips() {
     if (mark && mark.getAttribute("aria-roledescription") !== "axis") show(mark, event.clientX, event.clientY);
     else hide();
   });
-  document.addEventListener("focusin", (event) => {
-    const mark = event.target.closest?.("svg a") && (markOf(event.target) || event.target.querySelector("[aria-label]"));
+  const showFocused = () => {
+    const at = document.activeElement;
+    const mark = at.closest("svg a") && at.matches(":focus-visible") && (markOf(at) || at.querySelector("[aria-label]"));
     if (!mark) return hide();
     const place = mark.getBoundingClientRect();
     return show(mark, place.right, place.top);
-  });
-  document.addEventListener("scroll", hide, { passive: true, capture: true });
+  };
+  document.addEventListener("focusin", showFocused);
+  // The keyboard scrolls to what it reaches: that stays. Under the pointer there is something else now.
+  document.addEventListener("scroll", () => tip.hidden || showFocused(), { passive: true, capture: true });
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
 }

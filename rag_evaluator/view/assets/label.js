@@ -126,15 +126,24 @@ class LabelPage {
     this.part(".back").disabled = place === 0;
     this.part(".undo").disabled = !this.answered.length;
     this.showProgress();
+    await this.askTexts(item);
+  }
+
+  /** The texts of a question; while the server does not answer it is asked again, as labels that were given are sent again. */
+  async askTexts(item) {
     const metrics = [...new Set(this.items.filter((each) => each.row === item.row).map((each) => each.metric))];
     const address = new URL(`/api/label/row/${this.path}/${item.row}`, location.href);
     for (const metric of metrics) address.searchParams.append("metric", metric);
+    const isAsked = () => this.items[this.place] === item;
     try {
       const known = await (await ask(address)).json();
       this.samples.set(item.row, known.sample);
-      if (this.items[this.place] === item) this.showTexts(known);
+      if (isAsked()) this.showTexts(known);
     } catch (error) {
+      if (!isAsked()) return;
+      delete this.part(".texts").dataset.row;
       this.part(".texts").replaceChildren(element("p", { class: "notice" }, error.message));
+      setTimeout(() => isAsked() && this.askTexts(item), AGAIN);
     }
   }
 

@@ -1,0 +1,19 @@
+"""The keyboard as somebody uses it who has no mouse."""
+
+import pytest
+from playwright.sync_api import Page
+
+LINE = """() => {
+  const at = document.activeElement, line = getComputedStyle(at);
+  return (line.outlineStyle !== "none" && parseFloat(line.outlineWidth) > 0) || line.boxShadow !== "none";
+}"""
+
+
+def tab_to(page: Page, selector: str, most: int = 80) -> None:
+    """Press Tab until an element is focused, and see that the focus is visible there."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            assert page.evaluate(LINE), f"the focus cannot be seen on {selector}"
+            return
+    pytest.fail(f"{most} times Tab did not reach {selector}")

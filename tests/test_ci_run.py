@@ -1,0 +1,59 @@
+"""What the check of a change does on a machine without Slurm and Chromium: it says so aloud, and soon."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOT_ROOT = "echo 1000"
+ROOT_USER = "echo 0"
+INSTALL = "tests/browser/install.sh"
+
+
+def machine(folder: Path, user: str, **commands: str) -> dict[str, str]:
+    """An environment in which only a few commands are there; `commands` are what they do."""
+    folder.mkdir()
+    for name in ("bash", "env", "dirname"):
+        (folder / name).symlink_to(str(shutil.which(name)))
+    for name, script in {"id": user, **commands}.items():
+        (folder / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": str(folder)}
+
+
+def run(script: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([ROOT / script], env=environment, cwd=ROOT, text=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("user", "commands", "says"),
+    [
+        (NOT_ROOT, {"apt-get": "touch $HOME/called; exit 0"}, "needs root"),
+        (ROOT_USER, {}, "needs root and apt-get"),
+        (ROOT_USER, {"timeout": 'shift; "$@"', "apt-get": "exit 100"}, "could not be installed"),
+        (ROOT_USER, {"timeout": "exit 124", "apt-get": "exit 0"}, "could not be installed"),
+    ],
+)
+def test_without_chromium_its_installation_says_why_it_is_not_there(
+    tmp_path: Path, user: str, commands: dict[str, str], says: str
+) -> None:
+    done = run(INSTALL, {**machine(tmp_path / "bin", user, **commands), "HOME": str(tmp_path)})
+    assert done.returncode == 77
+    assert says in done.stderr
+    assert not (tmp_path / "called").exists()
+
+
+def test_with_chromium_there_is_nothing_to_install(tmp_path: Path) -> None:
+    assert run(INSTALL, machine(tmp_path / "bin", NOT_ROOT, chromium="exit 1")).returncode == 0
+
+
+def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:
+    done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make="echo make $1"))
+    assert done.returncode == 0
+    assert done.stdout.split("\n")[:3] == ["make check", "make test", "make test-package"]
+    assert "make test-browser" not in done.stdout
+    assert "NOT TESTED: Chromium" in done.stderr
+    assert "NOT TESTED: Slurm" in done.stderr

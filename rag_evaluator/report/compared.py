@@ -18,7 +18,7 @@ GROUPS = 40  # in a chart
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferenceLine:
     """A metric as the table shows it. `word`: whether the run is better, `better`, `worse` or `open`."""
 
     metric: str
@@ -48,7 +48,7 @@ class RunPair:
     name: str
     match: RowMatch | None
     charts: Sequence[Markup]
-    differences: Sequence[Difference]
+    differences: Sequence[DifferenceLine]
     groups: Mapping[str, "GroupDifferences"]
     labels: Sequence["LabelLine"]
     changed: Mapping[str, Sequence[ChangedScore]]
@@ -59,7 +59,7 @@ class GroupDifferences:
     """The differences within the groups of a column: a chart for each metric, and rows of a table."""
 
     charts: Mapping[str, Markup]
-    rows: Sequence[tuple[str, Difference]]
+    rows: Sequence[tuple[str, DifferenceLine]]
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def _around_zero(changes: Sequence[Dot]) -> tuple[float, float]:
     return -(most or 1) * 1.05, (most or 1) * 1.05
 
 
-def _difference(line: MetricComparison) -> Difference:
+def _difference(line: MetricComparison) -> DifferenceLine:
     found = line.difference
-    return Difference(
+    return DifferenceLine(
         metric=line.metric,
         lower_is_better=line.scale.better == "lower",
         mean_a=number(line.mean_a, 3),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.report.pages import page_text
-from rag_evaluator.report.row_verdicts import SOURCE, Scored, VerdictView, inputs_of, verdict_views
+from rag_evaluator.report.row_verdicts import SOURCE, ScoredMetric, VerdictView, inputs_of, verdict_views
 from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.report.texts import TEXTS
 from rag_evaluator.results.questions import resolve
@@ -39,7 +39,7 @@ class JudgementView:
         return not self.failed or self.error is not None
 
 
-def judgement_views(scored: Scored) -> list[JudgementView]:
+def judgement_views(scored: ScoredMetric) -> list[JudgementView]:
     """The judgements of a score, in the order of asking."""
     seen: dict[tuple[str, str], int] = {}
     used = {
@@ -51,7 +51,9 @@ def judgement_views(scored: Scored) -> list[JudgementView]:
     return [_view(scored, place, seen, used) for place in range(len(scored.judgements))]
 
 
-def _view(scored: Scored, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]) -> JudgementView:
+def _view(
+    scored: ScoredMetric, place: int, seen: dict[tuple[str, str], int], used: set[tuple[int, str]]
+) -> JudgementView:
     judgement = scored.judgements[place]
     answer, values = judgement.get("response"), _values(scored, judgement)
     listed = answer if isinstance(answer, Mapping) else {}
@@ -68,7 +70,7 @@ def _view(scored: Scored, place: int, seen: dict[tuple[str, str], int], used: se
     )
 
 
-def _values(scored: Scored, judgement: Json) -> dict[str, Any]:
+def _values(scored: ScoredMetric, judgement: Json) -> dict[str, Any]:
     """The values of the input; those that cannot be found are left out."""
     found = {}
     for name, part in inputs_of(judgement).items():
@@ -99,7 +101,9 @@ def _is_single(answer: Any) -> bool:
     return isinstance(answer, Mapping) and isinstance(answer.get("verdict"), int | float)
 
 
-def _context(scored: Scored, values: Json, prompt: str, seen: dict[tuple[str, str], int]) -> tuple[str, int] | None:
+def _context(
+    scored: ScoredMetric, values: Json, prompt: str, seen: dict[tuple[str, str], int]
+) -> tuple[str, int] | None:
     """The context that a question is about: equal ones are asked about in their order."""
     for key, column in (("context", "retrieved_contexts"), ("reference_context", "reference_contexts")):
         text, contexts = values.get(key), scored.columns.get(column, ())

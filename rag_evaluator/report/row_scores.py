@@ -9,7 +9,7 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.report.row_judgements import JudgementView, judgement_views
 from rag_evaluator.report.row_questions import PromptView, prompt_views
-from rag_evaluator.report.row_verdicts import SOURCE, Scored
+from rag_evaluator.report.row_verdicts import SOURCE, ScoredMetric
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.results.panel_names import BETWEEN, judges_of
@@ -120,7 +120,7 @@ def _about(run: RunFiles, metric: str) -> Json:
 
 def _attempt(line: Json, metric: str, about: Json, columns: Json, prompts: Json, questions: bool) -> Attempt:
     judgements = line.get("judgements") or ()
-    views = judgement_views(Scored(metric, about, columns, judgements))
+    views = judgement_views(ScoredMetric(metric, about, columns, judgements))
     sent, missing = prompt_views(line, columns, prompts) if questions else ((), "")
     reason, repeat = line.get("reason"), line.get("repeat")
     views = [replace(view, error=None) if reason and _says(view, str(reason)) else view for view in views]

@@ -41,7 +41,7 @@ class VerdictView:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredMetric:
     """What a verdict is read with.
 
     Attributes:
@@ -63,7 +63,9 @@ def inputs_of(judgement: Json) -> Json:
     return recorded if isinstance(recorded, Mapping) else {}
 
 
-def verdict_views(scored: Scored, judgement: Json, values: Json, later: Mapping[str, int]) -> Iterator[VerdictView]:
+def verdict_views(
+    scored: ScoredMetric, judgement: Json, values: Json, later: Mapping[str, int]
+) -> Iterator[VerdictView]:
     answer = judgement.get("response")
     if answer is None:
         return
@@ -80,7 +82,7 @@ def verdict_views(scored: Scored, judgement: Json, values: Json, later: Mapping[
 
 
 def _of_part(
-    scored: Scored, judgement: Json, role: str, part: Json, values: Json, confidences: Iterator[Any]
+    scored: ScoredMetric, judgement: Json, role: str, part: Json, values: Json, confidences: Iterator[Any]
 ) -> Iterator[VerdictView]:
     """The verdicts of an object: its numbers; if it has none, the name of its list."""
     texts = {name: value for name, value in part.items() if isinstance(value, str) and value.strip()}
@@ -97,7 +99,9 @@ def _of_part(
         yield VerdictView(tone, word, label, statement, reason, "")
 
 
-def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], values: Json) -> Iterator[VerdictView]:
+def _of_list(
+    scored: ScoredMetric, judgement: Json, key: str, items: Sequence[Any], values: Json
+) -> Iterator[VerdictView]:
     """The verdicts of a list of texts or numbers; of one that chooses, one for each that could be chosen."""
     offered = values.get(CHOSEN.get((scored.metric, key), ""))
     paired = values.get(PAIRED.get((scored.metric, key), ""))
@@ -113,7 +117,7 @@ def _of_list(scored: Scored, judgement: Json, key: str, items: Sequence[Any], va
         yield VerdictView(tone, word, "", shown(str(text), SOURCE), None, "")
 
 
-def _said(scored: Scored, judgement: Json, key: str, value: Any, values: Json) -> tuple[Tone, str]:
+def _said(scored: ScoredMetric, judgement: Json, key: str, value: Any, values: Json) -> tuple[Tone, str]:
     """Tone and word of a verdict; those of a key that nobody knows are plain."""
     columns = {str(part.get("column")) for part in inputs_of(judgement).values() if isinstance(part, Mapping)}
     meaning = meaning_of(scored.metric, str(judgement.get("prompt")), key, value, columns)

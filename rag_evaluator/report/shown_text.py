@@ -12,7 +12,7 @@ Mark = Literal["", "ins", "del"]
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPart:
     """A part of a text; `mark`: only this text has it (`ins`), or only it lacks it in the other (`del`)."""
 
     text: str
@@ -30,8 +30,8 @@ class ShownText:
         source: the file that holds the whole text.
     """
 
-    start: tuple[Piece, ...]
-    rest: tuple[Piece, ...]
+    start: tuple[TextPart, ...]
+    rest: tuple[TextPart, ...]
     length: int
     source: str
 
@@ -54,10 +54,10 @@ def short(name: object) -> str:
 
 def shown(text: str, source: str) -> ShownText:
     """A text without marks."""
-    return shown_pieces([Piece(text)], source)
+    return shown_pieces([TextPart(text)], source)
 
 
-def shown_pieces(pieces: Iterable[Piece], source: str) -> ShownText:
+def shown_pieces(pieces: Iterable[TextPart], source: str) -> ShownText:
     """A text in pieces, which together are the whole text."""
     pieces = tuple(pieces)
     length = sum(len(piece.text) for piece in pieces)
@@ -68,7 +68,7 @@ def shown_pieces(pieces: Iterable[Piece], source: str) -> ShownText:
     return ShownText(start, rest, length, source)
 
 
-def _split(pieces: Iterable[Piece], at: int) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def _split(pieces: Iterable[TextPart], at: int) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
     """The pieces before about so many characters, never more, and those after."""
     before, after = [], []
     for piece in pieces:
@@ -77,8 +77,8 @@ def _split(pieces: Iterable[Piece], at: int) -> tuple[tuple[Piece, ...], tuple[P
             at -= len(piece.text)
             continue
         cut, at = _cut(piece.text, at), 0
-        before.append(Piece(piece.text[:cut], piece.mark))
-        after.append(Piece(piece.text[cut:], piece.mark))
+        before.append(TextPart(piece.text[:cut], piece.mark))
+        after.append(TextPart(piece.text[cut:], piece.mark))
     return tuple(_filled(before)), tuple(_filled(after))
 
 
@@ -88,5 +88,5 @@ def _cut(text: str, at: int) -> int:
     return blank + 1 if blank >= 0 else at
 
 
-def _filled(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _filled(pieces: Iterable[TextPart]) -> Iterator[TextPart]:
     return (piece for piece in pieces if piece.text)

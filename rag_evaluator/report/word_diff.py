@@ -9,7 +9,7 @@ from typing import Literal
 
 from rapidfuzz.distance import Indel
 
-from rag_evaluator.report.shown_text import Mark, Piece
+from rag_evaluator.report.shown_text import Mark, TextPart
 
 WORDS = 20_000  # characters of a text whose words are compared; also words or lines that are: 0.1 s and 50 MB at most
 LINES = 200_000  # characters of a text whose lines are compared
@@ -21,7 +21,7 @@ Unit = Literal["words", "lines", "none"]
 
 
 @dataclass(frozen=True)
-class Difference:
+class WordDiff:
     """Two texts in pieces.
 
     Attributes:
@@ -30,8 +30,8 @@ class Difference:
         unit: what was compared; `none`: the texts are too long.
     """
 
-    first: tuple[Piece, ...]
-    second: tuple[Piece, ...]
+    first: tuple[TextPart, ...]
+    second: tuple[TextPart, ...]
     unit: Unit
 
     @property
@@ -40,16 +40,16 @@ class Difference:
         return not any(piece.mark for piece in (*self.first, *self.second))
 
 
-def difference(first: str, second: str) -> Difference:
+def difference(first: str, second: str) -> WordDiff:
     """By words; by lines above `WORDS` characters; not at all above `LINES`, unless the texts are equal."""
     longest = max(len(first), len(second))
     if first == second:
-        return Difference((Piece(first),), (Piece(second),), "words")
+        return WordDiff((TextPart(first),), (TextPart(second),), "words")
     if longest <= WORDS:
         return _compared(tokens(first), tokens(second), "words")
     lines = [text.splitlines(keepends=True) if longest <= LINES else [] for text in (first, second)]
     if longest > LINES or max(map(len, lines)) > WORDS:
-        return Difference((Piece(first),), (Piece(second),), "none")
+        return WordDiff((TextPart(first),), (TextPart(second),), "none")
     return _compared(lines[0], lines[1], "lines")
 
 
@@ -67,19 +67,19 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
-def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> Difference:
+def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> WordDiff:
     numbers: dict[str, int] = {}
     coded = [[numbers.setdefault(token, len(numbers)) for token in tokens] for tokens in (first, second)]
-    left: list[Piece] = []
-    right: list[Piece] = []
+    left: list[TextPart] = []
+    right: list[TextPart] = []
     for code in Indel.opcodes(*coded):
         same = code.tag == "equal"
-        left.append(Piece("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
-        right.append(Piece("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
-    return Difference(tuple(_trimmed(_joined(left))), tuple(_trimmed(_joined(right))), unit)
+        left.append(TextPart("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
+        right.append(TextPart("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
+    return WordDiff(tuple(_trimmed(_joined(left))), tuple(_trimmed(_joined(right))), unit)
 
 
-def _trimmed(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _trimmed(pieces: Iterator[TextPart]) -> Iterator[TextPart]:
     """Pieces whose marks do not begin or end with white space, unless nothing else differs."""
     for piece in pieces:
         inside = piece.text.strip()
@@ -87,24 +87,24 @@ def _trimmed(pieces: Iterator[Piece]) -> Iterator[Piece]:
             yield piece
             continue
         before, _, after = piece.text.partition(inside)
-        yield from (part for part in (Piece(before), Piece(inside, piece.mark), Piece(after)) if part.text)
+        yield from (part for part in (TextPart(before), TextPart(inside, piece.mark), TextPart(after)) if part.text)
 
 
-def _joined(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Sequence[TextPart]) -> Iterator[TextPart]:
     """Pieces without empty ones; a blank between two marked ones is marked, too: they read as one change."""
     filled = [piece for piece in pieces if piece.text]
     text, mark = "", filled[0].mark if filled else ""
     for place, piece in enumerate(filled):
         now = _mark(filled, place)
         if now != mark:
-            yield Piece(text, mark)
+            yield TextPart(text, mark)
             text, mark = "", now
         text += piece.text
     if text:
-        yield Piece(text, mark)
+        yield TextPart(text, mark)
 
 
-def _mark(pieces: Sequence[Piece], place: int) -> Mark:
+def _mark(pieces: Sequence[TextPart], place: int) -> Mark:
     piece = pieces[place]
     between = 0 < place < len(pieces) - 1 and piece.text.isspace()
     return pieces[place - 1].mark if between and pieces[place - 1].mark == pieces[place + 1].mark else piece.mark

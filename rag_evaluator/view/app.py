@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from rag_evaluator.view.answers import HANDLERS
-from rag_evaluator.view.compared import Comparisons
+from rag_evaluator.view.compared import KeptComparisons
 from rag_evaluator.view.folders import open_folders
 from rag_evaluator.view.guard import Door, Guard
 from rag_evaluator.view.indexes import Indexes
@@ -41,7 +41,7 @@ def make_app(
         who: the name of the person who reviews; None asks the browser for it.
     """
     state = AppState(open_folders(results), review, who)
-    indexes, comparisons = Indexes(), Comparisons(state)
+    indexes, comparisons = Indexes(), KeptComparisons(state)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

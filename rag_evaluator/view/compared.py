@@ -7,7 +7,7 @@ from rag_evaluator.view.kept import Kept
 from rag_evaluator.view.state import AppState, stamp_of
 
 
-class Comparisons:
+class KeptComparisons:
     """Comparisons that somebody looks at.
 
     Args:

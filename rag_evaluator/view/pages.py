@@ -15,7 +15,7 @@ from rag_evaluator.report.pages import clean, page_text, render
 from rag_evaluator.report.rows_index import columns_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view.answers import as_page
-from rag_evaluator.view.compared import Comparisons
+from rag_evaluator.view.compared import KeptComparisons
 from rag_evaluator.view.files import LINKED, file_routes
 from rag_evaluator.view.folders import REPORT, NotThere
 from rag_evaluator.view.guard import plain_error
@@ -34,7 +34,7 @@ class Pages:
     """What the routes share."""
 
     state: AppState
-    comparisons: Comparisons
+    comparisons: KeptComparisons
     indexes: Indexes
     figures: "Kept[str]" = field(default_factory=lambda: Kept(16))
 

@@ -15,7 +15,7 @@ from rag_evaluator.tasks.panel import read_config
 
 
 @dataclass(frozen=True)
-class Part:
+class RunPart:
     """One stage of a run, or of the run of a panel's judge.
 
     Attributes:
@@ -79,13 +79,13 @@ class Part:
         }
 
 
-def parts_of(folder: Path) -> Sequence[Part]:
+def parts_of(folder: Path) -> Sequence[RunPart]:
     """All stages that have begun in a results folder, those of a panel's judges first; empty for a run without journal.
 
     Raises `ResultsError` for a journal that cannot be read.
     """
     return [
-        Part(judge, status)
+        RunPart(judge, status)
         for judge, place in _places(folder)
         for status in (read_status(place) if _began(place) else ())
     ]
@@ -99,7 +99,7 @@ def is_whole(folder: Path) -> bool:
     )
 
 
-def state_of(parts: Sequence[Part]) -> str:
+def state_of(parts: Sequence[RunPart]) -> str:
     """The state of a run with some parts: whether anything is in the making, else whether anything is left."""
     states = {part.state for part in parts}
     return next((state for state in ("running", "stopped") if state in states), "finished")

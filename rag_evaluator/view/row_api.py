@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.view.answers import as_json, as_page
-from rag_evaluator.view.compared import Comparisons
+from rag_evaluator.view.compared import KeptComparisons
 from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.index import RowIndex, Tabled
 from rag_evaluator.view.indexes import Indexes
@@ -28,7 +28,7 @@ class RowApi:
 
     state: AppState
     indexes: Indexes
-    comparisons: Comparisons
+    comparisons: KeptComparisons
 
     def routes(self) -> list[BaseRoute]:
         """`GET /api/rows/<run>` and `GET /api/row/<run>/<number>`; `with=<run>` adds runs that it is compared with."""

@@ -11,7 +11,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.view.folders import REPORT, NotThere
-from rag_evaluator.view.progress import Part, about_of, is_whole, parts_of, state_of
+from rag_evaluator.view.progress import RunPart, about_of, is_whole, parts_of, state_of
 from rag_evaluator.view.state import AppState
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`
@@ -42,7 +42,7 @@ class RunEntry:
     rows: int | None = None
     figures: Mapping[str, Figures] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    parts: Sequence[Part] = ()
+    parts: Sequence[RunPart] = ()
     report: bool = False
     error: str = ""
 
@@ -51,14 +51,14 @@ class RunEntry:
         """When it was written, in the time of this machine; empty where nobody knows."""
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when)) if self.when else ""
 
-    def cell(self, metric: str) -> "Cell | None":
+    def cell(self, metric: str) -> "MeanCell | None":
         """The mean of a metric; None if the run does not have it."""
         figures = self.figures.get(metric)
-        return None if figures is None else Cell(figures, *self.ranges.get(metric, (0.0, 1.0)))
+        return None if figures is None else MeanCell(figures, *self.ranges.get(metric, (0.0, 1.0)))
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeanCell:
     """A mean with its interval, and where they are on the scale of the metric.
 
     Attributes:
@@ -120,7 +120,7 @@ def entry_of(state: AppState, path: str) -> RunEntry:
         return RunEntry(path, "damaged", when, name, error=str(error))
 
 
-def _parts(folder: Path) -> tuple[Sequence[Part], RagEvaluatorError | None]:
+def _parts(folder: Path) -> tuple[Sequence[RunPart], RagEvaluatorError | None]:
     """How far a run is, if it is not finished; and why nobody knows, which does not matter where results are there."""
     try:
         return (() if is_whole(folder) else parts_of(folder)), None

@@ -17,7 +17,7 @@ from rag_evaluator.prompts.english import installed_sources
 from rag_evaluator.report.meanings import GRADES, meaning_of
 from rag_evaluator.report.row import frames_of, pair_html, row_html, row_view
 from rag_evaluator.report.row_judgements import judgement_views
-from rag_evaluator.report.row_verdicts import Scored, percent
+from rag_evaluator.report.row_verdicts import ScoredMetric, percent
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.texts import TEXTS
 from rag_evaluator.results.kept_prompts import read_questions
@@ -341,7 +341,7 @@ def test_grades_lists_and_unknown_keys_are_shown_by_the_scale_or_plainly(
     metric: str, response: Any, values: dict[str, Any], about: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     judgement = {"prompt": "prompt", "input": values, "response": response, "error": None, "confidence": [0.5]}
-    [view] = judgement_views(Scored(metric, about, {}, [judgement]))
+    [view] = judgement_views(ScoredMetric(metric, about, {}, [judgement]))
     assert [(verdict.tone, verdict.word) for verdict in view.verdicts] == expected
 
 

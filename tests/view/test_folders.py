@@ -8,18 +8,19 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.view.folders import Folders, NotThere, open_folders
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    root = tmp_path / "results"
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    outside = tmp_path_factory.mktemp("outside")
+    root = outside / "results"
     write_run(root / "demo")
     write_run(root / "deep" / "er" / "run")
-    write_run(tmp_path / "secret")
-    (root / "link").symlink_to(tmp_path / "secret")
+    write_run(outside / "secret")
+    (root / "link").symlink_to(outside / "secret")
     (root / "inside").symlink_to(root / "demo")
     stolen = root / "stolen"
     stolen.mkdir()
     (stolen / "summary.json").write_bytes((root / "demo" / "summary.json").read_bytes())
-    (stolen / "scores.jsonl").symlink_to(tmp_path / "secret" / "scores.jsonl")
+    (stolen / "scores.jsonl").symlink_to(outside / "secret" / "scores.jsonl")
     (root / "empty").mkdir()
     (root / ".hidden").mkdir()
     (root / ".hidden" / "scores.jsonl").write_text("{}")
@@ -113,4 +114,7 @@ def test_a_folder_that_may_not_be_read_is_left_out(results: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root reads everything")
     (results / "empty").chmod(0)
-    assert "demo" in open_folders(results).paths()
+    try:
+        assert "demo" in open_folders(results).paths()
+    finally:
+        (results / "empty").chmod(0o755)

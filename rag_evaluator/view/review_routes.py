@@ -27,7 +27,6 @@ from rag_evaluator.view.state import AppState
 
 # Any in this module: JSON.
 
-ALL, REVIEWED = "all", "reviewed"
 
 
 def review_routes(state: AppState) -> list[BaseRoute]:

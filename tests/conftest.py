@@ -7,9 +7,6 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,33 +14,10 @@ from typing import Any
 import pytest
 import tiny_models
 import torch
+from command_starter import Zygote
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
-
-
-class Zygote:
-    """Starts command lines without the seconds that imports take; see zygote.py."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(ROOT / "tests" / "zygote.py")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, env=environment, **pipes)
-
-    def run(self, record: Path, *runs: dict[str, Any]) -> list[int]:
-        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `signals`."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        task = {"record": str(record), "runs": [{"environment": {}, "signals": [], **run} for run in runs]}
-        self.process.stdin.write(json.dumps(task) + "\n")
-        self.process.stdin.flush()
-        return list(json.loads(self.process.stdout.readline()))
-
-    def close(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
 
 
 @pytest.fixture(scope="module")

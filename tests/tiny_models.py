@@ -262,14 +262,14 @@ THINKERS = {  # family -> a model of it
         "<|User|> <|Assistant|>",
         "<think> </think>",
     ),
-    "gpt-oss": thinker(
+    "harmony": thinker(  # GPT-OSS
         "<|start|>user<|message|>{{ messages[0].content }}<|end|>"
         "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
         "<|start|> <|message|> <|end|> <|channel|> <|return|>",
     ),
     "magistral": thinker("[INST]{{ messages[0].content }}[/INST][THINK]", "[INST] [/INST] [THINK] [/THINK]"),
 }
-ENDS = dict.fromkeys(THINKERS, "</think>") | {"gpt-oss": "<|end|>", "magistral": "[/THINK]"}
+ENDS = dict.fromkeys(THINKERS, "</think>") | {"harmony": "<|end|>", "magistral": "[/THINK]"}
 
 
 def make(kind: str, folder: Path, seed: int = 0, **shape: Any) -> Path:

@@ -77,7 +77,7 @@ def _dataset(config: Json) -> str:
 
 def _judges(run: RunFiles) -> Iterator[RunFact]:
     asked = [parts for line in (run.manifest.get("signatures") or {}).values() if "judge" in (parts := parts_of(line))]
-    panel = {str(judge.get("name")): judge for judge in run.config.get("judges") or () if isinstance(judge, Mapping)}
+    panel = {str(about.get("name")): about for about in run.config.get("judges") or () if isinstance(about, Mapping)}
     for name in judges_of(run.manifest):
         yield RunFact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
     if judges_of(run.manifest):

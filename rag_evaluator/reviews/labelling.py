@@ -36,7 +36,7 @@ class LabelItem:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LabelChoice:
     """An answer that is offered.
 
     Attributes:
@@ -49,10 +49,12 @@ class Choice:
     value: float
 
 
-def choices(scale: Scale, per_statement: bool) -> list[Choice]:
+def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
     """The answers to a question, as label sheets offer them: yes and no, or the grades of the scale."""
     words = choices_of("english", 0.0 if per_statement else scale.low, scale.high)
-    return [Choice(str(word)[0] if isinstance(word, str) else str(word), str(word), label_of(word)) for word in words]
+    return [
+        LabelChoice(str(word)[0] if isinstance(word, str) else str(word), str(word), label_of(word)) for word in words
+    ]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:

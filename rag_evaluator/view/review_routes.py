@@ -28,7 +28,6 @@ from rag_evaluator.view.state import AppState
 # Any in this module: JSON.
 
 
-
 def review_routes(state: AppState) -> list[BaseRoute]:
     """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
     reviews = Reviews(state)

@@ -145,7 +145,7 @@ def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest says of a run. Any: JSON."""
     config = manifest.get("config")
     config = config if isinstance(config, Mapping) else {}
-    judges = [judge for judge in (config.get("judges") or [config.get("judge")]) if isinstance(judge, Mapping)]
+    judges = [about for about in (config.get("judges") or [config.get("judge")]) if isinstance(about, Mapping)]
     rows = manifest.get("rows")
     return {
         "judge": ", ".join(_short(judge.get("name") or judge.get("model")) for judge in judges),

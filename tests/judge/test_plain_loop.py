@@ -47,10 +47,35 @@ def random_model(rng: random.Random, depth: int = 0) -> type[BaseModel]:
     return create_model(f"Model{depth}", **fields)
 
 
-@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "gpt2"])
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), batch_size=st.integers(1, 4))
+KINDS = pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "gpt2"])
+ANY_BATCH = given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), batch_size=st.integers(1, 4))
+
+
+def examples(count: int) -> settings:
+    """So many batches; their answers are of any length, so that 20 of them take between seconds and a minute."""
+    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@KINDS
+@examples(6)
+@ANY_BATCH
 def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
+    model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
+) -> None:
+    compare_with_the_plainest_loop(model_folder, kind, seed, rows, batch_size)
+
+
+@pytest.mark.slow
+@KINDS
+@examples(40)
+@ANY_BATCH
+def test_many_batches_of_any_schema_are_answered_as_the_plainest_loop_does(
+    model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
+) -> None:
+    compare_with_the_plainest_loop(model_folder, kind, seed, rows, batch_size)
+
+
+def compare_with_the_plainest_loop(
     model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
 ) -> None:
     rng = random.Random(seed)

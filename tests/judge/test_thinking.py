@@ -33,7 +33,7 @@ OPENED = {  # how a prompt ends, and what stands between a thought and its answe
     "r1": ("<|Assistant|><think>\n", "</think>\n\n"),
     "qwen3": ("<|im_start|>assistant\n<think>\n", "</think>\n\n"),
     "deepseek": ("<|Assistant|><think>", "</think>"),
-    "gpt-oss": (
+    "harmony": (
         "<|start|>assistant<|channel|>analysis<|message|>",
         "<|end|><|start|>assistant<|channel|>final<|message|>",
     ),
@@ -128,7 +128,7 @@ def test_thoughts_and_answers_do_not_depend_on_the_batch(
     assert [opinion.answer for opinion in one] == [opinion.answer for opinion in other]
 
 
-@pytest.mark.parametrize("family", ["r1", "gpt-oss"])  # the one is packed, the other runs by `generate`
+@pytest.mark.parametrize("family", ["r1", "harmony"])  # the one is packed, the other runs by `generate`
 def test_a_thought_is_token_by_token_what_transformers_own_loop_writes(
     thinking: Callable[..., Judge], family: str
 ) -> None:
@@ -204,7 +204,7 @@ SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
     "family, names",
     [
         ("r1", JUDGED),
-        *((family, SOME) for family in ("qwen3", "gpt-oss")),
+        *((family, SOME) for family in ("qwen3", "harmony")),
         *(pytest.param(family, JUDGED, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
     ],
 )

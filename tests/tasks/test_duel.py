@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Zygote
+from command_starter import Zygote
 from pydantic import BaseModel
 from test_question_tasks import alike
 

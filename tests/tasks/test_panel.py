@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from conftest import Zygote
+from command_starter import Zygote
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, duel, gate, generate, sort

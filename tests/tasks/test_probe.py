@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from conftest import Zygote
+from command_starter import Zygote
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Zygote
+from command_starter import Zygote
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.run.journal import journals_in

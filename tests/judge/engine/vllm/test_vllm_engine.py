@@ -65,7 +65,7 @@ async def asked(judge: Judge) -> list[Opinion]:
         await judge.inner.aclose()
 
 
-@pytest.mark.parametrize("family", ["qwen3", "gpt-oss"])
+@pytest.mark.parametrize("family", ["qwen3", "harmony"])
 def test_thoughts_and_answers_are_those_of_our_own_engine(
     model_folder: Callable[..., Path], processes: Processes, family: str
 ) -> None:

@@ -25,7 +25,7 @@ class RowQuery:
     Attributes:
         sort: `row`, the order of the file; `question`; `group:` with a column by which figures are grouped; a metric.
             Missing scores come last, equal ones in the order of the file.
-        search: is somewhere in the texts of the row, in any case.
+        search: words that are all somewhere in the texts of the row, in any case.
         missing: only rows without a score of `metric`, or of any metric where none is chosen.
         metric, min, max: only rows whose score is within the range, both ends included.
         offset, limit: which of these rows.
@@ -59,9 +59,9 @@ class RowQuery:
             metrics: those of which one is missing where none is chosen.
         """
         parts, values = ["1"], list[float | str]()
-        if wanted := clean(self.search).casefold().strip():
+        for word in clean(self.search).casefold().split():
             parts.append("instr(texts.text, ?) > 0")
-            values.append(wanted)
+            values.append(word)
         chosen = [columns[name] for name in (metrics if self.metric is None else [self.metric])]
         if self.missing:
             parts.append(f"({' OR '.join(f'{column} IS NULL' for column in chosen)})")

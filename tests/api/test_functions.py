@@ -474,7 +474,11 @@ def start(command: str, config: str) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.parametrize(
-    ("command", "file"), [("sort", "sorted_indices.json"), ("generate", "dataset_with_reference.jsonl")]
+    ("command", "file"),
+    [
+        ("sort", "sorted_indices.json"),
+        pytest.param("generate", "dataset_with_reference.jsonl", marks=pytest.mark.slow),
+    ],
 )
 def test_a_command_that_is_killed_continues_where_it_stopped(
     command: str, file: str, model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]

@@ -74,11 +74,12 @@ def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> lis
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
-def test_random_weights_of_every_kind_give_200_judgements_that_all_parse(
-    model_folder: Callable[..., Path], kind: str
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.slow)])
+def test_judgements_of_random_weights_of_every_kind_all_parse(
+    model_folder: Callable[..., Path], kind: str, count: int
 ) -> None:
     rng = random.Random(kind)
-    requests = [random_request(rng) for _ in range(200)]
+    requests = [random_request(rng) for _ in range(count)]
     judge = load(model_folder(kind), max_new_tokens=512, batch_size=50)
     opinions = ask(judge, requests)
     failed = [opinion for opinion in opinions if isinstance(opinion, Exception)]

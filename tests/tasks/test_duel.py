@@ -500,6 +500,7 @@ def test_a_duel_is_submitted_with_its_runs(tmp_path: Path, capsys: pytest.Captur
     assert f"merge.sh merge {out}" in shown
 
 
+@pytest.mark.slow
 def test_two_workers_of_whom_one_was_killed_give_what_one_process_gives(
     tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
 ) -> None:

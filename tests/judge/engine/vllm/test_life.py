@@ -113,7 +113,7 @@ def test_nothing_lives_on_after_a_kill(
         assert wait(lambda: not folder.exists() or killed != "owner")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
 def test_signals_to_the_whole_job_do_not_end_the_server(
     processes: Processes, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:

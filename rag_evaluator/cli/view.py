@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import logging
 import os
 import re
 import secrets
@@ -95,15 +96,24 @@ def view(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
-    """Inside, every signal ends the server in the same way; its own handlers pass signals on to these."""
+    """Inside, every signal ends the server in the same way; its own handlers pass signals on to these.
+
+    From then on it reports nothing: pages that are still being made are cancelled, which it calls an error.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
+    def is_told(record: logging.LogRecord) -> bool:
+        return not server.should_exit
+
+    log = logging.getLogger("uvicorn.error")
+    log.addFilter(is_told)
     before = {name: signal.signal(getattr(signal, name), end) for name in SIGNALS if hasattr(signal, name)}
     try:
         yield
     finally:
+        log.removeFilter(is_told)
         for name, handler in before.items():
             signal.signal(getattr(signal, name), handler)
 

@@ -81,7 +81,7 @@ def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row:
 
 def test_a_row_that_is_not_there_is_said_to_be_missing(table: Table) -> None:
     table.page.goto(f"{table.page.url.partition('#')[0]}#row=99")
-    expect(table.dialog.locator(".row-body .warning")).to_contain_text("99")
+    expect(table.dialog.locator(".row-body .notice")).to_contain_text("99")
 
 
 def test_focus_comes_back_to_the_row_that_was_open(table: Table) -> None:

@@ -1,5 +1,6 @@
 """`rag-evaluator view` as a process: what it prints, how it ends."""
 
+import logging
 import os
 import re
 import signal
@@ -10,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 from rag_evaluator.cli.main import main
+from rag_evaluator.cli.view import _ended_by_signals
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
@@ -94,3 +97,15 @@ def test_the_app_starts_without_libraries_that_take_seconds() -> None:
         [sys.executable, "-c", LIBRARIES % (slow,)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_pages_that_are_cancelled_when_the_server_ends_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
+    server = uvicorn.Server(uvicorn.Config("nothing", log_config=None))
+    log = logging.getLogger("uvicorn.error")
+    with _ended_by_signals(server):
+        log.error("a fault of a page")
+        server.should_exit = True
+        log.error("Cancel 1 running task")
+    log.error("of another server")
+
+    assert caplog.messages == ["a fault of a page", "of another server"]

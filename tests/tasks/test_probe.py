@@ -301,6 +301,7 @@ def read(config: Path) -> list[bytes]:
     return [(config.parent / "results" / "run" / "probe" / name).read_bytes() for name in FILES]
 
 
+@pytest.mark.slow
 def test_workers_of_whom_one_was_killed_give_the_bytes_of_one_process(
     tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
 ) -> None:

@@ -89,7 +89,7 @@ def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
             break
     for _ in lines:  # the table has the other rows, too
         pass
-    yield packed_block("frames", {} if len(runs) > 1 else dict(frames_of(runs[0])))
+    yield packed_block("frames", {key: text for run in runs for key, text in frames_of(run).items()})
     yield packed_block("index", index.to_json())
     yield packed_block("search", index.texts)
     yield json_block(

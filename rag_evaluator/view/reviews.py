@@ -63,7 +63,7 @@ class Reviews:
 
     def queues(self, run: RunFiles, path: str) -> list[Queue]:
         """The rows that are worth a look; found anew when the files of the run have changed."""
-        return self._queues.of(run.folder, stamp_of(run.folder), lambda: list(self._find(run, path)))
+        return self._queues.of(run.folder, stamp_of(run.folder), lambda: list(self._find(run)))
 
     def reviewed(self, run: RunFiles) -> Queue:
         """The rows of which people have said something, the last ones first."""
@@ -96,15 +96,15 @@ class Reviews:
             for row in draw.rows
         }
 
-    def _find(self, run: RunFiles, path: str) -> Iterator[Queue]:
+    def _find(self, run: RunFiles) -> Iterator[Queue]:
         about = about_of(run)
         found = {queue.name: queue for queue in row_queues(run.rows(), about)}
-        others = list(islice(self._others(run, path), OTHERS))
+        others = list(islice(self._others(run), OTHERS))
         found["too_easy"] = too_easy([run.rows(), *(other.rows() for other in others)], about)
         found |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
         yield from (found[name] for name in ORDER if found[name].total)
 
-    def _others(self, run: RunFiles, path: str) -> Iterator[RunFiles]:
+    def _others(self, run: RunFiles) -> Iterator[RunFiles]:
         """Other runs over the same questions, as far as their first rows tell."""
         first = next(iter(run.rows()), {})
         for other in self.state.folders.paths():

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator.report.row import pair_html, row_html
+from rag_evaluator.report.row import frames_of, pair_html, row_html
 from rag_evaluator.view.answers import as_json, as_page
 from rag_evaluator.view.compared import KeptComparisons
 from rag_evaluator.view.folders import NotThere
@@ -31,8 +31,15 @@ class RowApi:
     comparisons: KeptComparisons
 
     def routes(self) -> list[BaseRoute]:
-        """`GET /api/rows/<run>` and `GET /api/row/<run>/<number>`; `with=<run>` adds runs that it is compared with."""
-        return [Route("/api/rows/{path:path}", self.rows), Route("/api/row/{path:path}/{row}", self.row)]
+        """`GET /api/rows/<run>`, `/api/row/<run>/<number>`, `/api/frames/<run>`.
+
+        `with=<run>` adds runs that it is compared with.
+        """
+        return [
+            Route("/api/rows/{path:path}", self.rows),
+            Route("/api/row/{path:path}/{row}", self.row),
+            Route("/api/frames/{path:path}", self.frames),
+        ]
 
     def rows(self, request: Request) -> Response:
         tabled = self._tabled(request)
@@ -62,6 +69,11 @@ class RowApi:
         if (numbers := index.numbers(number)) is None:
             raise NotThere(str(number))
         return as_page(pair_html(tabled.runs, numbers))
+
+    def frames(self, request: Request) -> Response:
+        """The heads of prompts, which the fragments of rows only name."""
+        paths = [request.path_params["path"], *request.query_params.getlist(WITH)]
+        return as_json({key: text for path in paths for key, text in frames_of(self.state.run(path)).items()})
 
     def _tabled(self, request: Request) -> Tabled:
         paths: Sequence[str] = [request.path_params["path"], *request.query_params.getlist(WITH)]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from app_client import asked, client, made_run, write_run
 
+from rag_evaluator.report.row import frames_of
 from rag_evaluator.report.rows_index import rows_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.view import row_api
@@ -292,3 +293,13 @@ def test_the_fragment_of_a_row_shows_its_data_as_text(tmp_path: Path) -> None:
     assert "<script" not in html
     assert "alert(1)" in html
     assert json.dumps(html)
+
+
+def test_the_heads_of_prompts_that_rows_name_are_given_once_for_all_runs(results: Path) -> None:
+    run = results / "run"
+    frame = {"when": {}, "head": "Judge this.\n<b>", "tail": "\nOutput: ", "keys": {}, "ascii": False}
+    (run / "prompts.json").write_text(json.dumps({"m": {"prompt": {"frames": [frame]}}}), encoding="utf-8")
+    with client(results) as browser:
+        answer = browser.get("/api/frames/run")
+    assert list(answer.json().values()) == ["Judge this.\n<b>"]
+    assert answer.json() == frames_of(RunFiles(run))

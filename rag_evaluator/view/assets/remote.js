@@ -54,6 +54,11 @@ class RemoteSource {
     return found.text();
   }
 
+  /** The heads of prompts, asked for once. */
+  frames() {
+    return (this.heads ??= ask(this.one.replace("/api/row/", "/api/frames/")).then((answer) => answer.json()));
+  }
+
   label(row) {
     return this.labels.get(row) ?? null;
   }

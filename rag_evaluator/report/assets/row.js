@@ -2,19 +2,36 @@
 "use strict";
 
 /**
- * Puts the beginning of each prompt, which the page holds once, where the row names it.
- * @param {Element} article of a row
- * @param {Object<string, string>|function(): (Object|Promise<Object>)} frames by key, or what gives them
+ * A row as our templates made it: they escape all data, scripts in it would not run.
+ * @param {string} html with the articles of the row
+ * @param {function(): (Object|Promise<Object>)} frames gives the beginnings of prompts by key
  */
+function rowOf(html, frames) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const article of template.content.querySelectorAll("article")) fillPrompts(article, frames);
+  return template.content;
+}
+
+/** Puts the beginning of each prompt, which the page holds once, where the row names it. */
 function fillPrompts(article, frames) {
   const fill = async (event) => {
     const open = event.target;
-    const parts = open.open ? [...open.querySelectorAll("[data-frame]:empty")] : [];
+    const parts = open.open ? [...open.querySelectorAll("[data-frame]:is(:empty, .notice)")] : [];
     if (!parts.length) return;
-    const texts = typeof frames === "function" ? await frames() : frames;
-    for (const part of parts) part.textContent = texts[part.dataset.frame] ?? "";
+    try {
+      const texts = await frames();
+      for (const part of parts) showPart(part, texts[part.dataset.frame] ?? "", false);
+    } catch (error) {
+      for (const part of parts) showPart(part, error.message, true); // asked for again when it is unfolded again
+    }
   };
   article.addEventListener("toggle", fill, true); // it does not bubble
+}
+
+function showPart(part, shown, isNotice) {
+  part.textContent = shown;
+  part.classList.toggle("notice", isNotice);
 }
 
 /** Shows the part of a row that a link names; the address stays that of the row. */

@@ -36,7 +36,7 @@ class RowDialog {
     this.dialog.querySelector(".row-bar .link").setAttribute("href", `#row=${row}`);
     this.body.replaceChildren(element("p", { class: "quiet" }, text("table.loading")));
     try {
-      const article = await this.article(row);
+      const article = rowOf(await this.table.source.fragment(row), () => this.table.source.frames());
       if (row !== this.row) return;
       this.body.replaceChildren(article);
       this.body.scrollTop = 0;
@@ -44,15 +44,6 @@ class RowDialog {
       if (row === this.row) this.body.replaceChildren(element("p", { class: "notice" }, error.message));
     }
     await this.showTurns();
-  }
-
-  /** The fragment is made by our templates, which escape all data; scripts in it would not run. */
-  async article(row) {
-    const template = document.createElement("template");
-    template.innerHTML = await this.table.source.fragment(row);
-    const article = template.content;
-    for (const part of article.querySelectorAll("article")) fillPrompts(part, () => this.table.source.frames());
-    return article;
   }
 
   async showTurns() {

@@ -29,6 +29,12 @@ function withQuery(address, values) {
   return made;
 }
 
+/** The heads of prompts that rows at an address name: asked for once, and again where no answer came. */
+function framesAt(address) {
+  let asked = null;
+  return () => (asked ??= ask(address).then((answer) => answer.json()).catch((error) => ((asked = null), Promise.reject(error))));
+}
+
 class RemoteSource {
   /** `element` has the addresses of rows and of a row, both may have a query already. */
   constructor(element) {
@@ -37,6 +43,7 @@ class RemoteSource {
     this.wait = element.querySelector(".count");
     this.labels = new Map();
     this.asked = 0;
+    this.frames = framesAt(this.one.replace("/api/row/", "/api/frames/"));
   }
 
   async query(query) {
@@ -52,11 +59,6 @@ class RemoteSource {
     const [path, query = ""] = this.one.split("?");
     const found = await this.whenBuilt(`${path}/${row}${query && "?" + query}`, () => true);
     return found.text();
-  }
-
-  /** The heads of prompts, asked for once. */
-  frames() {
-    return (this.heads ??= ask(this.one.replace("/api/row/", "/api/frames/")).then((answer) => answer.json()));
   }
 
   label(row) {

@@ -13,6 +13,7 @@ class ReviewPage {
     this.row = null;
     this.known = null; // what the server says of the row
     this.count = null;
+    this.frames = framesAt(`/api/frames/${this.path}`);
     this.who = new Reviewer(page, () => this.show(this.row));
     this.channel = tabs(({ run, row }) => run === this.run && row === this.row && this.reload());
     this.outbox = new Outbox(this.run, () => `/api/review/record/${this.path}`, {
@@ -174,7 +175,7 @@ class ReviewPage {
       const known = await (await ask(`/api/review/row/${this.path}/${row}?by=${by}`)).json();
       if (row !== this.row || asked !== this.asked) return; // an older answer does not know what was kept since
       this.known = known;
-      place.replaceChildren(known.html === null ? element("p", { class: "notice" }, text("review.blind")) : fragmentOf(known.html));
+      place.replaceChildren(known.html === null ? element("p", { class: "notice" }, text("review.blind")) : rowOf(known.html, this.frames));
       this.page.querySelector(".tools").hidden = false;
     } catch (error) {
       if (row === this.row && this.known?.row !== row) {

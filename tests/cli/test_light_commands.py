@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,49 +12,73 @@ import pytest
 from rag_evaluator import RAGEvaluator
 
 ROOT = Path(__file__).parents[2]
-SLOW = ("torch", "transformers", "ragas", "langchain_core", "pandas", "datasets", "scipy", "statsmodels")
+MODELS = ("torch", "transformers", "ragas", "langchain_core", "datasets")
+STATISTICS = ["pandas", "scipy", "statsmodels"]
+SLOW = (*MODELS, *STATISTICS, "vl_convert", "starlette", "uvicorn")
 PROGRAM = """
-import json, sys
+import contextlib, io, json, sys
 from rag_evaluator.cli.main import main
-try:
-    code = main(sys.argv[1:])
-except SystemExit as error:
-    code = error.code
-print(json.dumps([code, [name for name in %r if name in sys.modules]]))
+seen = set()
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            code = main(arguments)
+        except SystemExit as error:
+            code = error.code
+    slow = [name for name in json.loads(sys.argv[2]) if name in sys.modules and name not in seen]
+    seen.update(slow)
+    print(json.dumps([code, slow]), flush=True)
 """
+RUN, OTHER, OUT = "the run", "the other run", "a new file"  # stand for paths
+LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
+    (["--help"], 0, []),
+    (["prompts", "--help"], 0, []),
+    (["list", "metrics"], 0, []),
+    (["list", "languages", "--json"], 0, []),
+    (["prompts", "check", str(ROOT / "prompts"), "--language", "es", "--metrics", "faithfulness", "sort"], 0, []),
+    (["prompts", "check", str(ROOT / "docs")], 2, []),
+    (["status", str(ROOT / "docs")], 2, []),
+    (["status", RUN], 0, []),
+    (["view", "--help"], 0, []),
+    (["view", str(ROOT / "nothing")], 2, []),
+    (["report", "--help"], 0, []),
+    (["report", str(ROOT / "nothing")], 2, []),
+    (["compare", "--help"], 0, []),
+    (["compare", RUN, str(ROOT / "nothing")], 2, []),
+    (["report", RUN, "--out", OUT], 0, ["vl_convert"]),
+    (["gate", RUN, "--min", "exact_match=0.8"], 1, STATISTICS),
+    (["review", "apply", RUN], 2, []),
+    (["compare", RUN, OTHER], 0, STATISTICS),
+]
+"""Commands, their exit codes, what they may load. One process runs them in this order, those that may load more last."""
 
 
-def loaded(arguments: list[str]) -> list[Any]:
-    """The exit code of a command in a process of its own, and which of the slow modules it has loaded."""
-    command = [sys.executable, "-c", PROGRAM % (SLOW,), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], list[Any]]:
+    """Exit code and newly loaded slow modules of each command, all in one process of their own."""
+    folder = tmp_path_factory.mktemp("runs")
+    paths = {RUN: str(folder / "run"), OTHER: str(folder / "other"), OUT: str(folder / "report.html")}
+    for run, response in ((RUN, "Brak"), (OTHER, "Nolu")):
+        rows = [
+            {"user_input": "Tesk?", "response": "Tesk", "reference": "Tesk"},
+            {"user_input": "Nolu?", "response": response, "reference": "Brak"},
+        ]
+        RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows, folder=paths[run])
+    commands = json.dumps([[paths.get(word, word) for word in arguments] for arguments, *_ in LIGHT])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, commands, json.dumps(SLOW)], capture_output=True, text=True, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
-    result: list[Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return lambda number: found[number]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--help"], 0),
-        (["prompts", "--help"], 0),
-        (["list", "metrics"], 0),
-        (["list", "languages", "--json"], 0),
-        (["prompts", "check", str(ROOT / "prompts")], 0),
-        (["prompts", "check", str(ROOT / "prompts"), "--language", "es", "--metrics", "faithfulness", "sort"], 0),
-        (["prompts", "check", str(ROOT / "docs")], 2),
-        (["status", str(ROOT / "docs")], 2),
-        (["view", "--help"], 0),
-        (["view", str(ROOT / "nothing")], 2),
-        (["report", "--help"], 0),
-    ],
-    ids=lambda value: " ".join(Path(part).name for part in value) if isinstance(value, list) else None,
+    "number", range(len(LIGHT)), ids=[" ".join(Path(w).name for w in words) for words, *_ in LIGHT]
 )
-def test_a_command_without_models_loads_no_library_that_takes_seconds(arguments: list[str], expected: int) -> None:
-    assert loaded(arguments) == [expected, []]
-
-
-def test_the_status_of_a_finished_run_is_shown_without_a_library_that_takes_seconds(tmp_path: Path) -> None:
-    rows = [{"response": "Tesk", "reference": "Tesk"}, {"response": "Nolu", "reference": "Brak"}]
-    RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows, folder=tmp_path)
-    assert loaded(["status", str(tmp_path)]) == [0, []]
+def test_a_command_without_models_loads_no_library_that_takes_seconds(
+    number: int, loaded: Callable[[int], list[Any]]
+) -> None:
+    code, slow = loaded(number)
+    _, expected, allowed = LIGHT[number]
+    assert (code, [name for name in slow if name not in allowed]) == (expected, [])

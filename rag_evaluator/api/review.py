@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
+from rag_evaluator.program import command
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.reviews.apply import Change, Dataset, history_path, read_dataset, revise
@@ -67,7 +68,8 @@ def apply_reviews(
         if flag not in FLAGS:
             raise ConfigError(f"--drop {flag}: expected one of {', '.join(FLAGS)}.{did_you_mean(flag, FLAGS)}")
     if not (folder / NAME).is_file():
-        raise ResultsError(f"{folder / NAME}: not there: nobody has reviewed this run. 'rag-evaluator view --review'")
+        view = command("view", folder, "--review")
+        raise ResultsError(f"{folder / NAME}: not there: nobody has reviewed this run. To begin: {view}")
     run = RunFiles(folder)
     reviewed = _dataset(run, dataset)
     store = ReviewStore(folder)

@@ -1,6 +1,7 @@
 """The arguments of all commands, their help and examples."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
 from rag_evaluator.cli.review import add_review_commands
 from rag_evaluator.cli.view import add_view_command
+from rag_evaluator.program import NAME, program
 from rag_evaluator.signals import GRACE
 
 EXAMPLES = """examples:
@@ -45,6 +47,7 @@ there: run again to continue, 130, 143 and 138 stopped at once by a second signa
 'python main.py' does the same as 'rag-evaluator'."""
 
 
+OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begins
 FUNCTIONS = {
     "sort": "order each row's contexts by the judge, and compare with the retriever's order",
     "generate": "write a reference answer for each row that has none, from its contexts",
@@ -53,7 +56,10 @@ FUNCTIONS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells about a shell's quotes where words are left over: `--set columns={a: b}` is two words."""
+    """Shows commands as the user types them, and tells about quotes: `--set columns={a: b}` is two words."""
+
+    def format_help(self) -> str:
+        return OURS.sub(lambda _: program(), super().format_help())
 
     def error(self, message: str) -> NoReturn:
         hint = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
@@ -62,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser_of_commands() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(
-        prog="rag-evaluator",
+        prog=program(),
         description="Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

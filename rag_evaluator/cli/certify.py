@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.program import command
 
 OK = 0
 SHEET = "certify sheet"  # a command of two words
@@ -103,7 +104,7 @@ def sheet(options: argparse.Namespace) -> int:
     )
     say(f"{len(record.rows)} of {len(record.strata)} rows written to {options.out}: {', '.join(record.metrics)}")
     say(f"their probabilities are kept in {options.results}/labels/{record.name}.json")
-    say(f"when it is filled in: rag-evaluator certify {options.results} --labels {options.out}")
+    say(f"when it is filled in: {command('certify', options.results, '--labels', options.out)}")
     return OK
 
 

@@ -1,6 +1,6 @@
 """How the command line shows progress, results and status."""
 
-import shlex
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +24,7 @@ from rich.text import Text
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.program import command
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
@@ -31,6 +32,7 @@ from rag_evaluator.run.status import Status, duration
 
 REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
+FILE_WIDTH = 160  # characters of a table in a file
 GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
 WINDOW = "did not fit the judge's window"
@@ -188,8 +190,10 @@ def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: 
     say(f"{config.results_dir} was complete already: nothing was scored or written")
     if changed:
         verb = "is" if len(changed) == 1 else "are"
-        command = shlex.join(["rag-evaluator", "merge", str(config.results_dir)])
-        say(f"{', '.join(changed)} {verb} not as written, somebody has changed it. To write all files again: {command}")
+        say(
+            f"{', '.join(changed)} {verb} not as written, somebody has changed it. To write all files again: "
+            f"{command('merge', config.results_dir)}"
+        )
 
 
 def print_status(status: Status) -> None:
@@ -237,7 +241,16 @@ def _slow(judge: Mapping[str, str]) -> Iterator[str]:
 
 
 def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else 160)
+    """Standard output: as wide as the terminal; where it is none, as COLUMNS says, else as tables need."""
+    narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if narrow else FILE_WIDTH)
+
+
+def print_json(value: Any) -> None:  # Any: JSON
+    """The one document that a command with `--json` prints."""
+    from rag_evaluator.files.json_text import json_text
+
+    print(json_text(value), end="")
 
 
 def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:

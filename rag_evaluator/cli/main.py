@@ -29,6 +29,7 @@ from rag_evaluator.errors import (
     did_you_mean,
 )
 from rag_evaluator.offline import prepare_command
+from rag_evaluator.program import command
 from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.notes import now
@@ -53,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return BAD_INPUT
         arguments.insert(0, "evaluate")
     cut = arguments.index("--") if "--" in arguments else len(arguments)
-    options = parser_of_commands().parse_args(arguments[:cut])
-    options.sbatch = arguments[cut + 1 :]
-    prepare_command()
     reset = SHELL.set(True)
     try:
+        options = parser_of_commands().parse_args(arguments[:cut])
+        options.sbatch = arguments[cut + 1 :]
+        prepare_command()
         return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)
@@ -183,7 +184,7 @@ def submit(options: argparse.Namespace) -> int:
     print(*(f"wrote {path}" for path in submission.scripts), sep="\n")
     print(*slurm.commands(submission, array), sep="\n")
     print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
-    print(f"watch it: rag-evaluator status {results}")
+    print(f"watch it: {command('status', results)}")
     return OK
 
 

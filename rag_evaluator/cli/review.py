@@ -73,6 +73,7 @@ def review(options: argparse.Namespace) -> int:
 
 def _print(applied: "Applied", dry_run: bool) -> None:
     from rag_evaluator.cli.console import say
+    from rag_evaluator.program import command
 
     for change in applied.changes[:SHOWN]:
         if change.field == "row":
@@ -89,7 +90,7 @@ def _print(applied: "Applied", dry_run: bool) -> None:
         say(f"nothing written; it would be {applied.path}, {applied.rows} rows")
         return
     say(f"{applied.rows} rows written to {applied.path}, who changed what to {applied.history}")
-    say(f"judge what changed: rag-evaluator config.yaml --set dataset={applied.path} --update")
+    say(f"judge what changed: {command('config.yaml', '--set', f'dataset={applied.path}', '--update')}")
 
 
 def _short(value: Any) -> str:

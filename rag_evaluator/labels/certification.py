@@ -12,6 +12,7 @@ from rag_evaluator.labels.joined import joined
 from rag_evaluator.labels.scale import LabelScale, scale_of_labels
 from rag_evaluator.labels.table import Label, LabelTable
 from rag_evaluator.labels.verdicts import Records, row_calibration, statement_figures
+from rag_evaluator.program import command
 from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.results.matching import QUESTION
 from rag_evaluator.results.reasons import said, telling
@@ -178,9 +179,10 @@ def _disagreement(run: SavedScores, metric: Labelled, row: int, records: Records
 def _refuse_few(run: SavedScores, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]]) -> None:
     names = ", ".join(source.table.name for source in sources)
     counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items()) or "all labels are blank"
+    draw = command("certify", "sheet", run.folder or run.name, "--size", 100, "--out", "to_label.xlsx")
     raise ResultsError(
         f"{names}: too few labels ({counts}). {LEAST} labels of rows with a score are needed for each metric, 100 say "
-        f"much more. Rows to be labelled: rag-evaluator certify sheet {run.name} --size 100 --out to_label.xlsx"
+        f"much more. Rows to be labelled: {draw}"
     )
 
 

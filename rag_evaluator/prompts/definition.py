@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
+from rag_evaluator.program import command
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack
 from rag_evaluator.prompts.question import DEFINITION, CustomQuestion
 
@@ -66,7 +67,7 @@ def translated(question: CustomQuestion, pack: Pack, path: Path) -> CustomQuesti
     if sorted(first["input"].get("scale") or ()) != sorted(labels):
         raise PromptError(
             f"{path}: the first example has not the labels {', '.join(labels)}. The scale was changed after the pack "
-            "was made: correct the pack, or make it anew with 'rag-evaluator prompts adapt --force'."
+            f"was made: correct the pack, or make it anew with '{command('prompts', 'adapt', '--force')}'."
         )
     return replace(
         question,

@@ -15,6 +15,7 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, file_name, find_language, nearest_language
+from rag_evaluator.program import command
 from rag_evaluator.prompts.definition import definition_prompts, translated
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
@@ -218,9 +219,10 @@ def _pack_file(folder: Path, key: Key, name: str) -> Path | None:
 
 
 def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:
-    config = "--config <your file> " if any(question.needs_pack(language) for question in questions.values()) else ""
+    config = " --config <your file>" if any(question.needs_pack(language) for question in questions.values()) else ""
+    adapt = f"{command('prompts', 'adapt')}{config} --language {language}"
     return (
-        f"Set prompts.adapt: true, or run 'rag-evaluator prompts adapt {config}--language {language}' and review what "
+        f"Set prompts.adapt: true, or run '{adapt}' and review what "
         f"it wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."
     )
 

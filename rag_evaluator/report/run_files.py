@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.program import command
 from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.row_lines import line_offsets, lines_of_row
 from rag_evaluator.results.saved import LINE
@@ -106,5 +107,5 @@ class _readable:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError | ValueError | TypeError | RecursionError) and not isinstance(error, ResultsError):
             raise ResultsError(
-                f"{self.path}: cannot be read: {error}. 'rag-evaluator merge' writes it again."
+                f"{self.path}: cannot be read: {error}. '{command('merge', self.path.parent)}' writes it again."
             ) from error

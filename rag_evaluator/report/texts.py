@@ -284,7 +284,7 @@ TEXTS: Mapping[str, str] = {
     # app: list of runs, progress
     "view.runs.title": "Runs",
     "view.runs.all": "All runs",
-    "view.runs.none": "No run here yet. A run appears as soon as it has begun: rag-evaluator config.yaml",
+    "view.runs.none": "No run here yet. A run appears as soon as it has begun: {command}",
     "view.runs.where": "below {root}",
     "view.runs.count": "{count} runs",
     "view.runs.one": "1 run",

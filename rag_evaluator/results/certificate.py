@@ -10,6 +10,7 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.json_text import json_text
+from rag_evaluator.program import command
 from rag_evaluator.results.conditions import differing_conditions, has_unnamed_model
 from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.summary import read_summary
@@ -22,14 +23,13 @@ Certificate = Mapping[str, Any]  # Any in this module: JSON
 
 def read_certificate(path: Path) -> dict[str, Any]:
     """What a certificate says. Raises `ResultsError` if it cannot be read, or is none."""
+    certify = command("certify", path.parent, "--labels", "FILE")
     try:
         certificate = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ResultsError(
-            f"{path}: cannot be read as a certificate: {error}. 'rag-evaluator certify' writes one."
-        ) from error
+        raise ResultsError(f"{path}: cannot be read as a certificate: {error}. '{certify}' writes one.") from error
     if not isinstance(certificate, dict) or certificate.get("certificate") != FORMAT:
-        raise ResultsError(f"{path}: no certificate of this version. 'rag-evaluator certify' writes one.")
+        raise ResultsError(f"{path}: no certificate of this version. '{certify}' writes one.")
     return certificate
 
 
@@ -42,7 +42,9 @@ def digests_in(folder: Path) -> list[str]:
                 if head := HEAD.match(line):
                     digests[int(head[1])] = head[2].decode()
     except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
+        raise ResultsError(
+            f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
+        ) from error
     return [digests[row] for row in sorted(digests)]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import write_json
+from rag_evaluator.program import command
 from rag_evaluator.results.certificate import data_of, digests_in
 
 FOLDER, NAME = "labels", "labels.json"
@@ -51,5 +52,6 @@ def kept_labels(folder: Path | None) -> dict[str, KeptLabels]:
         kept = json.loads(path.read_bytes())
         metrics = {metric: KeptLabels(**labels) for metric, labels in kept["metrics"].items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator certify' writes it again.") from error
+        certify = command("certify", folder, "--labels", "FILE")
+        raise ResultsError(f"{path}: cannot be read: {error}. '{certify}' writes it again.") from error
     return metrics if kept.get("data") == data_of(digests_in(folder)) else {}

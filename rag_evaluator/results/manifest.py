@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
+from rag_evaluator.program import command
 from rag_evaluator.results.rows import Add, Heading, ignore
 
 PROGRAM = "rag_evaluator"
@@ -39,7 +40,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if not isinstance(manifest, dict):
             raise ValueError("it is no object")
     except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
+        raise ResultsError(
+            f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
+        ) from error
     return manifest
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import DatasetError, ResultsError
+from rag_evaluator.program import command
 from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.reporting import weight_of
 from rag_evaluator.results.results import Results
@@ -131,7 +132,9 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
         with path.open("rb") as file:
             return [json.loads(line) for line in file]
     except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. 'rag-evaluator merge' writes it again.") from error
+        raise ResultsError(
+            f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
+        ) from error
 
 
 def _read_details(folder: Path, cells: Collection[Cell]) -> Details:
@@ -144,7 +147,7 @@ def _read_details(folder: Path, cells: Collection[Cell]) -> Details:
                 found.setdefault((record["row"], record["metric"]), []).append(record)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
-            f"{folder / 'details.jsonl'}: cannot be read: {error!r}. 'rag-evaluator merge' writes it again."
+            f"{folder / 'details.jsonl'}: cannot be read: {error!r}. '{command('merge', folder)}' writes it again."
         ) from error
     return found
 

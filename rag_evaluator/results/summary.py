@@ -15,6 +15,7 @@ import numpy as np
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
+from rag_evaluator.program import command
 from rag_evaluator.results.figures import MetricScores, RowFacts, agreement, figures, scale_seen
 from rag_evaluator.results.panel_names import column_of
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
@@ -142,7 +143,7 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     except (OSError, ValueError, AttributeError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     if not whole:
-        raise ResultsError(f"{path}: damaged. 'rag-evaluator merge' writes it again.")
+        raise ResultsError(f"{path}: damaged. '{command('merge', path.parent)}' writes it again.")
     return summary
 
 

@@ -1,9 +1,9 @@
 """The scores of a finished run, read back from its results folder."""
 
-import shlex
 from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.program import command
 from rag_evaluator.results.saved import SavedScores, of_folder
 from rag_evaluator.run.finished import read_finished
 from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
@@ -25,8 +25,8 @@ def refuse_unfinished_run(folder: Path) -> None:
 
 def _what_is_left(journal: Journal) -> str:
     """What is missing of an unfinished run, and what to do about it."""
-    missing, command = len(journal.missing()), ["rag-evaluator", "merge", str(journal.results)]
+    missing = len(journal.missing())
     if not missing:
-        return f"its result files have not been written. Write them: {shlex.join(command)}"
+        return f"its result files have not been written. Write them: {command('merge', journal.results)}"
     chunks = journal.plan.chunks
     return f"{missing} of {chunks} chunks are missing. Start it again to continue it, then repeat this command."

@@ -1,10 +1,10 @@
 """`report.html` beside the scores of a run: written last, so that whatever happens to it the scores are there."""
 
 import logging
-import shlex
 from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.program import command
 from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.run.finished import note_rewritten
@@ -21,12 +21,12 @@ def write_own_report(folder: Path) -> bool:
     try:
         write_report([folder], folder / REPORT)
     except Exception as error:  # whatever it is: the scores are written, and hours of work
-        command = shlex.join(["rag-evaluator", "report", str(folder)])
+        again = command("report", folder)
         logger.warning(
             "%s: the scores are written, the report is not: %s. To try again: %s",
             folder,
             error if isinstance(error, ResultsError) else repr(error),
-            command,
+            again,
         )
         return False
     return True

@@ -7,7 +7,6 @@
 """
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
+from rag_evaluator.program import command
 from rag_evaluator.results.panel import PanelTable
 from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
 from rag_evaluator.results.rows import Table
@@ -198,9 +198,9 @@ def is_finished(config: Config) -> bool:
 def refuse_unfinished(folder: Path) -> None:
     """Raises `ResultsError` for a panel whose judges have not finished, or whose files have not been written since."""
     if is_panel(folder) and not panel_of(folder).is_written():
-        command = shlex.join(["rag-evaluator", "status", str(folder)])
+        again = command("status", folder)
         raise ResultsError(
-            f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {command}"
+            f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {again}"
         )
 
 

@@ -16,6 +16,7 @@ from rag_evaluator.api.label_draw import columns_read, draw_rows
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.labels.draw import write_draw
 from rag_evaluator.labels.texts import ASKED_BY, question_of
+from rag_evaluator.program import command
 from rag_evaluator.report.pages import page_text, render
 from rag_evaluator.report.row_view import columns_of
 from rag_evaluator.report.run_files import RunFiles
@@ -202,9 +203,10 @@ class LabelRoutes:
         closed = [who for who in annotators(store, name) if store.is_closed(name, who)]
         tables = [label_path(store, name, who) for who in closed]
         figures, problem = _figures(run.folder, tables)
-        labels = [f"{run.folder}/labels/{table.name}" for table in tables]
-        values = {"figures": list(_shown(figures)), "problem": problem, "people": closed, "labels": labels}
-        return as_page(render("agreement.html", folder=str(run.folder), **values))
+        labels = [word for table in tables for word in ("--labels", f"{run.folder}/labels/{table.name}")]
+        again = command("certify", run.folder, *labels)
+        values = {"figures": list(_shown(figures)), "problem": problem, "people": closed, "command": again}
+        return as_page(render("agreement.html", **values))
 
 
 def _figures(folder: Path, tables: Sequence[Path]) -> tuple[Mapping[str, Any], str]:

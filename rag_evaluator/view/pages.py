@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.program import command
 from rag_evaluator.report.pages import clean, page_text, render
 from rag_evaluator.report.rows_index import columns_of
 from rag_evaluator.report.run_files import RunFiles
@@ -54,7 +55,12 @@ class Pages:
             return RedirectResponse(address("/run/", self.state.folders.only), 303)
         found = entries(self.state)
         return self._page(
-            "run_list.html", "view.runs.title", entries=found, columns=list_columns(found), seen=seen(found)
+            "run_list.html",
+            "view.runs.title",
+            entries=found,
+            columns=list_columns(found),
+            seen=seen(found),
+            command=command("config.yaml"),
         )
 
     def run(self, request: Request) -> Response:

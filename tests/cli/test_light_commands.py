@@ -50,7 +50,7 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["review", "apply", RUN], 2, []),
     (["compare", RUN, OTHER], 0, STATISTICS),
 ]
-"""Commands, their exit codes, what they may load. One process runs them in this order, those that may load more last."""
+"""Commands, their exit codes, what they may load. One process runs them in turn, those that may load more last."""
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.identity import is_unnamed
+from rag_evaluator.program import command
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
@@ -190,7 +191,7 @@ def read_report(results: Path) -> dict[str, Any]:
         found["metrics"], found["rows"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
-            f"{results / REPORT}: cannot be read: {error!r}. 'rag-evaluator merge' writes it again."
+            f"{results / REPORT}: cannot be read: {error!r}. '{command('merge', results)}' writes it again."
         ) from error
     return found
 

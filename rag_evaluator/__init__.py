@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.certify import Certification, certify
     from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
+    from rag_evaluator.api.doctor import Diagnosis, doctor
     from rag_evaluator.api.duel import Duel, duel
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
@@ -51,6 +52,7 @@ __all__ = [
     "ConfigError",
     "CustomMetric",
     "DatasetError",
+    "Diagnosis",
     "Duel",
     "EvaluatorChain",
     "Judge",
@@ -71,6 +73,7 @@ __all__ = [
     "certify",
     "collect",
     "compare",
+    "doctor",
     "duel",
     "evaluate",
     "gate",
@@ -93,6 +96,7 @@ _HOMES = {
     "ConfigError": "errors",
     "CustomMetric": "metrics.own_metrics",
     "DatasetError": "errors",
+    "Diagnosis": "api.doctor",
     "Duel": "api.duel",
     "EvaluatorChain": "api.langchain",
     "Judge": "judge.judge",
@@ -113,6 +117,7 @@ _HOMES = {
     "certify": "api.certify",
     "collect": "api.collect",
     "compare": "api.compare",
+    "doctor": "api.doctor",
     "duel": "api.duel",
     "evaluate": "api.functions",
     "gate": "api.gate",

@@ -8,6 +8,7 @@ from typing import NoReturn
 from rag_evaluator import __version__
 from rag_evaluator.cli.certify import add_certify_commands
 from rag_evaluator.cli.compare import add_compare_command
+from rag_evaluator.cli.doctor import add_doctor_command
 from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.lists import add_list_command
@@ -41,6 +42,7 @@ EXAMPLES = """examples:
   rag-evaluator review apply results/demo --drop too_easy
   rag-evaluator prompts check
   rag-evaluator list metrics
+  rag-evaluator doctor
 
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
 there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed
@@ -124,6 +126,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_review_commands(commands)
     add_prompt_commands(commands)
     add_list_command(commands)
+    add_doctor_command(commands)
     return parser
 
 

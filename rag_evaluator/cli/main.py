@@ -9,6 +9,7 @@ from pathlib import Path
 from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.certify import SHEET, certify, sheet
 from rag_evaluator.cli.compare import compare
+from rag_evaluator.cli.doctor import doctor
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
 from rag_evaluator.cli.lists import list_names
@@ -206,6 +207,7 @@ COMMANDS = {
     "review": review,
     "prompts": prompts,
     "list": list_names,
+    "doctor": doctor,
 }
 
 

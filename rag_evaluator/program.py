@@ -34,8 +34,8 @@ def program() -> str:
 
 def _as_typed(path: Path) -> str:
     """The name of an executable where a shell finds this one by it, else its path."""
-    names = (path.name, *(("python", "python3") if path == Path(sys.executable) else ()))
-    for name in dict.fromkeys(names):
+    others = ["python", "python3"] if path == Path(sys.executable) else []
+    for name in [path.name, *others]:
         found = shutil.which(name)
         if found is not None and _whole(Path(found)) == _whole(path):
             return name

@@ -20,8 +20,9 @@ torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
+    """One for all modules: its imports take longer than most of what it starts."""
     made = Zygote()
     yield made
     made.close()

@@ -33,6 +33,7 @@ OTHERS = {  # public names that live neither in `api` nor in `errors`
 }
 NOT_FOR_USERS = {
     "asking",
+    "Finding",
     "check_lists",
     "check_questions",
     "columns_read",

@@ -91,6 +91,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=help_text)
         command.add_argument("folder", type=Path, help="results folder of the run: <output_dir>/<name>")
+        if name == "status":
+            command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     slurm = commands.add_parser(
         "submit",
         help="submit a run to Slurm: an array of workers, and the merge after it",
@@ -146,6 +148,7 @@ def _add_beginning(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
     )
+    parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

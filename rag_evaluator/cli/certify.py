@@ -112,7 +112,7 @@ def certify(options: argparse.Namespace) -> int:
     """`rag-evaluator certify results/demo --labels labels.csv`."""
     from rag_evaluator.api.certify import certify as compare_with_labels
     from rag_evaluator.cli.certified import print_certification
-    from rag_evaluator.files.json_text import json_text
+    from rag_evaluator.cli.console import print_json
 
     found = compare_with_labels(
         options.results,
@@ -125,7 +125,7 @@ def certify(options: argparse.Namespace) -> int:
         out=options.out,
     )
     if options.json:
-        print(json_text(found.to_json()), end="")
+        print_json(found.to_json())
     else:
         print_certification(found)
     return OK

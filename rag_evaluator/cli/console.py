@@ -104,7 +104,7 @@ def print_means(
             table.add_row(stage)
         for name, row in part.items():
             table.add_row(f"  {name}" if stage else name, interval(row, none), f"{row['scored']}/{row['count']}")
-    _console().print(table)
+    console().print(table)
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
             say(f"  {name}: {count} missing: {reason}")
@@ -227,7 +227,7 @@ def print_status(status: Status) -> None:
             seen = time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
             table.add_row(worker.note.worker, worker.process, *numbers, seen, worker.state(status.at))
-        _console().print(table)
+        console().print(table)
     for line in sorted({line for worker in status.workers for line in _slow(worker.note.engine)}):
         say(line)
 
@@ -240,7 +240,7 @@ def _slow(judge: Mapping[str, str]) -> Iterator[str]:
         yield f"judge asked one row at a time (slow): {judge['alone']}"
 
 
-def _console() -> Console:
+def console() -> Console:
     """Standard output: as wide as the terminal; where it is none, as COLUMNS says, else as tables need."""
     narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if narrow else FILE_WIDTH)
@@ -265,9 +265,9 @@ def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[S
         table.add_column(Text(heading), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*map(Text, row))
-    _console().print(table)
+    console().print(table)
 
 
 def say(text: str) -> None:
     """A line as it is, however long."""
-    _console().print(text, markup=False, highlight=False, soft_wrap=True)
+    console().print(text, markup=False, highlight=False, soft_wrap=True)

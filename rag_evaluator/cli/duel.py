@@ -52,13 +52,12 @@ def add_duel_command(commands: Any) -> argparse.ArgumentParser:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.console import print_end, say
+    from rag_evaluator.cli.console import print_end, print_json, say
     from rag_evaluator.cli.start import beginning
     from rag_evaluator.cli.tasks import run_task
     from rag_evaluator.config import load_config
     from rag_evaluator.offline import disable_network
     from rag_evaluator.tasks.duel import stage as dueling
-    from rag_evaluator.tasks.duel.summary import WIN_RATE
     from rag_evaluator.tasks.question import Asking
 
     runs = [dueling.read_run(folder.expanduser()) for folder in (options.a, options.b)]
@@ -71,9 +70,18 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     stage = dueling.of_runs(runs, options.on, Asking(dueling.TASK, config), places)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
+    if options.json:
+        print_json({"results": str(config.results_dir), **summary})
+        return _code(summary)
     print_duel(summary)
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
+    return _code(summary)
+
+
+def _code(summary: Mapping[str, Any]) -> int:
+    from rag_evaluator.tasks.duel.summary import WIN_RATE
+
     return OK if summary["measures"][WIN_RATE]["scored"] else NOTHING_JUDGED
 
 

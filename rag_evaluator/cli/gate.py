@@ -39,13 +39,14 @@ def add_gate_command(commands: Any) -> None:
     )
     command.add_argument("--on", metavar="COLUMN", help="match rows with the baseline by this column, as in compare")
     command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
+    command.add_argument("--json", action="store_true", help="the verdicts as JSON on standard output")
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
 
 
 def gate(options: argparse.Namespace) -> int:
     """`rag-evaluator gate results/demo --min faithfulness=0.8`."""
     from rag_evaluator.api.gate import gate as check
-    from rag_evaluator.cli.console import say
+    from rag_evaluator.cli.console import print_json, say
     from rag_evaluator.results.junit import write_junit
     from rag_evaluator.trust.gate import parse_limit
 
@@ -63,6 +64,10 @@ def gate(options: argparse.Namespace) -> int:
     if options.junit:
         write_junit(verdicts, str(options.run), options.junit)
     failed = [verdict for verdict in verdicts if not verdict.passed]
+    if options.json:
+        shown = [verdict.to_json() for verdict in verdicts]
+        print_json({"run": str(options.run), "passed": not failed, "verdicts": shown})
+        return FAILED if failed else OK
     for verdict in failed:
         say(f"failed: {verdict}")
     if not failed:

@@ -26,12 +26,11 @@ def add_list_command(commands: Any) -> None:
 
 def list_names(options: argparse.Namespace) -> int:
     """`rag-evaluator list metrics`."""
-    from rag_evaluator.cli.console import print_table
-    from rag_evaluator.files.json_text import json_text
+    from rag_evaluator.cli.console import print_json, print_table
 
     rows = LISTS[options.kind]()
     if options.json:
-        print(json_text(rows), end="")
+        print_json(rows)
         return OK
     headings = SHOWN.get(options.kind, list(rows[0]))
     cells = [[_cell(row[heading]) for heading in headings] for row in rows]

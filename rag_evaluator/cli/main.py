@@ -1,14 +1,16 @@
-"""The command line: subcommands, exit codes, and the only place that prints."""
+"""The command line: subcommands, exit codes, and the only place that prints."""  # PYTHON_ARGCOMPLETE_OK
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.certify import SHEET, certify, sheet
 from rag_evaluator.cli.compare import compare
+from rag_evaluator.cli.completion import ASKED, complete
 from rag_evaluator.cli.doctor import doctor
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
@@ -43,6 +45,8 @@ OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN, INTERRUPTED = 0, 1, 2, 75, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
+    if ASKED in os.environ:
+        complete(parser_of_commands(), COMMANDS)
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if " ".join(arguments[:2]) == SHEET:
         arguments[:2] = [SHEET]
@@ -146,12 +150,16 @@ def merge(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """`rag-evaluator status results/<name>`: how far a run is."""
-    from rag_evaluator.cli.console import print_status
+    from rag_evaluator.cli.console import print_json, print_status
     from rag_evaluator.run.status import read_status
 
     if is_panel(options.folder):
-        return print_panel_status(options.folder)
-    for stage in read_status(options.folder):
+        return print_panel_status(options.folder, options.json)
+    stages = read_status(options.folder)
+    if options.json:
+        print_json({"stages": [stage.to_json() for stage in stages]})
+        return OK
+    for stage in stages:
         print_status(stage)
     return OK
 
@@ -215,8 +223,8 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     config = read_config(options)
     worker, start = beginning(options)
     if config.judges:
-        evaluate_panel(config, start, lambda: _run(config, worker, start, stop))
-        return _reported(config)
+        evaluate_panel(config, start, lambda: _run(config, worker, start, stop), options.json)
+        return _reported(config, options.json)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.finished import outcome
@@ -225,33 +233,59 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     began = now()
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    print_summary(summary, journal.plan.units, config, *outcome(journal, began))
-    return _reported(config)
+    if not options.json:
+        print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+    return _reported(config, options.json)
 
 
-def _reported(config: Config) -> int:
-    """Print what the certificate says, and the requirements that the scores do not keep; the exit code."""
+def _reported(config: Config, as_json: bool) -> int:
+    """Print what the certificate says, and the requirements that the scores do not keep; the exit code.
+
+    Args:
+        as_json: print all that is known of the run instead, as one document.
+    """
     from rag_evaluator.results.summary import read_summary
 
     summary = read_summary(config.results_dir)
+    if as_json:
+        _print_as_json(config, summary)
+        return _code(summary)
     if config.certificate is not None:
         _print_standing(config.certificate, config.results_dir)
     if config.require:
         _print_failed(config.results_dir)
+    return _code(summary)
+
+
+def _code(summary: Mapping[str, Mapping[str, Any]]) -> int:
     return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+
+
+def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
+    from rag_evaluator.api.gate import gate as check
+    from rag_evaluator.cli.console import print_json
+
+    verdicts = [verdict.to_json() for verdict in check(config.results_dir)] if config.require else []
+    standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
+    about = {"name": config.name, "results": str(config.results_dir), "requirements": verdicts}
+    print_json({**about, "certificate": standing, "metrics": summary})
 
 
 def _print_standing(certificate: Path, results: Path) -> None:
     """What is certified of these scores; whatever has happened to the certificate meanwhile, they are there."""
     from rag_evaluator.cli.console import say
+
+    for line in _standing(certificate, results):
+        say(line)
+
+
+def _standing(certificate: Path, results: Path) -> list[str]:
     from rag_evaluator.results.certificate import standing_lines
 
     try:
-        lines = standing_lines(certificate, results)
+        return list(standing_lines(certificate, results))
     except ResultsError as error:
-        lines = [f"certificate: {error}"]
-    for line in lines:
-        say(line)
+        return [f"certificate: {error}"]
 
 
 def _print_failed(results: Path) -> None:

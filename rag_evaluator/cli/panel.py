@@ -12,7 +12,7 @@ from rag_evaluator.run.worker_journal import Start
 OK = 0
 
 
-def evaluate_panel(config: Config, start: Start, run: Callable[[], object]) -> None:
+def evaluate_panel(config: Config, start: Start, run: Callable[[], object], silent: bool = False) -> None:
     """Have all judges score the rows and print the tables; nothing is judged or written where all is there already."""
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.summary import read_summary
@@ -21,6 +21,8 @@ def evaluate_panel(config: Config, start: Start, run: Callable[[], object]) -> N
     began = now()
     if start == "fresh" or not is_finished(config):
         run()
+    if silent:
+        return
     panel, summary = panel_of(config.results_dir), read_summary(config.results_dir)
     print_summary(summary, next(iter(summary.values()))["count"], config, *panel.outcome(began))
 
@@ -44,17 +46,22 @@ def merge_panel(folder: Path) -> None:
     print(f"the panel of {', '.join(panel.folders)} written to {folder}")
 
 
-def print_panel_status(folder: Path) -> int:
+def print_panel_status(folder: Path, as_json: bool = False) -> int:
     """How far each judge is."""
-    from rag_evaluator.cli.console import print_status, say
+    from rag_evaluator.cli.console import print_json, print_status, say
     from rag_evaluator.run.status import read_status
     from rag_evaluator.tasks.panel import panel_of
 
     panel = panel_of(folder)
-    for name, place in panel.folders.items():
-        begun = (place / "journal" / "manifest.json").is_file()
-        say(f"judge {name}:" if begun else f"judge {name}: not begun")
-        for stage in read_status(place) if begun else ():
+    begun = {name: (place / "journal" / "manifest.json").is_file() for name, place in panel.folders.items()}
+    stages = {name: read_status(place) if begun[name] else [] for name, place in panel.folders.items()}
+    if as_json:
+        judges = {name: [stage.to_json() for stage in own] for name, own in stages.items()}
+        print_json({"judges": judges, "written": panel.is_written()})
+        return OK
+    for name, own in stages.items():
+        say(f"judge {name}:" if begun[name] else f"judge {name}: not begun")
+        for stage in own:
             print_status(stage)
     say("panel written" if panel.is_written() else "panel not written yet")
     return OK

@@ -1,11 +1,10 @@
 """`rag-evaluator prompts ...`: export the English prompts, check the packs of other languages, adapt new ones."""
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -50,6 +49,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         help="compare with the prompts of the installed ragas, not with those that come with this program",
     )
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
+    check.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     _add_choice(check, "instructions may be in English")
     adapt = actions.add_parser(
         "adapt",
@@ -100,6 +100,7 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
+    from rag_evaluator.cli.console import console, print_json, say
     from rag_evaluator.prompts.check import check_language, languages_in
     from rag_evaluator.prompts.source import choose_owners
 
@@ -110,15 +111,22 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     owners, instruction = choose_owners(options.metrics, sources), not options.no_instruction
     checked = {name: check_language(folder, name, owners, instruction, sources) for name in languages}
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(_table(checked))
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
+    if options.json:
+        print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
+        return BAD_PACKS if faults else OK
+    console().print(_table(checked))
     for path, fault in faults:
-        console.print(f"{path}: {fault}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{path}: {fault}")
     if not faults:
         print(f"every pack of {len(checked)} languages in {folder}/ is complete, current and in its language")
     _note_other_ragas(sources, options.installed)
     return BAD_PACKS if faults else OK
+
+
+def _as_json(packs: Sequence["Checked"]) -> dict[str, Any]:
+    faults = [{"file": str(pack.path), **fault._asdict()} for pack in packs for fault in pack.faults]
+    return {"packs": len(packs), "good": sum(not pack.faults for pack in packs), "faults": faults}
 
 
 def _sources(installed: bool) -> "Mapping[Key, Source]":

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_means, progress_of, say
+from rag_evaluator.cli.console import print_end, print_json, print_means, progress_of, say
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
@@ -31,13 +31,17 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     stage = sorting.of_samples(read_rows(config, "sort"), Asking("sort", config))
     _, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / sorting.SUMMARY).read_bytes())
+    code = OK if summary["sorted"] else NOTHING_MADE
+    if options.json:
+        print_json({"name": config.name, "results": str(config.results_dir), **summary})
+        return code
     print_means(f"{config.name}: order of contexts", "measure", summary["measures"], "none")
     say(
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
         f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
     )
     print_end(config, True, wrote, changed)
-    return OK if summary["sorted"] else NOTHING_MADE
+    return code
 
 
 def generate(options: argparse.Namespace, stop: Stop) -> int:
@@ -48,13 +52,17 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     reasons = Counter(reference.reason for reference in stage.references(table))
     answered, asked = reasons.pop(None, 0), len(stage.units)
-    kept = len(samples) - asked
+    kept, code = len(samples) - asked, OK if answered or not asked else NOTHING_MADE
+    if options.json:
+        counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
+        print_json({"name": config.name, "results": str(config.results_dir), **counts, "judge_calls": stage.asked})
+        return code
     say(f"{config.name}: {answered} of {asked} questions answered, {kept} rows had a reference already")
     for reason, count in reasons.items():
         say(f"  {count} without an answer: {reason}")
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
-    return OK if answered or not asked else NOTHING_MADE
+    return code
 
 
 def run_task(

@@ -48,6 +48,11 @@ class WorkerStatus:
         silence = now - self.seen
         return "works" if silence < SILENT_SECONDS else f"silent for {silence / 60:.0f} min"
 
+    def to_json(self, now: float) -> dict[str, Any]:
+        about = {"worker": self.note.worker, "engine": dict(self.note.engine), "state": self.state(now)}
+        numbers = {"chunks": self.chunks, "made": self.made, "rate": self.rate, "seen": self.seen}
+        return {"process": self.process, **about, **numbers}
+
 
 @dataclass
 class Status:
@@ -82,6 +87,13 @@ class Status:
         """None if nobody works."""
         left = self.cells[1] - self.cells[0]
         return left / self.rate if self.rate else None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, and what follows from it; times in seconds."""
+        own = {name: value for name, value in vars(self).items() if name not in ("chunks", "cells", "workers")}
+        counts = {name: dict(zip(("done", "total"), getattr(self, name), strict=True)) for name in ("chunks", "cells")}
+        workers = [worker.to_json(self.at) for worker in self.workers]
+        return {**own, **counts, "rate": self.rate, "seconds_left": self.seconds_left, "workers": workers}
 
 
 def read_status(results: Path) -> list[Status]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -65,6 +65,10 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
+
+    def to_json(self) -> dict[str, str | float | bool]:
+        """The rule's text and parts, and the verdict."""
+        return {"rule": str(self.rule), **asdict(self.rule), "passed": self.passed, "reason": self.reason}
 
 
 def parse_rule(text: str) -> Rule:

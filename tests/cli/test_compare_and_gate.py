@@ -3,10 +3,7 @@
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -158,15 +155,3 @@ def test_bad_input_is_one_line_that_says_what_to_do_and_exit_code_2(
     assert printed.err.startswith("error: ")
     assert printed.err.count("\n") == 1
     assert printed.out == ""
-
-
-@pytest.mark.parametrize("command", [["compare", "a", "b"], ["gate", "b", "--min", "exact_match=0.8"]])
-def test_neither_command_loads_a_model_library(folder: Path, command: list[str]) -> None:
-    words = [str(folder / word) if word in ("a", "b") else word for word in command]
-    slow = ("torch", "transformers", "ragas", "langchain_core", "datasets")
-    program = (
-        f"import sys; from rag_evaluator.cli.main import main; main({words!r}); "
-        f"print([name for name in {slow!r} if name in sys.modules])"
-    )
-    done: Any = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,139 @@
+"""With `--json` a command prints one JSON document and nothing else on standard output; output to files is plain."""
+
+import io
+import json
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from rag_evaluator import RAGEvaluator
+from rag_evaluator.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+ROWS = [
+    {
+        "user_input": f"Question {place}?",
+        "retrieved_contexts": ["Tesk lies on the river Om.", f"It was built in 16{place + 10}."],
+        "reference_contexts": ["Tesk lies on the river Om."],
+        "response": "Tesk" if place % 4 else "Nolu",
+        "reference": "Tesk",
+        "right": int(place % 4 > 0),
+    }
+    for place in range(24)
+]
+CONFIG = """\
+dataset: rows.jsonl
+metrics: [exact_match]
+name: base
+require: [exact_match >= 0.99]
+"""
+CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit code, path in the document -> value
+    "evaluate": ("config.yaml", 0, {"name": "base", "metrics.exact_match.mean": 0.75, "requirements.0.passed": False}),
+    "sort": ("sort config.yaml", 0, {"name": "base", "comparisons": 0}),
+    "generate": ("generate config.yaml", 0, {"questions": 0, "kept": 24}),
+    "probe": (
+        "probe config.yaml --set metrics=[retrieval_recall] --set require=[] --sample 4",
+        0,
+        {"name": "base", "rows": 4},
+    ),
+    "duel": ("duel results/base results/other --config config.yaml", 0, {"rows.compared": 24, "same": 24}),
+    "status": ("status results/base", 0, {"stages.0.cells.done": 24, "stages.0.merged": True, "stages.0.missing": []}),
+    "compare": ("compare results/base results/other", 0, {}),
+    "gate": (
+        "gate results/base --min exact_match=0.9 --min mean:exact_match=0.7",
+        1,
+        {"passed": False, "verdicts.0.rule": "exact_match >= 0.99", "verdicts.2.passed": True},
+    ),
+    "certify": ("certify results/base --label exact_match=right", 0, {}),
+    "list": ("list metrics", 0, {"0.name": "faithfulness"}),
+    "prompts check": (
+        f"prompts check {ROOT / 'prompts'} --language es --metrics sort",
+        0,
+        {"languages.es.faults": []},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a configuration and two finished runs with equal answers."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    RAGEvaluator(folder / "config.yaml").evaluate(folder=folder / "results" / "base")
+    shutil.copytree(folder / "results" / "base", folder / "results" / "other")
+    return folder
+
+
+def no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_json_document_and_nothing_else_is_printed(
+    case: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, code, expected = CASES[case]
+    monkeypatch.chdir(project)
+    assert main([*words.split(), "--json"]) == code
+    document = json.loads(capsys.readouterr().out, parse_constant=no_number)
+    for path, value in expected.items():
+        found = document
+        for step in path.split("."):
+            found = found[int(step) if isinstance(found, list) else step]
+        assert found == value
+
+
+def test_an_error_leaves_the_output_empty(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", str(project), "--json"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("error: ")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+TABLES = ["config.yaml", "status results/base", "list metrics", "compare results/base results/other"]
+
+
+@pytest.mark.parametrize("words", [*TABLES, f"prompts check {ROOT / 'prompts'} --language es --metrics sort"])
+@pytest.mark.parametrize("columns", [None, "72"])
+def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
+    words: str, columns: str | None, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    main(words.split())
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    table = [line for line in shown.splitlines() if re.match("[┃│┏┡├└]", line)]
+    assert table
+    assert max(map(len, table)) <= int(columns or 160)
+
+
+@pytest.mark.parametrize("no_color", [None, "1"])
+def test_a_terminal_without_colours_gets_none(
+    no_color: str | None, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    main(["list", "metrics"])
+    shown = terminal.getvalue()
+    assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in shown.splitlines()) <= 100
+    assert not (no_color and re.search(r"\x1b\[[\d;]*(?:[349][0-7]|38|48)[;m]", shown))

@@ -20,10 +20,10 @@ class Zygote:
         self.process = subprocess.Popen(command, env=environment, **pipes)
 
     def run(self, record: Path, *runs: dict[str, Any]) -> list[int]:
-        """Exit codes of runs that begin together: `arguments`, and if need be `environment` and `signals`."""
+        """Exit codes of runs that begin together: `arguments`, and if need be `environment`, `code`, `signals`."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        task = {"record": str(record), "runs": [{"environment": {}, "signals": [], **run} for run in runs]}
+        task = {"record": str(record), "runs": [{"environment": {}, "code": "", "signals": [], **run} for run in runs]}
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
         return list(json.loads(self.process.stdout.readline()))

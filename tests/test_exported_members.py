@@ -49,7 +49,7 @@ NOT_FOR_USERS = {
     "with_judges",
     "PanelEvaluator",
 }  # steps of the functions
-SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")
+SLOW = ("torch", "transformers", "ragas", "pandas", "scipy", "datasets", "langchain_core", "pydantic")
 
 
 def of_api() -> set[str]:

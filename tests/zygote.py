@@ -1,10 +1,10 @@
 """Runs the command line in forked children that need not import anything, so that many can be started and killed.
 
-Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "signals":
-[[seconds, number], ...]}, ...]}. The runs begin together and get their signals so many seconds after the first score
-has begun. Answers with a line of JSON: the exit codes, -9 for a run that was killed. Every score that is begun is noted
-in `record` as `row metric repeat`. With SLOW in its environment each score of a run keeps the thread of the models so
-long.
+Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "code": "...",
+"signals": [[seconds, number], ...]}, ...]}. The code runs before the command line. The runs begin together and get their
+signals so many seconds after the first score has begun. Answers with a line of JSON: the exit codes, -9 for a run that
+was killed. Every score that is begun is noted in `record` as `row metric repeat`. With SLOW in its environment each
+score of a run keeps the thread of the models so long.
 """
 
 import asyncio
@@ -81,12 +81,13 @@ def write_report(folders: list[Path], out: Path, comparison: Any = None) -> None
 rag_evaluator.report.document.write_report = write_report  # type: ignore[assignment]
 
 
-def start(arguments: list[str], environment: dict[str, str]) -> int:
-    """The process id of a child that runs the command line."""
+def start(arguments: list[str], environment: dict[str, str], code: str) -> int:
+    """The process id of a child that runs the code, then the command line."""
     child = os.fork()
     if child == 0:
         os.environ.update(environment)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        exec(code)
         os._exit(rag_evaluator.cli.main.main(arguments))
     return child
 
@@ -102,7 +103,9 @@ for line in sys.stdin:
     record.touch()
     size = record.stat().st_size
     environments = [{**run["environment"], "RECORD": str(record)} for run in task["runs"]]
-    children = [start(run["arguments"], found) for run, found in zip(task["runs"], environments, strict=True)]
+    children = [
+        start(run["arguments"], found, run["code"]) for run, found in zip(task["runs"], environments, strict=True)
+    ]
     for child, run in zip(children, task["runs"], strict=True):
         if run["signals"]:
             wait_for_a_score(record, size, child)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.doctor import Diagnosis
 
 OK, BROKEN = 0, 1
-WIDTH = 20  # of the names
+WIDTH = 22  # of the names
 EXAMPLES = """examples:
   rag-evaluator doctor
   rag-evaluator doctor --json > doctor.json

@@ -74,7 +74,7 @@ def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> lis
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
-@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(400, marks=pytest.mark.slow)])
 def test_judgements_of_random_weights_of_every_kind_all_parse(
     model_folder: Callable[..., Path], kind: str, count: int
 ) -> None:
@@ -92,12 +92,13 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
-def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str) -> None:
+@pytest.mark.parametrize("count", [10, pytest.param(24, marks=pytest.mark.slow)])
+def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str, count: int) -> None:
     """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
     decoder = judge.inner.engine.inner.decoder
     assert isinstance(decoder, GenerateDecoder) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
-    requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(24)]
+    requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(count)]
     replies = judge.inner.engine.inner.handle(requests)
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 

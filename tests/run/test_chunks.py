@@ -115,10 +115,19 @@ def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, 
 @pytest.mark.parametrize(
     ("count", "kills", "metrics", "sampling", "settings"),
     [
-        (48, 12, "context_relevance, semantic_similarity, bleu_score", "", ""),
+        (24, 4, "context_relevance, semantic_similarity, bleu_score", "", ""),
+        pytest.param(
+            48,
+            12,
+            "context_relevance, semantic_similarity, bleu_score",
+            "",
+            "",
+            marks=pytest.mark.slow,
+            id="many kills",
+        ),
         (12, 2, "context_relevance, bleu_score", ", temperature: 0.7", "repeats: 3"),
     ],
-    ids=["greedy", "repeats"],
+    ids=["greedy", None, "repeats"],
 )
 def test_a_run_killed_at_random_moments_gives_the_same_bytes_and_judges_nothing_twice(
     count: int,

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_starter import Zygote
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -355,39 +355,18 @@ def test_a_finished_run_that_is_started_again_notices_a_changed_file(
     assert path.read_text(encoding="utf-8") == text
 
 
-def begin_and(config: Path, signals: list[int]) -> None:
-    """Start a run, send it signals a second and a half apart once it is at work, and wait for its end."""
-    code = (
-        "import sys, time, rag_evaluator.metrics.scorer as scoring\n"
-        "async def score(self, sample, metric, repeat):\n"
-        "    import asyncio\n"
-        "    print('works', flush=True)\n"
-        "    await asyncio.sleep(60)\n"
-        "scoring.Scorer.score = score\n"
-        "from rag_evaluator.cli.main import main\nmain([sys.argv[1], '--grace', '60'])"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(config)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stdout is not None
-        assert run.stdout.readline() == "works\n"
-        for number in signals:
-            os.kill(run.pid, number)
-            time.sleep(1.5)
-        run.kill()
-
-
 @pytest.mark.parametrize(
     ("signals", "state"),
     [
-        ([signal.SIGKILL], "gone without a word (killed?)"),
-        ([signal.SIGTERM, signal.SIGTERM], "stopped at once by SIGTERM"),
+        ([[0.1, signal.SIGKILL]], "gone without a word (killed?)"),
+        ([[0.1, signal.SIGTERM], [1.5, signal.SIGTERM]], "stopped at once by SIGTERM"),
     ],
 )
 def test_status_does_not_show_a_killed_worker_as_working(
-    signals: list[int], state: str, config: Path, capsys: pytest.CaptureFixture[str]
+    signals: list[list[float]], state: str, config: Path, zygote: Zygote, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin_and(config, signals)
+    run = {"arguments": [str(config), "--grace", "60"], "environment": {"SLOW": "60"}, "signals": signals}
+    assert zygote.run(config.parent / "record", run) != [0]
     message = shown(capsys, 0, "status", str(results_of(config)))
     assert state in message
     assert "│ works" not in message
@@ -493,11 +472,11 @@ def test_a_journal_that_says_nothing_of_its_run_is_damaged(config: Path, capsys:
     assert "damaged" in shown(capsys, 2, "merge", str(results_of(config)))
 
 
-def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(config: Path) -> None:
+def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(
+    config: Path, zygote: Zygote
+) -> None:
     kill = "import os; import rag_evaluator.results.summary as s; s.json_text = lambda *_: os.kill(os.getpid(), 9)"
-    run = f"from rag_evaluator.cli.main import main; main([{str(config)!r}])"
-    killed = subprocess.run([sys.executable, "-c", f"{kill}; {run}"], cwd=ROOT, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert zygote.run(config.parent / "record", {"arguments": [str(config)], "code": kill}) == [-signal.SIGKILL]
     began = time.monotonic()
     assert main([str(config)]) == 0
     assert time.monotonic() - began < 20
@@ -546,32 +525,12 @@ def test_a_tilde_in_the_folders_of_python_calls_is_the_home_folder(
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["kept", "written"]
 
 
-def test_the_same_command_twice_at_once_shares_the_work(config: Path) -> None:
-    code = (
-        "import sys, asyncio, rag_evaluator.metrics.scorer as scoring\n"
-        "ask = scoring.Scorer.score\n"
-        "async def score(self, sample, metric, repeat):\n"
-        "    print('begins', sample.index, metric, flush=True)\n"
-        "    await asyncio.sleep(0.05)\n"
-        "    return await ask(self, sample, metric, repeat)\n"
-        "scoring.Scorer.score = score\n"
-        "print('loaded', flush=True); sys.stdin.readline()\n"
-        "from rag_evaluator.cli.main import main\nmain(sys.argv[1:])"
-    )
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    command = [sys.executable, "-c", code, str(config), "--set", "judge.batch_size=1", "--set", "chunk_size=1"]
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as first, subprocess.Popen(command, cwd=ROOT, **pipes) as second:
-        for process in (first, second):
-            assert process.stdout is not None
-            assert process.stdout.readline() == "loaded\n"
-        made = []
-        for process in (first, second):
-            assert process.stdin is not None
-            process.stdin.write("\n")
-            process.stdin.flush()
-        for process in (first, second):
-            assert process.stdout is not None
-            made += [line for line in process.stdout if line.startswith("begins")]
+def test_the_same_command_twice_at_once_shares_the_work(config: Path, zygote: Zygote) -> None:
+    record = config.parent / "record"
+    arguments = [str(config), "--set", "judge.batch_size=1", "--set", "chunk_size=1"]
+    run = {"arguments": arguments, "environment": {"SLOW": "0.05"}}
+    assert zygote.run(record, run, run) == [0, 0]
+    made = record.read_text(encoding="utf-8").splitlines()
     assert len(set(made)) == 24
     assert len(made) < 2 * 24
 

@@ -1,10 +1,10 @@
 """Runs the command line in forked children that need not import anything, so that many can be started and killed.
 
-Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "code": "...",
-"signals": [[seconds, number], ...]}, ...]}. The code runs before the command line. The runs begin together and get their
-signals so many seconds after the first score has begun. Answers with a line of JSON: the exit codes, -9 for a run that
-was killed. Every score that is begun is noted in `record` as `row metric repeat`. With SLOW in its environment each
-score of a run keeps the thread of the models so long.
+Each line on standard input is JSON: {"record": path, "runs": [{"arguments": [...], "environment": {...}, "code": "",
+"signals": [[seconds, number], ...]}, ...]}. The code runs before the command line. The runs begin together and get
+their signals so many seconds after the first score has begun. Answers with a line of JSON: the exit codes, -9 for a run
+that was killed. Every score that is begun is noted in `record` as `row metric repeat`. With SLOW in its environment
+each score of a run keeps the thread of the models so long.
 """
 
 import asyncio

@@ -30,7 +30,7 @@ class Clash:
     Attributes:
         packages: requirements; there is a clash where all are met.
         what: what goes wrong.
-        todo: a command that mends it.
+        todo: what mends it.
     """
 
     packages: tuple[str, ...]
@@ -52,7 +52,7 @@ KNOWN = (
     Clash(
         (OURS, "rag-evaluator"),
         "the distribution 'rag-evaluator' puts its files into the same folder as this program",
-        f"pip uninstall rag-evaluator && pip install --force-reinstall --no-deps {OURS}",
+        f"pip uninstall rag-evaluator, then install {OURS} again",
     ),
 )
 

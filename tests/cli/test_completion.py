@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from argcomplete.finders import CompletionFinder
 
 from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.completion import ASKED, complete
@@ -36,6 +37,7 @@ def test_the_tab_key_offers_what_may_follow(typed: str, started: int, monkeypatc
         monkeypatch.setenv(name, str(value))
     monkeypatch.setenv("_ARGCOMPLETE_IFS", "\n")
     monkeypatch.setenv("_ARGCOMPLETE_SHELL", "bash")
+    monkeypatch.setattr(CompletionFinder, "_init_debug_stream", lambda self: None)  # it takes pytest's descriptor 9
     offered = io.StringIO()
     with pytest.raises(SystemExit):
         complete(parser_of_commands(), COMMANDS, exit_method=no_more, output_stream=offered)

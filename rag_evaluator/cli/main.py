@@ -11,6 +11,7 @@ from rag_evaluator.cli.certify import SHEET, certify, sheet
 from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
+from rag_evaluator.cli.init import init
 from rag_evaluator.cli.lists import list_names
 from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, print_panel_status
 from rag_evaluator.cli.prompts import prompts
@@ -188,6 +189,7 @@ def submit(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
+    "init": init,
     "evaluate": evaluate,
     "merge": merge,
     "status": status,

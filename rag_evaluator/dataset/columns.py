@@ -133,7 +133,9 @@ def _canonical_columns(
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)
         try:
-            values = _with_text({name: read(Field(record, name, canonical, marks.get(name))) for name in names}, canonical)
+            values = _with_text(
+                {name: read(Field(record, name, canonical, marks.get(name))) for name in names}, canonical
+            )
             first = next(iter(values.values()), None)
             if canonical in LISTS and len(set(values) & set(mapping)) > 1:
                 first = [text for texts in values.values() for text in texts]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.certify import SHEET, certify, sheet
+from rag_evaluator.cli.check import check
 from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
@@ -190,6 +191,7 @@ def submit(options: argparse.Namespace) -> int:
 
 COMMANDS = {
     "init": init,
+    "check": check,
     "evaluate": evaluate,
     "merge": merge,
     "status": status,
@@ -255,10 +257,10 @@ def _print_standing(certificate: Path, results: Path) -> None:
 
 def _print_failed(results: Path) -> None:
     """The requirements of the configuration that the scores do not keep; `gate` makes them an exit code."""
-    from rag_evaluator.api.gate import gate as check
+    from rag_evaluator.api.gate import gate as verdicts_of
     from rag_evaluator.cli.console import say
 
-    for verdict in check(results):
+    for verdict in verdicts_of(results):
         if not verdict.passed:
             say(f"requirement failed: {verdict}")
 

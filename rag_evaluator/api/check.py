@@ -23,6 +23,7 @@ from rag_evaluator.run.status import read_status
 State = Literal["ok", "warning", "failed", "skipped"]
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
 TIGHT = 0.8  # of the free memory may be weights; the rest is for keys and values
+UNITS = ("bytes", "kB", "MB", "GB", "TB")
 LITTLE_SPACE = 200_000_000  # bytes on disk
 
 
@@ -212,7 +213,12 @@ def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
     if not memory.weights:
         return "memory", "ok", f"the size of the weights is not known; free {where} {size(free)}", details
     if memory.weights > memory.gpus + memory.main:
-        return "memory", "failed", f"{text}: the model cannot be loaded. Take a smaller one, or quantised weights", details
+        return (
+            "memory",
+            "failed",
+            f"{text}: the model cannot be loaded. Take a smaller one, or quantised weights",
+            details,
+        )
     if memory.weights > TIGHT * free:
         return "memory", "warning", f"{text}: little is left for batches; a part may be kept elsewhere, slowly", details
     return "memory", "ok", text, details
@@ -252,10 +258,7 @@ def _look_at_disk(folder: Path, rows: int, found: Found) -> None:
 
 def size(number: float) -> str:
     """Bytes as people read them."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if number < 1000:
-            break
-        number /= 1000
-    else:
-        unit = "TB"
-    return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+    place = 0
+    while number >= 1000 and place < len(UNITS) - 1:
+        number, place = number / 1000, place + 1
+    return f"{number:.1f} {UNITS[place]}" if place else f"{number:.0f} {UNITS[0]}"

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.api.check import Found
+from rag_evaluator.api.check import Found, State
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import RagEvaluatorError
@@ -23,7 +23,7 @@ NAMED = 3  # rows in a message
 COPIES = 6  # of a score's details: journal, details, report, workbook
 PATHS = {
     "packed": "packed batches (fast)",
-    "generate": "transformers' generate (several times slower)",
+    "plain": "transformers' generate (several times slower)",
     "server": "a server that is asked",
     "vllm": "a vLLM server that is started and ended",
 }
@@ -56,7 +56,7 @@ async def _load(own: RAGEvaluator, found: Found) -> Scorer:
     path, why = about.get("path", ""), about.get("why") or about.get("alone")
     engine = "a judge that was given" if own.judge.is_object else own.config.judge.engine
     parts = [engine, PATHS.get(path, path), f"because {why}" if why else "", f"ready in {seconds} s"]
-    state = "warning" if why else "ok"
+    state: State = "warning" if why else "ok"
     details = {"engine": own.config.judge.engine, "seconds": seconds, **about}
     found.add("engine", state, ", ".join(filter(None, parts)), details)
     return scorer
@@ -160,7 +160,13 @@ async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: 
             continue
         kept = len(score.contexts or ())
         fits = score.contexts is not None and not (score.reason or "").startswith("the prompt with")
-        yield {"where": row.where, "metric": metric, "contexts": given, "kept": kept if fits else 0, "missing": not fits}
+        yield {
+            "where": row.where,
+            "metric": metric,
+            "contexts": given,
+            "kept": kept if fits else 0,
+            "missing": not fits,
+        }
 
 
 def _add_window(

@@ -94,4 +94,3 @@ def _print_end(report: "CheckReport") -> None:
     count = {state: sum(check.state == state for check in report.checks) for state in ("warning", "failed")}
     warnings = f"{count['warning']} warning{'s' if count['warning'] != 1 else ''}"
     say(f"{count['failed']} failed, {warnings}" if count["failed"] else f"ready to run, {warnings}")
-

@@ -9,12 +9,15 @@ from typing import Any, Literal
 
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.config import Config
+from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import RagEvaluatorError, ResultsError, way
 from rag_evaluator.judge.engine.transformers.estimate import Memory, memory_of
+from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
+from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import Journal
@@ -172,8 +175,10 @@ def _of_judge(own: RAGEvaluator, data: Any, rows: Sequence[Sample], found: Found
     if asks:
         ready &= found.attempt("model", lambda: _look_at_model(own, found))
         ready &= not found.has("memory", "failed")
+    if any(metric.embeddings for metric in own.metrics.values()):
+        ready &= found.attempt("embeddings", lambda: _look_at_embeddings(own, found))
     if ready and rows:
-        ready = found.attempt("results", lambda: _look_at_results(own, data, found)) or True
+        found.attempt("results", lambda: _look_at_results(own, data, found))
         try:
             run(look_at_judge(own, rows, found))
         finally:
@@ -203,6 +208,17 @@ def _look_at_model(own: RAGEvaluator, found: Found) -> None:
     found.add("model", "ok", model, {"model": model, "engine": judge.engine})
     if judge.engine in IN_THIS_MACHINE and not own.judge.is_object:
         found.add(*_memory(memory_of(judge, own.config.offline)))
+
+
+def _look_at_embeddings(own: RAGEvaluator, found: Found) -> None:
+    model, spoken = own.config.embeddings.model, find_language(own.config.language).name
+    identity = own._embeddings.identity  # looks for the model and loads nothing
+    details = {"model": model, "identity": identity}
+    if model == DEMO and spoken != ENGLISH:
+        text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
+        found.add("embeddings", "warning", text, details)
+        return
+    found.add("embeddings", "ok", "given as an object" if own._embeddings.is_object else model, details)
 
 
 def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:

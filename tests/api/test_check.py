@@ -160,6 +160,13 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("a dataset that is not there", {"dataset": "nothing.jsonl"}, "rows", "no such file"),
     ("packs that are missing", {"language": "dutch"}, "prompts", "prompt packs are missing"),
     ("packs that are to be made", {"language": "dutch", "prompts": {"adapt": True}}, "prompts", "makes them"),
+    (
+        "embeddings that are not there",
+        {"metrics": ["answer_relevancy"], "embeddings": {"model": "/nothing"}},
+        "embeddings",
+        "embeddings.model: no such folder",
+    ),
+    ("embeddings in English", {"metrics": ["answer_relevancy"], "language": "es"}, "embeddings", "English only"),
     ("a folder that cannot be", {"output_dir": "rows.jsonl/x"}, "disk", "cannot be written"),
 ]
 
@@ -171,7 +178,7 @@ def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
     monkeypatch.setattr("rag_evaluator.api.check.run", lambda coroutine: coroutine.close())
     report = check(project(tmp_path, rows, "demo", **keys))
     assert words in found(report, name).text
-    expected = "warning" if "adapt" in str(keys) else "failed"
+    expected = "warning" if words in ("makes them", "English only") else "failed"
     others = {"configuration", "rows", "prompts", "model", "disk"} - {name}
     assert found(report, name).state == expected
     assert {states(report)[other] for other in others} == {"ok"}

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from rag_evaluator.api.check import Check, CheckReport
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
+EXAMPLES = """examples:
+  rag-evaluator check config.yaml
+  rag-evaluator check config.yaml --set judge.model=/models/Qwen3-8B --prompt
+  rag-evaluator check config.yaml --json
+
+exit codes: 0 nothing failed, 1 the row got no score, 2 bad input, 75 the judge was lost"""
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
 
@@ -18,11 +24,11 @@ def add_check_command(commands: Any) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         "check",
         help="look at everything that a run needs, and judge one row",
-        description="Look at configuration, rows, prompts, model, memory, disk and what is in the results folder; load "
-        "the judge, show a prompt as it gets it, judge one row, and measure the longest rows against its window. "
+        description="Look at configuration, rows, prompts, model, memory, disk and what is in the results folder;\n"
+        "load the judge, show a prompt as it gets it, judge one row, and measure the longest rows against its window.\n"
         "Nothing is written.",
-        epilog="example: rag-evaluator check config.yaml --set judge.model=/models/Qwen3-8B. Exit codes: 0 nothing "
-        "failed, 1 the row got no score, 2 bad input, 75 the judge was lost",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
     command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")

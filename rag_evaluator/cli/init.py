@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 OK = 0
+EXAMPLES = """examples:
+  rag-evaluator init my_rows.csv
+  rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml
+  rag-evaluator init my_rows.csv --columns texto=user_input --language es"""
 CONFIG = Path("config.yaml")
 
 
@@ -15,10 +19,11 @@ def add_init_command(commands: Any) -> None:
     command = commands.add_parser(
         "init",
         help="write a first configuration for a file of rows",
-        description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a "
-        "commented configuration. On a terminal it asks for what is not given. It never overwrites a file, and loads "
+        description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a\n"
+        "commented configuration. On a terminal it asks for what is not given. It never overwrites a file, and loads\n"
         "no model.",
-        epilog="example: rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --out config.yaml",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("data", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder")
     command.add_argument("--judge", metavar="MODEL", help="folder of the judge's model, or a hub id; default: demo")

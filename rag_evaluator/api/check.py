@@ -80,12 +80,13 @@ class Found:
 
     Args:
         shown: called with each.
+        begun: called with what is going on now, where it may take minutes.
         judge: which one of a panel they are about.
     """
 
-    def __init__(self, shown: Shown, judge: str | None = None) -> None:
+    def __init__(self, shown: Shown, begun: Callable[[str], object], judge: str | None = None) -> None:
         self.checks: list[Check] = []
-        self.shown, self.judge = shown, judge
+        self.shown, self.begun, self.judge = shown, begun, judge
 
     def add(
         self,
@@ -117,6 +118,7 @@ def check(
     embeddings: Any = None,
     data: Any = None,
     shown: Shown = lambda check: None,
+    begun: Callable[[str], object] = lambda text: None,
 ) -> CheckReport:
     """Look at everything that a run needs, and judge one row; nothing is written.
 
@@ -124,19 +126,20 @@ def check(
         config, judge, embeddings: as `RAGEvaluator` takes them.
         data: as `RAGEvaluator.evaluate` takes it; None takes `dataset` of the configuration.
         shown: called with each check as soon as it is made.
+        begun: called with what is going on now, where it may take minutes.
 
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
     configuration that cannot be read raises an error, `ConfigError`. Judges of a panel are looked at one after the
     other.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
-    found = Found(shown)
+    found = Found(shown, begun)
     _look_at_config(evaluator, found)
     rows = _rows(evaluator, data, found)
     judges = {None: evaluator} if evaluator.panel is None else dict(evaluator.panel.evaluators)
     checks = list(found.checks)
     for name, own in judges.items():
-        checks += _of_judge(own, data, rows, Found(shown, name))
+        checks += _of_judge(own, data, rows, Found(shown, begun, name))
     return CheckReport(checks)
 
 

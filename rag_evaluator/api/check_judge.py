@@ -46,6 +46,7 @@ async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Found)
 
 
 async def _load(own: RAGEvaluator, found: Found) -> Scorer:
+    found.begun("loading the models")
     began = time.monotonic()
     scorer = await own._scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
@@ -70,6 +71,7 @@ async def _judge_row(own: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], 
     scores: dict[str, dict[str, Any]] = {}
     size = len(json.dumps(sample.row, ensure_ascii=False))
     for metric in metrics:
+        found.begun(f"judging {sample.where} by {metric}")
         began = time.monotonic()
         score = await asking.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
@@ -130,6 +132,7 @@ async def _measure(
     if not judge.capabilities.counts_tokens:
         found.add("window", "skipped", "this judge does not count tokens: the server refuses what is too long for it")
         return
+    found.begun("measuring the longest rows")
     rehearsal = Rehearsal(judge)
     measured = Scorer(scorer.metrics, scorer.specs, rehearsal, scorer.embeddings)
     asking = [name for name, metric in own.metrics.items() if metric.judge]

@@ -1,6 +1,7 @@
 """`rag-evaluator check config.yaml`: would a run work, and what would it be like?"""
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,11 @@ def check(options: argparse.Namespace) -> int:
     from rag_evaluator.files.json_text import json_text
 
     config = read_config(options)
-    report = look(config, shown=(lambda found: None) if options.json else (lambda found: _print(found, options.prompt)))
+    report = look(
+        config,
+        shown=(lambda found: None) if options.json else (lambda found: _print(found, options.prompt)),
+        begun=lambda text: print(f"{text} ...", file=sys.stderr, flush=True),
+    )
     if options.json:
         print(json_text(report.to_json()), end="")
     else:

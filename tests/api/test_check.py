@@ -46,7 +46,10 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(rows: Rows, tmp_path: 
     judge = ScriptedJudge({**RATING, **STATEMENTS})
     metrics = ["faithfulness", "context_relevance", "exact_match"]
     shown: list[Check] = []
-    report = check({"metrics": metrics, "output_dir": tmp_path}, judge, data=rows, shown=shown.append)
+    begun: list[str] = []
+    config = {"metrics": metrics, "output_dir": tmp_path}
+    report = check(config, judge, data=rows, shown=shown.append, begun=begun.append)
+    assert begun == ["loading the models", *(f"judging row 0 by {metric}" for metric in metrics)]
     assert report.passed
     assert list(report.checks) == shown
     row = found(report, "row").details

@@ -75,7 +75,7 @@ class CheckReport:
         return {"passed": self.passed, "checks": [check.to_json() for check in self.checks]}
 
 
-class Found:
+class Checks:
     """Collects checks.
 
     Args:
@@ -133,24 +133,24 @@ def check(
     other.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
-    found = Found(shown, begun)
+    found = Checks(shown, begun)
     _look_at_config(evaluator, found)
     rows = _rows(evaluator, data, found)
     judges = {None: evaluator} if evaluator.panel is None else dict(evaluator.panel.evaluators)
     checks = list(found.checks)
     for name, own in judges.items():
-        checks += _of_judge(own, data, rows, Found(shown, begun, name))
+        checks += _of_judge(own, data, rows, Checks(shown, begun, name))
     return CheckReport(checks)
 
 
-def _look_at_config(evaluator: RAGEvaluator, found: Found) -> None:
+def _look_at_config(evaluator: RAGEvaluator, found: Checks) -> None:
     config = evaluator.config
     metrics = ", ".join(evaluator.metrics)
     details = {"name": config.name, "language": config.language, "metrics": list(evaluator.metrics)}
     found.add("configuration", "ok", f"{config.source}: run '{config.name}', {config.language}: {metrics}", details)
 
 
-def _rows(evaluator: RAGEvaluator, data: Any, found: Found) -> Sequence[Sample]:
+def _rows(evaluator: RAGEvaluator, data: Any, found: Checks) -> Sequence[Sample]:
     """The rows; none where they are not fit for the metrics."""
     rows: list[Sequence[Sample]] = []
 
@@ -170,7 +170,7 @@ def _lacking(rows: Sequence[Sample], needs: Callable[[Callable[[str], bool]], Se
     return sum(not all(map(row.has, needs(row.has))) for row in rows)
 
 
-def _of_judge(own: RAGEvaluator, data: Any, rows: Sequence[Sample], found: Found) -> Sequence[Check]:
+def _of_judge(own: RAGEvaluator, data: Any, rows: Sequence[Sample], found: Checks) -> Sequence[Check]:
     from rag_evaluator.api.check_judge import look_at_judge
 
     ready = found.attempt("prompts", lambda: _look_at_prompts(own, found)) and not found.has("prompts", "warning")
@@ -192,7 +192,7 @@ def _of_judge(own: RAGEvaluator, data: Any, rows: Sequence[Sample], found: Found
     return found.checks
 
 
-def _look_at_prompts(own: RAGEvaluator, found: Found) -> None:
+def _look_at_prompts(own: RAGEvaluator, found: Checks) -> None:
     config = own.config
     packs = PackSet(owners_of(own.metrics), config.language, config.prompts_dir, questions_of(own.metrics))
     missing = packs.find(PACKAGED)[1]
@@ -204,7 +204,7 @@ def _look_at_prompts(own: RAGEvaluator, found: Found) -> None:
     found.add("prompts", "ok", f"{len(own.prompts)} in {packs.spoken.name}", {"prompts": len(own.prompts)})
 
 
-def _look_at_model(own: RAGEvaluator, found: Found) -> None:
+def _look_at_model(own: RAGEvaluator, found: Checks) -> None:
     judge = own.config.judge
     own.judge.check()
     model = "given as an object" if own.judge.is_object else judge.model
@@ -213,7 +213,7 @@ def _look_at_model(own: RAGEvaluator, found: Found) -> None:
         found.add(*_memory(memory_of(judge, own.config.offline)))
 
 
-def _look_at_embeddings(own: RAGEvaluator, found: Found) -> None:
+def _look_at_embeddings(own: RAGEvaluator, found: Checks) -> None:
     model, spoken = own.config.embeddings.model, find_language(own.config.language).name
     identity = own._embeddings.identity  # looks for the model and loads nothing
     details = {"model": model, "identity": identity}
@@ -243,7 +243,7 @@ def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
     return "memory", "ok", text, details
 
 
-def _look_at_results(own: RAGEvaluator, data: Any, found: Found) -> None:
+def _look_at_results(own: RAGEvaluator, data: Any, found: Checks) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = own.config.results_dir, own.stage(data)
     refuse_foreign(folder, stage.files)
@@ -262,7 +262,7 @@ def _look_at_results(own: RAGEvaluator, data: Any, found: Found) -> None:
     found.add("results", "ok", f"{folder}: {done} of {total} scores are there, {left}", {"done": done, "cells": total})
 
 
-def _look_at_disk(folder: Path, rows: int, found: Found) -> None:
+def _look_at_disk(folder: Path, rows: int, found: Checks) -> None:
     """Whether the results can be written, as far as that can be told without writing."""
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not (place.is_dir() and os.access(place, os.W_OK)):

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.api.check import Found, State
+from rag_evaluator.api.check import Checks, State
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import RagEvaluatorError
@@ -29,7 +29,7 @@ PATHS = {
 }
 
 
-async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Found) -> None:
+async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Checks) -> None:
     """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
     try:
         scorer = await _load(own, found)
@@ -45,7 +45,7 @@ async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Found)
         await _measure(own, scorer, scorer.judge, rows, found)
 
 
-async def _load(own: RAGEvaluator, found: Found) -> Scorer:
+async def _load(own: RAGEvaluator, found: Checks) -> Scorer:
     found.begun("loading the models")
     began = time.monotonic()
     scorer = await own._scorer()  # the same as a run loads
@@ -63,7 +63,7 @@ async def _load(own: RAGEvaluator, found: Found) -> Scorer:
     return scorer
 
 
-async def _judge_row(own: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], found: Found) -> None:
+async def _judge_row(own: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], found: Checks) -> None:
     """One row, judged by all metrics that it has the columns for."""
     sample, metrics = _fullest(own, rows)
     watched = None if scorer.judge is None else WatchedJudge(scorer.judge)
@@ -105,7 +105,7 @@ def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[st
     }
 
 
-def _show_prompt(own: RAGEvaluator, watched: WatchedJudge, metric: str, found: Found) -> None:
+def _show_prompt(own: RAGEvaluator, watched: WatchedJudge, metric: str, found: Checks) -> None:
     prompt = watched.first or ""
     text = shown_prompt(watched.judge, prompt)
     template = own.config.judge.chat_template
@@ -114,7 +114,7 @@ def _show_prompt(own: RAGEvaluator, watched: WatchedJudge, metric: str, found: F
     found.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
 
 
-def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int, found: Found) -> None:
+def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int, found: Checks) -> None:
     details = {"row": sample.index, "where": sample.where, "scores": dict(scores), "bytes": size}
     given = [name for name, score in scores.items() if score["value"] is not None]
     missing = [name for name in scores if name not in given]
@@ -126,7 +126,7 @@ def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int,
 
 
 async def _measure(
-    own: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], found: Found
+    own: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], found: Checks
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
     if not judge.capabilities.counts_tokens:
@@ -173,7 +173,7 @@ async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: 
 
 
 def _add_window(
-    judge: JudgeProtocol, rehearsal: Rehearsal, losses: Sequence[Mapping[str, Any]], more: bool, found: Found
+    judge: JudgeProtocol, rehearsal: Rehearsal, losses: Sequence[Mapping[str, Any]], more: bool, found: Checks
 ) -> None:
     window = judge.capabilities.window
     details = {"window": window, "longest": rehearsal.longest, "losses": list(losses)}

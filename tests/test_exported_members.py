@@ -33,20 +33,33 @@ OTHERS = {  # public names that live neither in `api` nor in `errors`
 }
 NOT_FOR_USERS = {
     "asking",
+    "check_judge",
     "check_lists",
     "check_questions",
     "columns_read",
     "draw_like",
     "draw_rows",
+    "embeddings_fit",
+    "is_possible",
     "judge_source",
+    "look_at_judge",
     "optional_texts",
+    "preferred",
+    "propose",
     "read_scores",
+    "run_name",
     "run_probe",
     "scales_for",
     "settings_of",
     "sheet_of",
+    "size",
+    "text_of",
     "with_judges",
+    "write_new",
+    "Checks",
     "PanelEvaluator",
+    "Proposal",
+    "Wishes",
 }  # steps of the functions
 SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")
 

@@ -7,6 +7,7 @@ from rag_evaluator.offline import stop_ragas_telemetry
 
 if TYPE_CHECKING:
     from rag_evaluator.api.certify import Certification, certify
+    from rag_evaluator.api.check import Check, CheckReport, check
     from rag_evaluator.api.collect import collect
     from rag_evaluator.api.compare import compare
     from rag_evaluator.api.doctor import Diagnosis, doctor
@@ -48,6 +49,8 @@ __all__ = [
     "Applied",
     "BudgetError",
     "Certification",
+    "Check",
+    "CheckReport",
     "Config",
     "ConfigError",
     "CustomMetric",
@@ -71,6 +74,7 @@ __all__ = [
     "UndefinedScoreError",
     "apply_reviews",
     "certify",
+    "check",
     "collect",
     "compare",
     "doctor",
@@ -92,6 +96,8 @@ _HOMES = {
     "Applied": "api.review",
     "BudgetError": "errors",
     "Certification": "api.certify",
+    "Check": "api.check",
+    "CheckReport": "api.check",
     "Config": "config",
     "ConfigError": "errors",
     "CustomMetric": "metrics.own_metrics",
@@ -115,6 +121,7 @@ _HOMES = {
     "UndefinedScoreError": "errors",
     "apply_reviews": "api.review",
     "certify": "api.certify",
+    "check": "api.check",
     "collect": "api.collect",
     "compare": "api.compare",
     "doctor": "api.doctor",

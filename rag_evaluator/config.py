@@ -120,7 +120,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """
     path = Path(path)
     if not path.is_file():
-        raise ConfigError(f"{path}: no such configuration file. Copy config.yaml of the project and edit it.")
+        raise ConfigError(f"{path}: no such configuration file. Make one for your rows: rag-evaluator init my_rows.csv")
     data, origin = read_yaml(path)
     origin = replace(origin, overrides=apply_overrides(data, overrides))
     return make_config(data, origin, path.resolve().parent)

@@ -7,10 +7,12 @@ from typing import NoReturn
 
 from rag_evaluator import __version__
 from rag_evaluator.cli.certify import add_certify_commands
+from rag_evaluator.cli.check import add_check_command
 from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.doctor import add_doctor_command
 from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
+from rag_evaluator.cli.init import add_init_command
 from rag_evaluator.cli.lists import add_list_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
@@ -20,6 +22,8 @@ from rag_evaluator.program import NAME, program
 from rag_evaluator.signals import GRACE
 
 EXAMPLES = """examples:
+  rag-evaluator init my_rows.csv --judge /models/Qwen3-8B
+  rag-evaluator check config.yaml
   rag-evaluator config.yaml
   rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
   rag-evaluator config.yaml --set judges='[{model: /models/Qwen3-8B}, {model: /models/Llama-3.1-8B}]'
@@ -77,6 +81,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_init_command(commands)
+    _add_config(add_check_command(commands))
     run = commands.add_parser(
         "evaluate",
         help="score a dataset; the default: 'rag-evaluator config.yaml'",

@@ -9,11 +9,13 @@ from typing import Any
 
 from rag_evaluator.cli.arguments import parser_of_commands
 from rag_evaluator.cli.certify import SHEET, certify, sheet
+from rag_evaluator.cli.check import check
 from rag_evaluator.cli.compare import compare
 from rag_evaluator.cli.completion import ASKED, complete
 from rag_evaluator.cli.doctor import doctor
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.gate import gate
+from rag_evaluator.cli.init import init
 from rag_evaluator.cli.lists import list_names
 from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, print_panel_status
 from rag_evaluator.cli.prompts import prompts
@@ -198,6 +200,8 @@ def submit(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
+    "init": init,
+    "check": check,
     "evaluate": evaluate,
     "merge": merge,
     "status": status,
@@ -290,10 +294,10 @@ def _standing(certificate: Path, results: Path) -> list[str]:
 
 def _print_failed(results: Path) -> None:
     """The requirements of the configuration that the scores do not keep; `gate` makes them an exit code."""
-    from rag_evaluator.api.gate import gate as check
+    from rag_evaluator.api.gate import gate as verdicts_of
     from rag_evaluator.cli.console import say
 
-    for verdict in check(results):
+    for verdict in verdicts_of(results):
         if not verdict.passed:
             say(f"requirement failed: {verdict}")
 

@@ -20,6 +20,7 @@ from rag_evaluator.dataset.columns import (
 )
 from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
 from rag_evaluator.dataset.on_disk import OnDiskSamples
+from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import READERS, read_records
 from rag_evaluator.dataset.retrieval_log import rows_of_log
 from rag_evaluator.dataset.sample import Sample
@@ -71,8 +72,25 @@ def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Seque
     return _load(source, ColumnNames(columns or {}))
 
 
+def load_records(
+    name: str, records: Sequence[InputRecord], columns: Mapping[str, str], readable: Collection[str]
+) -> list[Sample]:
+    """The samples of records that were read already.
+
+    Args:
+        name: of their source, for messages.
+        readable: canonical columns that must be readable in all of them.
+    """
+    samples = _samples(name, records, ColumnNames(columns))
+    check_readable(samples, readable)
+    return samples
+
+
 def _load(source: Any, names: ColumnNames) -> list[Sample]:
-    name, records = read_records(source)
+    return _samples(*read_records(source), names)
+
+
+def _samples(name: str, records: Sequence[InputRecord], names: ColumnNames) -> list[Sample]:
     there = column_names(record.row for record in records)
     names.check(there, name)
     is_log = names.is_log(there)

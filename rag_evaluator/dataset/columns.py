@@ -1,5 +1,6 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -36,6 +37,12 @@ TEXTS = ("user_input", "response", "retrieved_contexts", "reference", "reference
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids", "document_score")
 """Columns with an item for each context that was retrieved, in rank order."""
 
+LISTS = ("retrieved_contexts", "reference_contexts")
+"""Columns with several texts, which may be columns of the user's own, or one cell with a mark between the texts."""
+
+DIVIDED = re.compile(rf"({'|'.join(LISTS)})\[(.+)\]", re.DOTALL)
+"""`retrieved_contexts[||]`: the texts stand in one cell, with `||` between them."""
+
 MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
 """Columns whose empty list says something: nothing was retrieved."""
 
@@ -55,10 +62,18 @@ class ColumnNames:
     """The user's names of columns.
 
     Attributes:
-        mapping: name -> the canonical column that it is read as.
+        mapping: name -> the canonical column that it is read as. Those of `LISTS` may be there several times: their
+            texts are joined in this order.
+        marks: name -> what stands between the texts of its cells; given as `retrieved_contexts[||]` in `mapping`.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        divided = {name: found for name, to in self.mapping.items() if (found := DIVIDED.fullmatch(str(to)))}
+        object.__setattr__(self, "marks", {name: found[2] for name, found in divided.items()})
+        object.__setattr__(self, "mapping", {**self.mapping, **{name: found[1] for name, found in divided.items()}})
 
     def check(self, there: Collection[str], source_name: str) -> None:
         """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
@@ -74,7 +89,7 @@ class ColumnNames:
                     f"{did_you_mean(str(name), there)}"
                 )
             twice = [other for other, target in self.mapping.items() if target == canonical and other != name]
-            if twice:
+            if twice and canonical not in LISTS:
                 raise DatasetError(
                     f"{source_name}: columns maps both '{name}' and '{twice[0]}' to '{canonical}'. Keep one of them."
                 )
@@ -103,24 +118,28 @@ class ColumnNames:
     def sample(self, index: int, record: InputRecord, is_log: bool) -> Sample:
         """The sample of a row; `is_log`: `reference` is read as retrieved contexts, see `is_log`."""
         mapping = {**self.mapping, "reference": "retrieved_contexts"} if is_log else self.mapping
-        columns, wrong = _canonical_columns(record, mapping, is_log)
+        columns, wrong = _canonical_columns(record, mapping, is_log, self.marks)
         return Sample(index, record.row, columns, record.where, wrong)
 
 
 def _canonical_columns(
-    record: InputRecord, mapping: Mapping[str, str], is_log: bool
+    record: InputRecord, mapping: Mapping[str, str], is_log: bool, marks: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The row's canonical columns without those that are missing or empty; and why others cannot be read.
 
-    A mapped column wins over all others, a canonical name over its aliases. Two aliases are fine while they agree.
+    Mapped columns win over all others, a canonical name over its aliases. Two aliases are fine while they agree.
     """
     readable, wrong = {}, {}
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)
         try:
-            values = _with_text({name: read(Field(record, name, canonical)) for name in names}, canonical)
+            values = _with_text(
+                {name: read(Field(record, name, canonical, marks.get(name))) for name in names}, canonical
+            )
             first = next(iter(values.values()), None)
-            if any(value != first for value in values.values()):
+            if canonical in LISTS and len(set(values) & set(mapping)) > 1:
+                first = [text for texts in values.values() for text in texts]
+            elif any(value != first for value in values.values()):
                 raise DatasetError(
                     f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep "
                     f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."
@@ -161,13 +180,15 @@ def descending(scores: Sequence[float]) -> list[int]:
 
 
 def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> list[str]:
-    """The columns of the row to read: the mapped or canonical one where it has a value, else all aliases that do.
+    """The columns of the row to read: those mapped, the canonical one where it has a value, else all aliases that do.
 
     A list in `reference` does not win over an answer in another column: it may be what a retriever found.
     """
     mapped = [name for name, target in mapping.items() if target == canonical]
     names = mapped or [name for name in accepted_names(canonical) if name not in mapping]
     filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
+    if mapped:
+        return filled
     may_be_log = "reference" in filled and isinstance(text_or_list(record.row["reference"], record.is_cells), list)
     return filled[:1] if canonical in filled and not may_be_log else filled
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.dataset.cells import is_written_by_python
+from rag_evaluator.dataset.blank import is_blank
+from rag_evaluator.dataset.cells import is_written_by_python, json_or_text
 from rag_evaluator.dataset.json_values import as_text, plain
 from rag_evaluator.dataset.marks import Differing, Repeated, Unwritable
 from rag_evaluator.dataset.readers.record import InputRecord
@@ -16,11 +17,15 @@ from rag_evaluator.errors import DatasetError
 
 @dataclass(frozen=True)
 class Field:
-    """A value that is read into a canonical column, and where it comes from, for messages."""
+    """A value that is read into a canonical column, and where it comes from, for messages.
+
+    mark: what stands between the texts of a cell, where the user has said so.
+    """
 
     record: InputRecord
     name: str
     canonical: str
+    mark: str | None = None
 
     @property
     def value(self) -> Any:
@@ -76,6 +81,8 @@ def string(field: Field) -> str:
 
 def listed(field: Field) -> Any:
     """The value; of a cell, the list that it holds. Lists are there already where lines of a log were joined."""
+    if field.mark and isinstance(field.value, str) and not isinstance(json_or_text(field.value, True), list):
+        return [part.strip() for part in field.value.split(field.mark) if not is_blank(part)]
     is_text = field.record.is_cells and not isinstance(field.value, list)
     return _cell_list(field) if is_text else field.value
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from rag_evaluator.languages import LANGUAGES, Language
 from rag_evaluator.prompts.pack import ENGLISH
@@ -12,6 +13,47 @@ ENOUGH_WORDS, MANY_WORDS = 6, 25  # fewer words do not identify English, or anot
 SCRIPT_SHARE = 0.5  # of the letters; the rest are names and labels
 WORD_SHARE = 0.05  # of the words; languages have 0.15 to 0.4 of their own commonest words
 LEAD = 1.25  # how much better another language must fit: relatives share words
+
+
+LETTERS: Mapping[str, str] = {"persian": "پچژگ", "ukrainian": "іїєґ"}
+"""Letters that only one of the languages with a script has; without them it is the other one."""
+OWN_LETTERS, KANA = 0.005, 0.05  # share of the letters, of those that are in the script
+
+
+def identified(texts: Iterable[str]) -> Language | None:
+    """The language that most of the texts seem to be in; None where nothing tells.
+
+    Only languages that `LANGUAGES` describes are known: others are taken for a relative, or for none.
+    """
+    text = "\n".join(texts)
+    letters = Counter(letter for letter in text.lower() if letter.isalpha())
+    scripts = Counter[str]()
+    for letter, count in letters.items():
+        scripts[script_of(letter)] += count
+    if not scripts:
+        return None
+    asian = sum(scripts[script] for script in LANGUAGES["japanese"].scripts)
+    script, count = scripts.most_common(1)[0]
+    if asian > max(count, SCRIPT_SHARE * letters.total()):
+        script = "CJK"
+    if script == "LATIN":
+        return _by_words(text)
+    if script == "CJK" or script in LANGUAGES["japanese"].scripts:
+        return LANGUAGES["japanese" if (scripts["HIRAGANA"] + scripts["KATAKANA"]) > KANA * asian else "chinese"]
+    fitting = [language for language in LANGUAGES.values() if script in language.scripts]
+    own = [name for name, signs in LETTERS.items() if sum(letters[sign] for sign in signs) > OWN_LETTERS * count]
+    return next((language for language in fitting if language.name in own), None) or next(
+        (language for language in fitting if language.name not in LETTERS), None
+    )
+
+
+def _by_words(text: str) -> Language | None:
+    words = Counter(word.lower() for word in WORDS.findall(text))
+    counts = {language: sum(words[word] for word in language.words) for language in _latin()}
+    best = max(counts, key=lambda language: counts[language])
+    second = max(count for language, count in counts.items() if language is not best)
+    known = counts[best] >= max(2, WORD_SHARE * words.total()) and counts[best] > second
+    return best if known else None
 
 
 def foreign(text: str, language: Language) -> str | None:

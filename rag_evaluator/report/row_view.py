@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset
+from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.record import InputRecord
@@ -17,6 +18,7 @@ from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.shown_text import ShownText, short, shown, shown_pieces
 from rag_evaluator.report.word_diff import Unit, difference
 from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.reviews.apply import is_cells
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 
@@ -78,7 +80,8 @@ def columns_of(run: RunFiles, values: Json) -> dict[str, Any]:
     """The columns of a row under ragas' names; empty where they cannot be read."""
     mapping = {name: column for name, column in (run.config.get("columns") or {}).items() if name in values}
     with suppress(RagEvaluatorError):
-        return dict(open_dataset([values], mapping)[0].columns)
+        record = InputRecord("", values, is_cells(Path(run.config.get("dataset") or "")))
+        return dict(load_records("", [record], mapping, ())[0].columns)
     return {}
 
 

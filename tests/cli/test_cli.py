@@ -259,7 +259,7 @@ def test_bad_rows_are_told_with_file_and_line_before_a_model_is_loaded(
 
 def test_a_missing_configuration_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert error_of(capsys, str(tmp_path / "none.yaml")) == (
-        f"{tmp_path}/none.yaml: no such configuration file. Copy config.yaml of the project and edit it."
+        f"{tmp_path}/none.yaml: no such configuration file. Make one for your rows: rag-evaluator init my_rows.csv"
     )
 
 

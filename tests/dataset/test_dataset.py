@@ -921,10 +921,59 @@ def test_a_csv_quote_that_is_never_closed_is_an_error_with_the_row_that_opens_it
     assert message.endswith('double each quote inside them: "say ""yes""".')
 
 
-def test_a_csv_with_another_separator_is_an_error(tmp_path: Path) -> None:
-    assert message_of(write_text(tmp_path / "data.csv", "question;answer\na;b, c\n")) == (
-        "data.csv, row 1: expected columns separated by ',', received 'question;answer', which looks separated by ';'. "
-        "Save it with ',' (.csv takes ',', .tsv takes tabs), or as .xlsx."
+def test_a_tsv_with_another_separator_is_an_error(tmp_path: Path) -> None:
+    assert message_of(write_text(tmp_path / "data.tsv", "question;answer\na;b, c\n")) == (
+        "data.tsv, row 1: expected columns separated by '\\t', received 'question;answer', which looks separated by "
+        "';'. Save it with '\\t', or rename it to .csv."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "question;answer\na;b, c\n",
+        '"question";"answer"\n"a";"b, c"\n',
+        "question\tanswer\na\tb, c\n",
+        "question|answer\na|b, c\n",
+        '\ufeff\n"question";answer\r\na;"b, c"\r\n',
+    ],
+    ids=["semicolons", "quoted", "tabs", "bars", "as Excel writes it"],
+)
+def test_a_csv_without_commas_in_its_header_is_divided_by_the_mark_that_is_there(tmp_path: Path, text: str) -> None:
+    samples = load_dataset(write_text(tmp_path / "data.csv", text))
+    assert [sample.columns for sample in samples] == [{"user_input": "a", "response": "b, c"}]
+
+
+def test_a_comma_in_the_header_of_a_csv_wins_over_other_marks(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "data.csv", "question,it is | good | or | bad\na,b\n")
+    assert load_dataset(path)[0].row == {"question": "a", "it is | good | or | bad": "b"}
+
+
+@pytest.mark.parametrize("column", ["retrieved_contexts", "reference_contexts"])
+@pytest.mark.parametrize(
+    ("row", "columns", "expected"),
+    [
+        ({"t": "one || two; b ||"}, {"t": "{}[||]"}, ["one", "two; b"]),
+        ({"t": "one\n\ntwo"}, {"t": "{}[\n\n]"}, ["one", "two"]),
+        ({"t": '["a || b", "c"]'}, {"t": "{}[||]"}, ["a || b", "c"]),
+        ({"t": "[1] says so || two"}, {"t": "{}[||]"}, ["[1] says so", "two"]),
+        ({"t2": "two", "t1": "one", "t3": ""}, {"t1": "{}", "t2": "{}", "t3": "{}"}, ["one", "two"]),
+        ({"t1": "one || two", "t2": "three"}, {"t1": "{}[||]", "t2": "{}"}, ["one", "two", "three"]),
+        ({"t1": "one", "t2": "one"}, {"t1": "{}", "t2": "{}"}, ["one", "one"]),
+    ],
+    ids=["a mark", "blank lines", "JSON wins", "a text that begins as JSON", "numbered", "both", "equal texts"],
+)
+def test_contexts_may_stand_in_several_columns_or_in_one_cell_with_a_mark_between_them(
+    tmp_path: Path, row: Row, columns: Mapping[str, str], expected: list[str], column: str
+) -> None:
+    mapping = {name: to.format(column) for name, to in columns.items()}
+    for path in (write_csv(tmp_path / "data.csv", [row]), write_xlsx(tmp_path / "data.xlsx", [row])):
+        assert load_dataset(path, mapping)[0].columns == {column: expected}
+
+
+def test_only_contexts_are_divided_by_a_mark() -> None:
+    assert message_of([{"question": "a || b"}], {"question": "user_input[||]"}).startswith(
+        "list: columns maps 'question' to 'user_input[||]', which is no canonical column."
     )
 
 

@@ -200,6 +200,26 @@ def test_columns_are_read_as_the_run_read_them_and_the_rest_is_shown(
     assert texts(article, ".columns dt") == others
 
 
+@pytest.mark.parametrize(
+    ("cell", "columns"),
+    [
+        ('"[""a"", ""b""]"', {"contextos": "retrieved_contexts"}),
+        ("a || b", {"contextos": "retrieved_contexts[||]"}),
+    ],
+)
+def test_contexts_in_the_cells_of_a_table_are_shown_one_by_one(
+    tmp_path: Path, cell: str, columns: dict[str, str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"question;contextos\nQ;{cell}\n", encoding="utf-8")
+    said = ScriptedJudge(lambda prompt, model: {"rating": 2})
+    evaluator = RAGEvaluator({"dataset": path, "metrics": ["context_relevance"], "columns": columns}, judge=said)
+    evaluator.evaluate(folder=tmp_path / "run")
+    article = parsed(row_html(RunFiles(tmp_path / "run"), 0))
+    assert texts(article, "ol.contexts .data") == ["a", "b"]
+    assert texts(article, ".columns dt") == []
+
+
 def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
     (tmp_path / "details.jsonl").write_bytes((run.folder / "details.jsonl").read_bytes())
     for name in ("manifest.json", "summary.json", "prompts.json"):

@@ -18,15 +18,17 @@ from rag_evaluator.errors import DatasetError
 _Row = tuple[int, Sequence[Any]]
 
 _EMPTY = ("", None)
+LONGEST_HEADER = 100_000  # characters; Python's module reads no longer cell
+OTHER_MARKS = ";\t|"  # spreadsheets of many languages write CSV with ';', as their comma stands in numbers
 SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that this program writes
 
 
 def read_csv(path: Path) -> Iterator[InputRecord]:
-    """Cells are text: '007' and 'NA' stay what they are.
+    """Cells are text: '007' and 'NA' stay what they are. Without a comma in the header, ';', a tab or '|' divides.
 
     In a file that our own writer may have written, the quote before formulas is removed.
     """
-    rows = _separated_rows(path, ",")
+    rows = _separated_rows(path, read_text(path), ",", OTHER_MARKS)
     if all(is_harmless(cell) for _, cells in rows for cell in cells):
         rows = [(number, [original(cell) for cell in cells]) for number, cells in rows]
     return _records(path.name, rows)
@@ -34,7 +36,7 @@ def read_csv(path: Path) -> Iterator[InputRecord]:
 
 def read_tsv(path: Path) -> Iterator[InputRecord]:
     """As CSV, with tabs between the cells."""
-    return _records(path.name, _separated_rows(path, "\t"))
+    return _records(path.name, _separated_rows(path, read_text(path), "\t"))
 
 
 def read_xlsx(path: Path) -> Iterator[InputRecord]:
@@ -51,19 +53,27 @@ def read_xlsx(path: Path) -> Iterator[InputRecord]:
     return _records(path.name, rows)
 
 
-def _separated_rows(path: Path, delimiter: str) -> Sequence[_Row]:
-    rows = list(_csv_rows(path, delimiter))
+def _separated_rows(path: Path, text: str, delimiter: str, others: str = "") -> Sequence[_Row]:
+    """The rows of a text; `others`: what may divide its cells instead, if the header has no delimiter."""
+    delimiter = _delimiter(text.lstrip()[:LONGEST_HEADER].partition("\n")[0], delimiter, others)
+    rows = list(_csv_rows(path, text, delimiter))
     filled = [(number, cells) for number, cells in rows if cells]
     if filled:
         _check_separated(path.name, filled, delimiter)
     return filled
 
 
-def _csv_rows(path: Path, delimiter: str) -> Iterator[_Row]:
+def _delimiter(header: str, usual: str, others: str) -> str:
+    cells = next(csv.reader([header], delimiter=usual), [])
+    there = [mark for mark in others if len(cells) == 1 and mark in cells[0]]
+    return max(there, key=cells[0].count) if there else usual
+
+
+def _csv_rows(path: Path, text: str, delimiter: str) -> Iterator[_Row]:
     limit = csv.field_size_limit(2**31 - 1)  # one cell may hold many contexts; the default is 128 KiB
     number = 0
     try:
-        lines = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         for number, cells in enumerate(lines, start=1):
             yield number, cells
     except csv.Error as error:
@@ -81,7 +91,7 @@ def _check_separated(name: str, rows: Sequence[_Row], delimiter: str) -> None:
     if other:
         raise DatasetError(
             f"{name}, row {number}: expected columns separated by {delimiter!r}, received {header[0][:80]!r}, which "
-            f"looks separated by {other!r}. Save it with {delimiter!r} (.csv takes ',', .tsv takes tabs), or as .xlsx."
+            f"looks separated by {other!r}. Save it with {delimiter!r}, or rename it to .csv."
         )
     for number, cells in body:
         if len(cells) != len(header):

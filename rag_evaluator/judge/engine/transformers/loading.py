@@ -208,11 +208,11 @@ def _device_map(config: JudgeConfig, folder: Path) -> Any:
     if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
         return config.device_map
     free = [torch.cuda.mem_get_info(device)[0] for device in range(torch.cuda.device_count())]
-    needed = _weight_bytes(folder, config.dtype)
+    needed = weight_bytes(folder, config.dtype)
     return {"": free.index(max(free))} if 0 < needed <= FILL * max(free) else "auto"
 
 
-def _weight_bytes(folder: Path, dtype: str) -> int:
+def weight_bytes(folder: Path, dtype: str) -> int:
     """Bytes of a folder's weights once they are loaded, from the headers of its safetensors; 0 if there are none."""
     sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
     loaded = {"float32": 4, "bfloat16": 2, "float16": 2}.get(dtype)

@@ -1,0 +1,141 @@
+"""`rag-evaluator init my_rows.csv`: a first configuration for a file of rows."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+OK = 0
+EXAMPLES = """examples:
+  rag-evaluator init my_rows.csv
+  rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml
+  rag-evaluator init my_rows.csv --columns texto=user_input --language es"""
+CONFIG = Path("config.yaml")
+
+
+def add_init_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "init",
+        help="write a first configuration for a file of rows",
+        description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a\n"
+        "commented configuration. On a terminal it asks for what is not given. It never overwrites a file, and loads\n"
+        "no model.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("data", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder")
+    command.add_argument("--judge", metavar="MODEL", help="folder of the judge's model, or a hub id; default: demo")
+    command.add_argument("--embeddings", default="demo", metavar="MODEL", help="the same of the embedding model")
+    command.add_argument("--name", help="of the run: its results folder; default: the file's name")
+    command.add_argument("--out", type=Path, help=f"the file to be written; default: {CONFIG}")
+    command.add_argument("--language", help="of the rows, by name or code; default: recognised from the texts")
+    command.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="instead of those proposed")
+    command.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="what columns hold that are not recognised, for instance texto=user_input",
+    )
+
+
+def init(options: argparse.Namespace) -> int:
+    """`rag-evaluator init my_rows.csv`."""
+    from rag_evaluator.api.starter import Wishes, propose, run_name, write_new
+    from rag_evaluator.config_sections import DEMO
+    from rag_evaluator.errors import ResultsError
+
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    out = options.out or CONFIG
+    if out.exists() and not (asks and options.out is None):
+        raise ResultsError(_there(out))
+    wishes = Wishes(out, options.name, options.language, options.metrics, options.judge or DEMO, options.embeddings)
+    proposal = propose(options.data, _named(wishes, options.columns))  # what is wrong is said before anything is asked
+    _print_found(proposal)
+    if asks:
+        wishes = _asked(options, wishes, run_name(options.data))
+        proposal = propose(options.data, _named(wishes, options.columns))
+    write_new(wishes.out.expanduser(), proposal.text)
+    _print_next(proposal, wishes.out)
+    return OK
+
+
+def _there(out: Path) -> str:
+    return f"{out}: is there already, and is not overwritten. Choose another name with --out, or delete it."
+
+
+def _named(wishes: Any, columns: list[str]) -> Any:
+    """The wishes with the columns of `NAME=COLUMN`. Any: `Wishes`, imported late."""
+    from dataclasses import replace
+
+    from rag_evaluator.errors import ConfigError
+
+    pairs = [text.partition("=")[::2] for text in columns]
+    for text, (name, column) in zip(columns, pairs, strict=True):
+        if not (name and column):
+            raise ConfigError(f"--columns {text}: expected NAME=COLUMN, for instance --columns texto=user_input.")
+    return replace(wishes, columns=dict(pairs))
+
+
+def _asked(options: argparse.Namespace, wishes: Any, name: str) -> Any:
+    """The wishes with what the user says on the terminal. Any: `Wishes`, imported late."""
+    from dataclasses import replace
+
+    judge = options.judge or _judge()
+    name = options.name or _answer("name of the run", name)
+    out = options.out or Path(_answer("file to write", str(CONFIG)))
+    while out.exists():
+        print(_there(out), file=sys.stderr)
+        out = Path(_answer("file to write", "config2.yaml"))
+    return replace(wishes, judge=judge, name=name, out=out)
+
+
+def _judge() -> str:
+    """The judge's folder, asked for until it is one."""
+    from rag_evaluator.api.starter import check_judge
+    from rag_evaluator.config_sections import DEMO
+    from rag_evaluator.errors import RagEvaluatorError
+
+    while True:
+        judge = _answer("folder of the judge's model", DEMO)
+        try:
+            check_judge(judge)
+        except RagEvaluatorError as error:
+            print(error, file=sys.stderr)
+        else:
+            return judge
+
+
+def _answer(question: str, default: str) -> str:
+    try:
+        return input(f"{question} [{default}]: ").strip() or default
+    except EOFError:
+        raise KeyboardInterrupt from None
+
+
+def _print_found(proposal: Any) -> None:
+    """Any: `Proposal`, imported late."""
+    from rag_evaluator.cli.console import say
+
+    found = proposal.survey
+    rows = f"{len(found.samples)} rows" if found.is_all else f"the first {len(found.samples)} rows"
+    columns = ", ".join(f"{', '.join(names)} = {column}" for column, names in found.names.items())
+    say(f"read {rows}: {columns}")
+    if found.unused:
+        say(f"not used: {', '.join(found.unused)}")
+    say(f"language: {proposal.language}")
+    say(f"metrics: {', '.join(proposal.metrics)}")
+
+
+def _print_next(proposal: Any, out: Path) -> None:
+    """What to do now, as commands that can be copied. Any: `Proposal`, imported late."""
+    from rag_evaluator.cli.console import say
+
+    for warning in proposal.warnings:
+        say(f"note: {warning}")
+    say(f"written to {out}. Look at it, then:")
+    for command in (["check"], ["plan"]):
+        say(f"  {shlex.join(['rag-evaluator', *command, str(out)])}")
+    say(f"  {shlex.join(['rag-evaluator', str(out), '--limit', '10'])}")

@@ -1,0 +1,253 @@
+"""`check`: what it finds, that it finds the same as a run would, and that it writes nothing."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.api.check import Check, CheckReport, check
+from rag_evaluator.cli.check import _code
+from rag_evaluator.cli.main import main
+from rag_evaluator.errors import ConfigError, JudgeLostError
+from rag_evaluator.judge.engine.transformers.estimate import Memory
+
+ModelFolder = Callable[..., Path]
+Rows = list[dict[str, Any]]
+RATING = {"ContextRelevanceOutput": {"rating": 2}}
+STATEMENTS = {
+    "StatementGeneratorOutput": {"statements": ["Nolu Brak was born in Tesk."]},
+    "NLIStatementOutput": {
+        "statements": [{"statement": "Nolu Brak was born in Tesk.", "reason": "the first says so", "verdict": 1}]
+    },
+}
+
+
+def found(report: CheckReport, name: str, judge: str | None = None) -> Check:
+    return next(check for check in report.checks if (check.name, check.judge) == (name, judge))
+
+
+def states(report: CheckReport) -> dict[str, str]:
+    return {check.name: check.state for check in report.checks}
+
+
+def project(folder: Path, rows: Rows, model: Path | str, **keys: Any) -> Path:
+    """A configuration with its dataset."""
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    judge = {"model": str(model), "max_new_tokens": 64, **keys.pop("judge", {})}
+    data = {"dataset": "rows.jsonl", "judge": judge, "metrics": ["context_relevance"], **keys}
+    (folder / "config.yaml").write_text(json.dumps(data), encoding="utf-8")
+    return folder / "config.yaml"
+
+
+def test_a_row_is_judged_by_every_metric_with_its_reasons(rows: Rows, tmp_path: Path) -> None:
+    judge = ScriptedJudge({**RATING, **STATEMENTS})
+    metrics = ["faithfulness", "context_relevance", "exact_match"]
+    shown: list[Check] = []
+    begun: list[str] = []
+    config = {"metrics": metrics, "output_dir": tmp_path}
+    report = check(config, judge, data=rows, shown=shown.append, begun=begun.append)
+    assert begun == ["loading the models", *(f"judging row 0 by {metric}" for metric in metrics)]
+    assert report.passed
+    assert list(report.checks) == shown
+    row = found(report, "row").details
+    assert (row["row"], list(row["scores"])) == (0, metrics)
+    faithfulness = row["scores"]["faithfulness"]
+    assert (faithfulness["value"], faithfulness["questions"]) == (1.0, 2)
+    assert faithfulness["reasons"] == ["verdict 1 · Nolu Brak was born in Tesk. · the first says so"]
+    assert row["scores"]["exact_match"]["questions"] == 0
+    assert "Nolu Brak" in found(report, "template").details["prompt"]
+    assert found(report, "window").state == "skipped"
+    assert found(report, "disk").details["needed"] > 0
+    assert json.dumps(report.to_json(), allow_nan=False)
+    assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(
+    rows: Rows, tmp_path: Path, model_folder: ModelFolder
+) -> None:
+    report = check(project(tmp_path, rows, model_folder("qwen2-chat")))
+    prompt = found(report, "template").details["prompt"]
+    assert prompt.startswith("<|im_start|>user\n")
+    assert prompt.endswith("<|im_end|>\n<|im_start|>assistant\n")
+    engine = found(report, "engine")
+    assert (engine.state, engine.details["path"]) == ("ok", "packed")
+    row = found(report, "row").details["scores"]["context_relevance"]
+    assert row["prompt_tokens"] > 100 and row["generated_tokens"] > 0
+    assert found(report, "batches").details == {"together": 16, "batch_size": 16}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "rows.jsonl"]
+
+
+def test_the_slow_path_is_a_warning_with_the_reason(rows: Rows, tmp_path: Path, model_folder: ModelFolder) -> None:
+    engine = found(check(project(tmp_path, rows, model_folder("mistral-window"))), "engine")
+    assert (engine.state, engine.details["path"]) == ("warning", "plain")
+    assert "transformers' generate (several times slower), because its layers see a window" in engine.text
+
+
+def test_the_rows_that_lose_contexts_are_those_that_lose_them_in_a_run(
+    tmp_path: Path, model_folder: ModelFolder
+) -> None:
+    text = "Nolu Brak was born in Tesk, a town by the river Om. " * 8
+    counts = {"fits": [1, 1], "loses": [4] * 6, "loses most": [2, 9, 9], "missing": [60]}
+    rows = [
+        {
+            "user_input": f"{name}: where was Nolu Brak born?",
+            "retrieved_contexts": [text * count for count in contexts],
+            "response": "Nolu Brak was born in Tesk.",
+            "reference": "In Tesk.",
+        }
+        for name, contexts in counts.items()
+    ]
+    folder = model_folder("llama-bytelevel", max_position_embeddings=3600)
+    settings: Any = {"judge": {"max_new_tokens": 16}}
+    window = found(
+        check(project(tmp_path, rows, folder, metrics=["context_relevance", "faithfulness"], **settings)), "window"
+    )
+    results = RAGEvaluator(project(tmp_path, rows, folder, **settings)).evaluate()
+    expected = set()
+    for sample, score in zip(results.samples, results.scores["context_relevance"], strict=True):
+        is_missing = score.missing and "window" in (score.reason or "")
+        kept = 0 if is_missing else len(score.contexts or ())
+        if kept < len(sample.columns["retrieved_contexts"]):
+            expected.add((sample.where, kept))
+    assert {where for where, _ in expected} == {f"rows.jsonl, line {line}" for line in (2, 3, 4)}
+    losses = {
+        (loss["where"], loss["kept"]) for loss in window.details["losses"] if loss["metric"] == "context_relevance"
+    }
+    assert losses == expected
+    assert window.state == "warning"
+    assert "rows.jsonl, line 4: context_relevance missing, faithfulness missing" in window.text
+
+
+MEMORY = [
+    (Memory(10, 0, 100), "ok"),
+    (Memory(10, 100, 5), "ok"),
+    (Memory(90, 0, 100), "warning"),
+    (Memory(120, 100, 100), "warning"),
+    (Memory(110, 0, 100), "failed"),
+    (Memory(0, 0, 100), "ok"),
+]
+
+
+@pytest.mark.parametrize(("memory", "state"), MEMORY)
+def test_weights_that_do_not_fit_are_known_before_they_are_loaded(
+    memory: Memory, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.api.check.memory_of", lambda judge, offline: memory)
+    monkeypatch.setattr("rag_evaluator.api.check.run", lambda coroutine: coroutine.close())
+    report = check(project(tmp_path, rows, model_folder("llama-bytelevel")))
+    assert found(report, "memory").state == state
+    assert ("row" in states(report)) == (state == "failed"), "nothing is loaded"
+
+
+def test_what_is_done_already_is_known_and_what_a_run_would_refuse(rows: Rows, tmp_path: Path) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
+    assert found(check(config), "results").details["done"] == 0
+    RAGEvaluator(config).evaluate(folder=tmp_path / "results" / "run")
+    results = found(check(config), "results")
+    assert (results.state, results.details["done"]) == ("ok", 3)
+    assert "judge nothing" in results.text
+    config = project(tmp_path, rows[:2], "demo", metrics=["exact_match", "rouge_score"])
+    refused = check(config)
+    assert found(refused, "results").state == "failed"
+    assert "metrics: exact_match before, exact_match, rouge_score now" in found(refused, "results").text
+    assert found(refused, "row").state == "ok", "the rest is looked at all the same"
+    assert _code(refused) == 2
+
+
+FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
+    ("a model that is not there", {"judge": {"model": "/nothing"}}, "model", "no such folder"),
+    ("rows that lack a column", {"metrics": ["summary_score"]}, "rows", "expected the column 'reference_contexts'"),
+    ("a dataset that is not there", {"dataset": "nothing.jsonl"}, "rows", "no such file"),
+    ("packs that are missing", {"language": "dutch"}, "prompts", "prompt packs are missing"),
+    ("packs that are to be made", {"language": "dutch", "prompts": {"adapt": True}}, "prompts", "makes them"),
+    (
+        "embeddings that are not there",
+        {"metrics": ["answer_relevancy"], "embeddings": {"model": "/nothing"}},
+        "embeddings",
+        "embeddings.model: no such folder",
+    ),
+    ("embeddings in English", {"metrics": ["answer_relevancy"], "language": "es"}, "embeddings", "English only"),
+    ("a folder that cannot be", {"output_dir": "rows.jsonl/x"}, "disk", "cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("keys", "name", "words"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
+    keys: dict[str, Any], name: str, words: str, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.api.check.run", lambda coroutine: coroutine.close())
+    report = check(project(tmp_path, rows, "demo", **keys))
+    assert words in found(report, name).text
+    expected = "warning" if words in ("makes them", "English only") else "failed"
+    others = {"configuration", "rows", "prompts", "model", "disk"} - {name}
+    assert found(report, name).state == expected
+    assert {states(report)[other] for other in others} == {"ok"}
+    assert _code(report) == (0 if expected == "warning" else 2)
+
+
+def test_a_configuration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Did you mean"):
+        check({"metrics": ["faithfullness"]})
+
+
+def lost(prompt: str, response_model: Any) -> Mapping[str, Any]:
+    raise JudgeLostError("the server has ended")
+
+
+@pytest.mark.parametrize(
+    ("script", "metrics", "state", "code"),
+    [
+        (RATING, ["context_relevance"], "ok", 0),
+        (RATING, ["context_relevance", "faithfulness"], "warning", 0),
+        ({}, ["context_relevance"], "failed", 1),
+        (lost, ["context_relevance"], "failed", 75),
+    ],
+)
+def test_the_exit_code_says_what_became_of_the_row(
+    script: Any, metrics: list[str], state: str, code: int, rows: Rows
+) -> None:
+    report = check({"metrics": metrics}, ScriptedJudge(script), data=rows)
+    assert (found(report, "row").state, _code(report)) == (state, code)
+
+
+def test_the_row_that_is_judged_has_what_the_metrics_need(rows: Rows) -> None:
+    report = check({"metrics": ["context_relevance"]}, ScriptedJudge(RATING), data=[{"user_input": "?"}, *rows])
+    assert found(report, "row").details["row"] == 1
+    assert found(report, "rows").text == "4 rows; 1 without what context_relevance needs"
+    assert found(report, "rows").state == "warning"
+
+
+def test_each_judge_of_a_panel_is_checked(rows: Rows, tmp_path: Path) -> None:
+    judges = {"first": ScriptedJudge(RATING), "second": ScriptedJudge({})}
+    report = check({"metrics": ["context_relevance"], "output_dir": tmp_path}, judges, data=rows)
+    assert [found(report, "row", name).state for name in judges] == ["ok", "failed"]
+    assert len([entry for entry in report.checks if entry.name == "rows"]) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_prints_each_check_the_prompt_and_the_reasons(
+    rows: Rows, tmp_path: Path, model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = project(tmp_path, rows, "/nothing")
+    override = ["--set", f"judge.model={model_folder('qwen2-chat')}"]
+    assert main(["check", str(config), *override]) == 0
+    printed = capsys.readouterr().out
+    assert "ok       rows           3 rows\n" in printed
+    assert "         | <|im_start|>user" in printed
+    assert "lines (--prompt shows them)" in printed
+    assert "context_relevance: " in printed and "tokens" in printed
+    assert printed.endswith("ready to run, 0 warnings\n")
+    assert main(["check", str(config)]) == 2
+    assert "judge.model: no such folder: /nothing" in capsys.readouterr().out
+
+
+def test_json_is_the_only_thing_on_standard_output(
+    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(project(tmp_path, rows, "demo", metrics=["exact_match"])), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["passed"] is True
+    assert report["checks"][0]["name"] == "configuration"

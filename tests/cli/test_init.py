@@ -1,0 +1,111 @@
+"""`rag-evaluator init`: what it prints, asks on a terminal, writes, and never overwrites."""
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import load_config
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "preguntas.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(EXAMPLE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_of_rows_becomes_a_configuration_and_the_commands_that_follow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", "preguntas.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "read 20 rows: pregunta = user_input, respuesta = response" in printed
+    assert "language: spanish" in printed
+    assert "rag-evaluator check config.yaml" in printed
+    config = load_config(folder / "config.yaml")
+    assert (config.name, config.language, config.dataset) == ("preguntas", "spanish", folder / "preguntas.csv")
+
+
+def test_every_flag_is_heard(folder: Path) -> None:
+    judge = str(ROOT / "rag_evaluator" / "demo" / "judge")
+    flags = {
+        "--judge": [judge],
+        "--name": ["first"],
+        "--out": ["sub/own.yaml"],
+        "--language": ["es-MX"],
+        "--metrics": ["faithfulness", "rouge"],
+        "--columns": ["pregunta=response", "respuesta=user_input"],
+    }
+    assert main(["init", "preguntas.csv", *(word for flag, words in flags.items() for word in (flag, *words))]) == 0
+    config = load_config(folder / "sub" / "own.yaml")
+    assert (config.name, config.language, config.metrics) == ("first", "es-MX", ["faithfulness", "rouge"])
+    assert (config.judge.model, config.columns["pregunta"]) == (judge, "response")
+    assert config.dataset == folder / "preguntas.csv"
+
+
+FAULTS = [
+    (["--judge", "./nothing"], "judge.model: no such folder"),
+    (["--columns", "pregunta"], "expected NAME=COLUMN"),
+    (["--out", "there.yaml"], "not overwritten. Choose another name with --out, or delete it"),
+    (["--metrics", "faithfullness"], "Did you mean 'faithfulness'"),
+]
+
+
+@pytest.mark.parametrize(("flags", "words"), FAULTS, ids=[words for _, words in FAULTS])
+def test_what_is_wrong_is_said_at_once_and_nothing_is_written(
+    folder: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "there.yaml").write_text("mine", encoding="utf-8")
+    assert main(["init", "preguntas.csv", *flags]) == 2
+    assert words in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["preguntas.csv", "there.yaml"]
+    assert (folder / "there.yaml").read_text(encoding="utf-8") == "mine"
+
+
+def on_a_terminal(folder: Path, typed: str, *flags: str) -> tuple[int, str]:
+    """The exit code of `init` on a terminal where somebody types, and what it shows."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "rag_evaluator", "init", "preguntas.csv", *flags]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment)
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    shown = b""
+    try:
+        while part := os.read(ours, 4096):
+            shown += part
+    except OSError:  # how Linux says that the other side has ended
+        pass
+    finally:
+        os.close(ours)
+    return process.wait(timeout=30), shown.decode()
+
+
+def test_on_a_terminal_it_asks_for_what_is_not_given_until_the_judge_is_one(folder: Path) -> None:
+    (folder / "config.yaml").write_text("mine", encoding="utf-8")
+    judge = ROOT / "rag_evaluator" / "demo" / "judge"
+    code, shown = on_a_terminal(folder, f"./nothing\n{judge}\nfirst\nconfig.yaml\nown.yaml\n")
+    assert code == 0, shown
+    assert shown.index("language: spanish") < shown.index("folder of the judge's model [demo]:")
+    assert "judge.model: no such folder" in shown
+    assert "config.yaml: is there already" in shown
+    config = load_config(folder / "own.yaml")
+    assert (config.name, config.judge.model) == ("first", str(judge))
+    assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
+
+
+def test_on_a_terminal_nothing_is_asked_that_was_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda question: pytest.fail(question))
+    assert main(["init", "preguntas.csv", "--judge", "demo", "--name", "first", "--out", "own.yaml"]) == 0
+    assert load_config(folder / "own.yaml").name == "first"

@@ -1,0 +1,45 @@
+"""`check` of a judge that a server runs: nothing is loaded here, and nothing is known of tokens."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fake_server import Fake, serve, status
+
+from rag_evaluator.api.check import CheckReport, check
+from rag_evaluator.cli.check import _code
+from rag_evaluator.judge.engine.server import http
+
+pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+ROWS = [{"user_input": "Where was Nolu Brak born?", "retrieved_contexts": ["Nolu Brak was born in Tesk."]}]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    monkeypatch.setattr(http, "PAUSE", 0.01)
+    monkeypatch.setattr(http, "TRIES", 2)
+    with serve() as server:
+        yield server
+
+
+def checked(fake: Fake) -> tuple[CheckReport, dict[str, Any]]:
+    judge = {"engine": "server", "url": fake.url}
+    report = check({"metrics": ["context_relevance"], "judge": judge}, data=ROWS)
+    return report, {entry.name: entry for entry in report.checks}
+
+
+def test_a_server_is_asked_for_one_row_and_what_only_it_knows_is_skipped(fake: Fake) -> None:
+    report, found = checked(fake)
+    assert report.passed, [entry.text for entry in report.checks]
+    assert "a server that is asked" in found["engine"].text
+    assert found["row"].details["scores"]["context_relevance"]["questions"] == 2
+    assert "Nolu Brak" in found["template"].details["prompt"]
+    assert found["window"].state == "skipped"
+    assert "memory" not in found
+
+
+def test_a_server_that_is_gone_is_named_with_the_exit_code_of_a_run(fake: Fake) -> None:
+    fake.always = status(500)
+    report, found = checked(fake)
+    assert found["model"].state == "failed"
+    assert _code(report) == 2

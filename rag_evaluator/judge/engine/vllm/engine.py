@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,7 +160,8 @@ def environment(offline: bool) -> dict[str, str]:
         name: value for name, value in os.environ.items() if name not in FOREIGN and not name.lower().endswith("_proxy")
     }
     local = {"VLLM_HOST_IP": os.environ.get("VLLM_HOST_IP", "127.0.0.1")}  # else it asks which address leads outside
-    return {**kept, **NO_TELEMETRY, **QUIET, **local, **(NO_NETWORK if offline else {})}
+    compiled = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}  # for later starts
+    return {**compiled, **kept, **NO_TELEMETRY, **QUIET, **local, **(NO_NETWORK if offline else {})}
 
 
 def python_of(config: JudgeConfig) -> str:

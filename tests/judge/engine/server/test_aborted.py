@@ -21,9 +21,7 @@ pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 def test_a_thought_that_a_server_aborts_because_it_ends_is_not_a_whole_thought(written: list[int]) -> None:
     """vLLM says so with status 200: a thought without its end would be taken as if the model had ended it there."""
     aborted = {
-        "choices": [
-            {"token_ids": written, "logprobs": {"top_logprobs": [{}] * len(written)}, "finish_reason": "abort"}
-        ]
+        "choices": [{"token_ids": written, "logprobs": {"top_logprobs": [{}] * len(written)}, "finish_reason": "abort"}]
     }
     thought = Continuation([1, 2], None, 0, 8, stop=TextEnd("</think>", frozenset({3})))
 
@@ -33,6 +31,6 @@ def test_a_thought_that_a_server_aborts_because_it_ends_is_not_a_whole_thought(w
             async for _ in tokens:
                 pass
 
-    with serve(owner="vllm", always=status(200, json.dumps(aborted))) as fake:
-        with pytest.raises(JudgeLostError, match="given up"):
-            asyncio.run(asked(fake))
+    answer = status(200, json.dumps(aborted))
+    with serve(owner="vllm", always=answer) as fake, pytest.raises(JudgeLostError, match="given up"):
+        asyncio.run(asked(fake))

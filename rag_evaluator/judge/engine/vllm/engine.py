@@ -72,7 +72,7 @@ class VllmEngine:
         """What answers depend on beside the judge's other settings; no paths."""
         settings = {name.lower(): os.environ[name] for name in CHOICES if os.environ.get(name)}
         arguments = " ".join(map(_without_path, config.vllm.args))
-        tensor_parallel = _value_of(config.vllm.args, "--tensor-parallel-size", "-tp") or "1"
+        tensor_parallel = config.vllm.option("--tensor-parallel-size", "-tp") or "1"
         said = {"vllm": version_of(python_of(config)), "tensor_parallel": tensor_parallel, **settings}
         return {**said, "vllm_args": arguments} if arguments else said
 
@@ -183,15 +183,6 @@ def version_of(python: str) -> str:
             "has it."
         )
     return done.stdout.strip()
-
-
-def _value_of(arguments: Sequence[str], *names: str) -> str | None:
-    """The value of an option, as `--name value` or `--name=value`."""
-    for place, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name.replace("_", "-") in names:
-            return value if equals else next(iter(arguments[place + 1 :]), None)
-    return None
 
 
 def _without_path(argument: str) -> str:

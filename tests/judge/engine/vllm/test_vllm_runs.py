@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,6 +184,43 @@ def test_no_question_of_a_killed_sort_is_asked_twice(config: Path, processes: Pr
     finished(config, "sort")
     again = Counter(question_of(line) for line in journalled(config, "answers"))
     assert set(asked) < set(again) and set(again.values()) == {1}
+
+
+LOOPBACK_UP = """
+import fcntl, os, socket, struct, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+    SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+ADDRESS = re.compile(r"sa_family=(AF_[A-Z0-9]+)(?:.*?inet_(?:addr|pton)\((?:AF_INET6, &?)?\"([^\"]+)\")?")
+
+
+def may_trace() -> bool:
+    tools = (["unshare", "-rn", "true"], ["strace", "-qq", "-o", "/dev/null", "true"])
+    return all(shutil.which(tool[0]) and subprocess.run(tool, capture_output=True).returncode == 0 for tool in tools)
+
+
+@pytest.mark.skipif(not may_trace(), reason="needs strace and the right to make a namespace without network")
+def test_vllm_and_we_speak_to_nobody_but_ourselves(config: Path, processes: Processes, tmp_path: Path) -> None:
+    """In a namespace that has the loopback device only, nobody even tries to reach another address."""
+    log = tmp_path / "calls"
+    trace = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=connect,bind,sendto,sendmsg,sendmmsg", "-o", str(log)]
+    run = [sys.executable, str(ROOT / "main.py"), str(config), "--set", "metrics=[context_relevance]"]
+    done = subprocess.run(
+        ["unshare", "-rn", sys.executable, "-c", LOOPBACK_UP, *trace, *run], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    calls = Counter(
+        (line.split()[1].partition("(")[0], *called) for line in log.open() for called in ADDRESS.findall(line)
+    )
+    assert ("connect", "AF_UNIX", "") in calls  # the trace has seen what it must
+    others = {
+        call for call in calls if call[1] not in ("AF_UNIX", "AF_NETLINK") and call[2] not in ("127.0.0.1", "::1")
+    }
+    assert not others, calls
+    print("CALLS", calls)
+    assert not processes()
 
 
 def question_of(line: bytes) -> tuple[str, str]:

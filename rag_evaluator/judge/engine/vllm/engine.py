@@ -160,8 +160,9 @@ def environment(offline: bool) -> dict[str, str]:
         name: value for name, value in os.environ.items() if name not in FOREIGN and not name.lower().endswith("_proxy")
     }
     local = {"VLLM_HOST_IP": os.environ.get("VLLM_HOST_IP", "127.0.0.1")}  # else it asks which address leads outside
+    inside = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}  # else processes meet where others can reach them
     compiled = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}  # for later starts
-    return {**compiled, **kept, **NO_TELEMETRY, **QUIET, **local, **(NO_NETWORK if offline else {})}
+    return {**inside, **compiled, **kept, **NO_TELEMETRY, **QUIET, **local, **(NO_NETWORK if offline else {})}
 
 
 def python_of(config: JudgeConfig) -> str:

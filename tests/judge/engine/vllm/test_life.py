@@ -224,6 +224,9 @@ def test_the_server_reports_to_nobody_and_uses_no_proxy(monkeypatch: pytest.Monk
     given = environment(offline=True)
     assert given.keys().isdisjoint({"http_proxy", "HTTPS_PROXY", "PYTHONPATH", "VLLM_API_KEY"})
     assert (given["VLLM_NO_USAGE_STATS"], given["VLLM_DO_NOT_TRACK"], given["HF_HUB_OFFLINE"]) == ("1", "1", "1")
+    assert (given["GLOO_SOCKET_IFNAME"], given["NCCL_SOCKET_IFNAME"]) == ("lo", "lo")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "ib0")
+    assert environment(offline=True)["NCCL_SOCKET_IFNAME"] == "ib0"
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     assert "HF_HUB_OFFLINE" not in environment(offline=False)
 

@@ -186,29 +186,39 @@ def test_no_question_of_a_killed_sort_is_asked_twice(config: Path, processes: Pr
     assert set(asked) < set(again) and set(again.values()) == {1}
 
 
-LOOPBACK_UP = """
-import fcntl, os, socket, struct, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-    SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
-    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+OUTSIDE = "192.0.2.77"  # to which the machine's name leads, as on nodes of a cluster
+OWN_NETWORK = f"""
+import fcntl, os, socket, struct, subprocess, sys
+def set_up(request, *fields):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, request, struct.pack(*fields))
+SIOCSIFFLAGS, SIOCSIFADDR, UP = 0x8914, 0x8916, 1
+set_up(SIOCSIFFLAGS, "16sh14x", b"lo", UP)
+set_up(SIOCSIFADDR, "16sHH4s8x", b"lo:0", socket.AF_INET, 0, socket.inet_aton("{OUTSIDE}"))
+with open("hosts", "w") as hosts:
+    hosts.write(f"127.0.0.1 localhost\\n{OUTSIDE} {{socket.gethostname()}}\\n")
+subprocess.run(["mount", "--bind", "hosts", "/etc/hosts"], check=True)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
 ADDRESS = re.compile(r"sa_family=(AF_[A-Z0-9]+)(?:.*?inet_(?:addr|pton)\((?:AF_INET6, &?)?\"([^\"]+)\")?")
 
 
 def may_trace() -> bool:
-    tools = (["unshare", "-rn", "true"], ["strace", "-qq", "-o", "/dev/null", "true"])
+    tools = (["unshare", "-rnm", "true"], ["strace", "-qq", "-o", "/dev/null", "true"])
     return all(shutil.which(tool[0]) and subprocess.run(tool, capture_output=True).returncode == 0 for tool in tools)
 
 
 @pytest.mark.skipif(not may_trace(), reason="needs strace and the right to make a namespace without network")
 def test_vllm_and_we_speak_to_nobody_but_ourselves(config: Path, processes: Processes, tmp_path: Path) -> None:
-    """In a namespace that has the loopback device only, nobody even tries to reach another address."""
+    """In a namespace without a network nobody even tries to reach, or listens on, another address than loopback."""
     log = tmp_path / "calls"
     trace = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=connect,bind,sendto,sendmsg,sendmmsg", "-o", str(log)]
     run = [sys.executable, str(ROOT / "main.py"), str(config), "--set", "metrics=[context_relevance]"]
     done = subprocess.run(
-        ["unshare", "-rn", sys.executable, "-c", LOOPBACK_UP, *trace, *run], capture_output=True, text=True
+        ["unshare", "-rnm", sys.executable, "-c", OWN_NETWORK, *trace, *run],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     calls = Counter(
@@ -219,7 +229,6 @@ def test_vllm_and_we_speak_to_nobody_but_ourselves(config: Path, processes: Proc
         call for call in calls if call[1] not in ("AF_UNIX", "AF_NETLINK") and call[2] not in ("127.0.0.1", "::1")
     }
     assert not others, calls
-    print("CALLS", calls)
     assert not processes()
 
 

@@ -11,13 +11,13 @@ import pytest
 from cluster import Cluster, can_run, wait_until
 
 from rag_evaluator.demo import DEMO_JUDGE
-from tests.judge.engine.vllm.test_life import Processes, processes, wait
+from tests.judge.engine.vllm.test_life import Processes, gone, processes, tree, wait
 
 ROOT = Path(__file__).parent.parent.parent
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 METRICS = ["faithfulness", "context_recall", "context_relevance"]
 ROWS = 16
-START = 480.0  # seconds in which a job must have begun and scored something
+START = 600.0  # seconds in which a job must have begun and scored something
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.vllm,
@@ -81,15 +81,13 @@ def test_a_job_with_a_server_of_its_own_continues_and_leaves_no_process(config: 
         """Processes of the job once it has scored something, and what is on disk by then."""
         before = records(config)
         assert wait(lambda: records(config) > before, START), (config.parent / "log").read_text()
-        return {one for one, line in processes().items() if "launcher" not in line}, records(config)
-
-    def gone(living: set[int]) -> bool:
-        return wait(lambda: not living & processes().keys())
+        job = processes()  # of which the script runs on until it has requeued the job
+        return tree(*job).keys() - {one for one, line in job.items() if "slurm_script" in line}, records(config)
 
     job = submitted(config)
     living, known = decoding()
     subprocess.run(["scancel", "--signal=TERM", job], check=True)  # to all processes of the job, the server's too
-    assert gone(living), processes()
+    assert gone(living, 60), processes()  # it has 20 seconds for what is in the making
     wait_until(f"scontrol -o show job {job} | grep -q Restarts=1")
     log = (config.parent / "log").read_text(encoding="utf-8")
     assert "stopped by SIGTERM: what was scored is kept" in log and "continues: requeued" in log
@@ -97,7 +95,7 @@ def test_a_job_with_a_server_of_its_own_continues_and_leaves_no_process(config: 
 
     living, known = decoding()
     subprocess.run(["scontrol", "requeue", job], check=True)  # as after preemption
-    assert gone(living), processes()
+    assert gone(living, 30), processes()  # Slurm sends SIGTERM, and after 5 seconds SIGKILL
     wait_until(f"scontrol -o show job {job} | grep -q Restarts=2")
     assert known <= records(config)
 
@@ -111,5 +109,5 @@ def test_a_job_with_a_server_of_its_own_continues_and_leaves_no_process(config: 
     assert records(config) == {(row, name) for row in range(ROWS) for name in METRICS}
     scores = (config.parent / "results" / "run" / "scores.jsonl").read_text(encoding="utf-8").splitlines()
     assert all(json.loads(line)[name] is not None for line in scores for name in METRICS)
-    assert gone(set(processes())), processes()
+    assert gone(processes()), processes()
     assert not list(Path(os.environ["TMPDIR"]).glob("rag-evaluator-*"))

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     code = 0
     if not is_gone(int(owner), 0.0):
         child = start(command, has_pipe=is_first)
-        status = watch(int(owner), child.pid, Path(folder))
+        status = watch(int(owner), child.pid, None if is_first else Path(folder))
         code = 0 if status is None else os.waitstatus_to_exitcode(status)
         note_shared(Path(folder))
         end(child, is_first, float(grace))
@@ -73,11 +73,15 @@ def start(command: list[str], has_pipe: bool) -> "subprocess.Popen[bytes]":
     )
 
 
-def watch(owner: int, child: int, folder: Path) -> int | None:
-    """The status with which the child has ended; None if the owner has ended before."""
+def watch(owner: int, child: int, folder: Path | None) -> int | None:
+    """The status with which the child has ended; None if the owner has ended before.
+
+    Args:
+        folder: where to list the memory that the server shares, meanwhile; None: another watcher does.
+    """
     noted = time.monotonic()
     while not is_gone(owner, CHECK):
-        if time.monotonic() - noted > NOTE:
+        if folder is not None and time.monotonic() - noted > NOTE:
             note_shared(folder)
             noted = time.monotonic()
         if (ended := reap()).get(child) is not None:

@@ -9,8 +9,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.vllm.engine import MODULE, VllmEngine, command, environment, version_of
 from rag_evaluator.judge.engine.vllm.life import Life
+from rag_evaluator.judge.engine.vllm.watcher import descendants, parents
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches processes by Linux' means")
 FAKE = Path(__file__).parent / "fake"
@@ -73,6 +74,20 @@ def wait(condition: Callable[[], object], seconds: float = LIMIT) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def tree(*roots: int) -> dict[int, str]:
+    """Processes with all below them, and their command lines; vLLM's processes overwrite their environment."""
+    found = {}
+    for process in {*roots, *(one for root in roots for one in descendants(root))}:
+        with suppress(OSError):
+            found[process] = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return found
+
+
+def gone(living: Iterable[int], seconds: float = LIMIT) -> bool:
+    """Whether processes end in time."""
+    return wait(lambda: not set(living) & parents().keys(), seconds)
 
 
 def of_kind(living: dict[int, str], kind: str) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
-from test_life import Processes, of_kind, processes, wait
+from test_life import Processes, gone, of_kind, processes, tree
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
@@ -84,10 +84,12 @@ def test_thoughts_and_answers_are_those_of_our_own_engine(
 
 def test_a_killed_server_is_a_lost_judge_and_leaves_no_process(processes: Processes) -> None:
     judge = Judge.from_config(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32", **SERVER))
+    living: dict[int, str] = {}
 
     async def killed() -> None:
         questions = [asyncio.ensure_future(judge.inner.opinion(prompt, Verdict)) for prompt in PROMPTS]
         await asyncio.sleep(0.05)
+        living.update(tree(*of_kind(processes(), "watcher")))
         os.kill(of_kind(processes(), "server")[0], signal.SIGKILL)
         with pytest.raises(JudgeLostError, match="the vLLM server has ended"):
             await asyncio.gather(*questions)
@@ -95,4 +97,5 @@ def test_a_killed_server_is_a_lost_judge_and_leaves_no_process(processes: Proces
         await judge.inner.aclose()
 
     asyncio.run(killed())
-    assert wait(lambda: not processes()), processes()
+    assert len(living) > 3  # the server's own processes, too
+    assert gone(living), tree(*living)

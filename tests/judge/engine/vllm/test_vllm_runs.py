@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_life import Processes, processes, wait
+from test_life import Processes, gone, processes, tree, wait
 from test_vllm_engine import ENVIRONMENT, PYTHON
 
 from rag_evaluator import RAGEvaluator
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[4]
 SAMPLE = ROOT / "examples" / "dataset.jsonl"
 METRICS = ["faithfulness", "context_recall", "context_relevance"]
 ROWS = 16
-START = 480.0  # seconds until the first record of a run is there
+START = 600.0  # seconds until the first record of a run is there
 __all__ = ["processes"]
 
 
@@ -87,7 +87,7 @@ def decoding(config: Path, *options: str, command: str = "evaluate") -> Iterator
 
 def journalled(config: Path, kind: str) -> list[bytes]:
     """Whole lines of records or answers that are on disk, published or not."""
-    paths = sorted((config.parent / "results" / "run").glob(f"*/g1/{kind}/*.jsonl"))
+    paths = sorted((config.parent / "results" / "run").glob(f"**/g1/{kind}/*.jsonl"))
     return [line for path in paths for line in path.read_bytes().split(b"\n")[:-1]]
 
 
@@ -154,14 +154,15 @@ def test_a_run_that_is_killed_and_stopped_again_and_again_continues_with_the_sam
     for whom, number, code, message in ENDS:
         before = cells(config)
         with decoding(config, "--grace", "60") as run:
-            used, known = shared_memory(processes()), cells(config)
+            living = tree(run.pid)
+            used, known = shared_memory(living), cells(config)
             if whom == "terminal":
                 os.killpg(run.pid, number)
             else:
-                os.kill(victims(processes(), whom)[0], number)
+                os.kill(victims(living, whom)[0], number)
             said, _ = run.communicate(timeout=120)
         assert run.returncode == code and message in said, said
-        assert wait(lambda: not processes()), processes()
+        assert gone(living), tree(*living)
         assert wait(lambda used=used: not left_behind(used)), left_behind(used)  # type: ignore[misc]
         assert before.keys() < known.keys() <= cells(config).keys()
         assert number == signal.SIGKILL or len(cells(config)) > len(known)  # what was in the making was finished
@@ -176,9 +177,10 @@ def test_a_run_that_is_killed_and_stopped_again_and_again_continues_with_the_sam
 
 def test_no_question_of_a_killed_sort_is_asked_twice(config: Path, processes: Processes) -> None:
     with decoding(config, command="sort") as run:
+        living = tree(run.pid)
         run.kill()
         run.wait()
-    assert wait(lambda: not processes()), processes()
+    assert gone(living), tree(*living)
     asked = [question_of(line) for line in journalled(config, "answers")]
     assert asked
     finished(config, "sort")

@@ -206,7 +206,7 @@ def python(tmp_path: Path) -> str:
         ({"args": ["--reasoning-parser", "qwen3"]}, r"judge\.vllm\.args: --reasoning-parser is not yours to set"),
         ({"args": ["--served_model_name=x"]}, r"--served-model-name is not yours"),
         ({"python": "/no/such/python"}, r"judge\.vllm\.python: no such program: /no/such/python"),
-        ({"python": sys.executable}, r"judge\.vllm\.python: .* has no vLLM"),
+        ({"python": shutil.which("false")}, r"judge\.vllm\.python: .* has no vLLM"),
     ],
 )
 def test_what_cannot_start_is_refused_before_it_is_tried(settings: dict[str, object], expected: str) -> None:

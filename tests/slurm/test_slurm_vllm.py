@@ -17,7 +17,15 @@ ROOT = Path(__file__).parent.parent.parent
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 METRICS = ["faithfulness", "context_recall", "context_relevance"]
 ROWS = 16
-START = 600.0  # seconds in which a job must have begun and scored something
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    "TORCHINDUCTOR_CACHE_DIR": f"/tmp/torchinductor_{os.getuid()}",
+    "PYTHON": sys.executable,
+    "PROJECT": str(ROOT),
+}
+START = 1800.0  # seconds in which a job must have begun and scored something
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.vllm,
@@ -39,15 +47,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, value in {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}.items():
-        monkeypatch.setenv(name, value)
-    for name, value in {"OMP_NUM_THREADS": "1", "PYTHON": sys.executable, "PROJECT": str(ROOT)}.items():
+    for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     sample = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(sample[number % len(sample)]) for number in range(ROWS)]
     rows = [{**row, "user_input": f"{number}. {row['user_input']}"} for number, row in enumerate(rows)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    vllm = {"python": PYTHON, "args": ["--enforce-eager"]}
+    vllm = {"python": PYTHON, "args": ["--enforce-eager", "--distributed-executor-backend", "uni"]}
     judge = {"model": str(DEMO_JUDGE), "dtype": "float32", "engine": "vllm", "batch_size": 2, "vllm": vllm}
     settings = {"dataset": "rows.jsonl", "metrics": METRICS, "judge": judge, "chunk_size": 4}
     (tmp_path / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")

@@ -22,7 +22,12 @@ from rag_evaluator.judge.protocol import Opinion
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not PYTHON, reason="VLLM_PYTHON names no Python with vLLM")]
 SAMPLE = Path(__file__).parents[4] / "examples" / "dataset.jsonl"
-ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    "TORCHINDUCTOR_CACHE_DIR": f"/tmp/torchinductor_{os.getuid()}",  # tests have a TMPDIR of their own each
+}
 SERVER = {"engine": "vllm", "vllm": {"python": PYTHON, "args": ["--enforce-eager"]}}
 PROMPTS = [f"Is {number} a lucky number, and why?" for number in range(6)]
 __all__ = ["processes"]

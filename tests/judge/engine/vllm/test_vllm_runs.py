@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[4]
 SAMPLE = ROOT / "examples" / "dataset.jsonl"
 METRICS = ["faithfulness", "context_recall", "context_relevance"]
 ROWS = 16
-START = 600.0  # seconds until the first record of a run is there
+START = 1800.0  # seconds until the first record of a run is there, on a machine that has much else to do
 __all__ = ["processes"]
 
 
@@ -160,7 +160,7 @@ def test_a_run_that_is_killed_and_stopped_again_and_again_continues_with_the_sam
                 os.killpg(run.pid, number)
             else:
                 os.kill(victims(living, whom)[0], number)
-            said, _ = run.communicate(timeout=120)
+            said, _ = run.communicate(timeout=300)
         assert run.returncode == code and message in said, said
         assert gone(living), tree(*living)
         assert wait(lambda used=used: not left_behind(used)), left_behind(used)  # type: ignore[misc]

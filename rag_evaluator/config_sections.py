@@ -1,6 +1,7 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -37,6 +38,9 @@ def section_of(annotation: Any) -> type[Section] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
+PARALLEL = ("tensor", "pipeline", "data")
+
+
 class VllmConfig(Section):
     """The vLLM server that `engine: vllm` starts.
 
@@ -49,6 +53,20 @@ class VllmConfig(Section):
     python: str | None = None
     args: list[str] = Field(default_factory=list)
     start_timeout: float = Field(default=900.0, gt=0)
+
+    def option(self, *names: str) -> str | None:
+        """The value of an option in `args`, as `--name value` or `--name=value`; the last one, as vLLM takes it."""
+        for place in reversed(range(len(self.args))):
+            name, equals, value = self.args[place].partition("=")
+            if name.replace("_", "-") in names:
+                return value if equals else next(iter(self.args[place + 1 :]), None)
+        return None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that the server needs by its parallel sizes."""
+        sizes = (self.option(f"--{kind}-parallel-size", f"-{kind[0]}p") or "1" for kind in PARALLEL)
+        return prod(int(size) if size.isdecimal() else 1 for size in sizes)
 
 
 def _on_or_off(value: Any) -> Any:

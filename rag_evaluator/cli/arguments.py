@@ -112,6 +112,11 @@ def parser_of_commands() -> argparse.ArgumentParser:
     slurm.add_argument(
         "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
     )
+    slurm.add_argument(
+        "--whole-nodes",
+        action="store_true",
+        help="each worker has a node for itself, and with engine vllm the GPUs of its parallel sizes",
+    )
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
     slurm.add_argument(
         "--launcher",

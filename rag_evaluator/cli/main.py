@@ -176,12 +176,13 @@ def submit(options: argparse.Namespace) -> int:
     if options.runs and options.task != "duel":
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     results, inputs = duel_inputs(options) if options.task == "duel" else (config.results_dir, None)
+    node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
         results,
         options.workers,
         options.set,
-        options.sbatch,
+        [*node, *options.sbatch],
         options.launcher,
         options.task,
         inputs,

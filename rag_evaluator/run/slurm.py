@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.resources import packaged
@@ -71,6 +72,17 @@ def prepare(
     return Submission(
         scripts, array, merge, {**environment, **{k: os.environ[k] for k in environment if k in os.environ}}
     )
+
+
+def whole_node(judges: Sequence[JudgeConfig]) -> list[str]:
+    """Arguments of `sbatch` for a node that nobody shares: all its cores and memory, and one process if that is vLLM's.
+
+    GPUs have to be asked for in spite of `--exclusive`: a job step has only those that were.
+    """
+    servers = [judge.vllm for judge in judges if judge.engine == "vllm"]
+    gpus = max((server.gpus for server in servers), default=1)
+    one = ["--ntasks-per-node=1"] if servers else []
+    return ["--exclusive", "--mem=0", *one, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]
 
 
 def submit(submission: Submission) -> tuple[str, str]:

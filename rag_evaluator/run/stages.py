@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.errors import ConfigError, JudgementError, ResultsError
+from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
 from rag_evaluator.progress import Progress, silent
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.chunks import Cells
@@ -148,6 +148,9 @@ async def work_all(
             for task in ended:
                 task.result()  # raises its error, a full disk for instance
             tick()
+    except JudgeLostError:
+        if not stop.asked:  # a signal to the whole job ends the judge's server, too
+            raise
     finally:
         for task in waiting:
             task.cancel()

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli.main import main
+from rag_evaluator.errors import JudgeLostError
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.task import Context, Record, Table
 from rag_evaluator.run.workers import parse_worker
+from rag_evaluator.signals import Stop, StopSignal
 from rag_evaluator.tasks import TASKS
 
 COUNT = 40
@@ -122,3 +125,24 @@ def test_a_value_that_a_toy_task_cannot_have_is_refused_at_the_merge(tmp_path: P
 
     with pytest.raises(Exception, match="'four' is no whole number"):
         run_stage(Wrong(), tmp_path, parse_worker("0/1"), asyncio.run)
+
+
+@pytest.mark.parametrize("signalled", [True, False])
+def test_a_judge_that_a_signal_to_the_whole_job_ends_is_a_run_that_was_stopped(tmp_path: Path, signalled: bool) -> None:
+    """Slurm sends SIGTERM to our server, too."""
+
+    class Ending(Squares):
+        async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+            if unit.index < 7:
+                return Record(unit.index**2)
+            if signalled:
+                os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(0.01)
+            raise JudgeLostError("the server has ended")
+
+    with pytest.raises(StopSignal if signalled else JudgeLostError), Stop() as stop:
+        run_stage(Ending(), tmp_path, parse_worker("0/1"), asyncio.run, stop=stop)
+    [note] = (tmp_path / "journal" / "toy.squares" / "g1" / "workers").glob("*.json")
+    assert json.loads(note.read_text())["ended"] == ("stopped by SIGTERM" if signalled else "failed: JudgeLostError")
+    run_stage(Squares(), tmp_path, parse_worker("0/1"), asyncio.run)
+    assert json.loads((tmp_path / "squares.json").read_text(encoding="utf-8")) == [n**2 for n in range(COUNT)]

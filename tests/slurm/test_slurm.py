@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster import LOST_AFTER, Cluster, can_run, wait_until
+from cluster import CPUS, LOST_AFTER, Cluster, can_run, wait_until
 
 from rag_evaluator.results.writers import WRITERS
 from rag_evaluator.run.journal import Journal
@@ -65,9 +65,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHON": sys.executable, "PROJECT": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-def submit(config: Path, workers: int) -> tuple[str, str]:
+def submit(config: Path, workers: int, *options: str) -> tuple[str, str]:
     """Numbers of the array and of the merge."""
-    told = command("submit", str(config), "--workers", str(workers), "--", "--cpus-per-task=1").splitlines()
+    told = command("submit", str(config), "--workers", str(workers), *options, "--", "--cpus-per-task=1").splitlines()
     [line] = [line for line in told if line.startswith("array ")]
     words = line.replace(",", "").split()
     return words[1], words[6]
@@ -130,6 +130,18 @@ def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[st
     journal = Journal(results_of(config))
     workers = {journal.read_part(chunk).footer["worker"] for chunk in range(ROWS // CHUNK)}
     assert {"0/3", "2/3"} <= workers <= {"0/3", "1/3", "2/3"}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
+    array, merge = submit(config, 3, "--whole-nodes")
+    wait_for_parts(config, 1)
+    running = subprocess.run(["squeue", "-h", "-t", "R", "-j", array, "-o", "%N %C"], capture_output=True, text=True)
+    nodes = [line.split() for line in running.stdout.splitlines()]
+    assert nodes and len({node for node, _ in nodes}) == len(nodes)
+    assert {cpus for _, cpus in nodes} == {str(CPUS)}
+    assert wait_for_job(merge) == "COMPLETED", logs_of(config)
+    check(config, undisturbed)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -10,6 +10,7 @@ from rag_evaluator.judge.grammar.notation import as_lark
 
 TOP = 20  # log probabilities that a vLLM server gives unless it was told otherwise
 SLACK = 1  # tokens: llguidance counts the one that begins a string, the budget does not
+ABORTED = "abort"  # why an answer ended: the server is being ended, or stopped for a while
 BAN = -100.0  # the lowest bias that the interface allows
 NEUTRAL: Mapping[str, Any] = {  # a server takes these from the model's generation_config.json
     "top_p": 1.0,
@@ -74,6 +75,8 @@ class Vllm:
         answer = await self.transport.post("/completions", body)
         try:
             choice = answer["choices"][0]
+            if choice.get("finish_reason") == ABORTED:  # with status 200, and what was written until then
+                raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
             tops = choice["logprobs"]["top_logprobs"]
             return [Written(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
         except (KeyError, IndexError, TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,7 +72,7 @@ class VllmEngine:
         """What answers depend on beside the judge's other settings; no paths."""
         settings = {name.lower(): os.environ[name] for name in CHOICES if os.environ.get(name)}
         arguments = " ".join(map(_without_path, config.vllm.args))
-        tensor_parallel = _value_of(config.vllm.args, "--tensor-parallel-size", "-tp") or "1"
+        tensor_parallel = config.vllm.option("--tensor-parallel-size", "-tp") or "1"
         said = {"vllm": version_of(python_of(config)), "tensor_parallel": tensor_parallel, **settings}
         return {**said, "vllm_args": arguments} if arguments else said
 
@@ -159,7 +160,9 @@ def environment(offline: bool) -> dict[str, str]:
         name: value for name, value in os.environ.items() if name not in FOREIGN and not name.lower().endswith("_proxy")
     }
     local = {"VLLM_HOST_IP": os.environ.get("VLLM_HOST_IP", "127.0.0.1")}  # else it asks which address leads outside
-    return {**kept, **NO_TELEMETRY, **QUIET, **local, **(NO_NETWORK if offline else {})}
+    inside = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}  # else processes meet where others can reach them
+    compiled = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}  # for later starts
+    return {**inside, **compiled, **kept, **NO_TELEMETRY, **QUIET, **local, **(NO_NETWORK if offline else {})}
 
 
 def python_of(config: JudgeConfig) -> str:
@@ -181,15 +184,6 @@ def version_of(python: str) -> str:
             "has it."
         )
     return done.stdout.strip()
-
-
-def _value_of(arguments: Sequence[str], *names: str) -> str | None:
-    """The value of an option, as `--name value` or `--name=value`."""
-    for place, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name.replace("_", "-") in names:
-            return value if equals else next(iter(arguments[place + 1 :]), None)
-    return None
 
 
 def _without_path(argument: str) -> str:

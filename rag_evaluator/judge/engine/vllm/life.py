@@ -15,7 +15,7 @@ from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.vllm import watcher
 
 LAYERS = 2  # watchers: each ends what the other leaves
-LONGEST_FOLDER = 80  # characters: the path of a UNIX socket may have 107
+LONGEST_FOLDER = 64  # characters: the path of a UNIX socket may have 107, and names of vLLM's have 37
 GRACE = 5.0  # seconds that a server has to end in order
 STOPPED = 20.0  # seconds in which it has surely ended
 CHECK = 0.2  # seconds
@@ -24,6 +24,8 @@ LINES, LETTERS = 15, 4000  # of the log, in errors
 
 class Life:
     """A server that listens on a UNIX socket in a folder that only this user can read.
+
+    Its temporary files are in that folder, too, and end with it.
 
     Args:
         command: of the server, given the path of its socket.
@@ -42,6 +44,7 @@ class Life:
         if not sys.platform.startswith("linux"):
             raise ModelError("judge.engine: 'vllm' starts a server on Linux only. Take 'server' or 'transformers'.")
         folder = _private_folder()
+        lock = watcher.lock(folder)
         self.socket, self._log = folder / "http", folder / "log"
         arguments = [str(os.getpid()), str(LAYERS), str(grace), str(folder), *command(self.socket)]
         with self._log.open("wb") as log:
@@ -50,10 +53,10 @@ class Life:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=dict(environment),
+                env={**environment, "TMPDIR": str(folder)},
                 start_new_session=True,
             )
-        self._end = weakref.finalize(self, _end, self._process, folder, os.getpid())  # also at exit
+        self._end = weakref.finalize(self, _end, self._process, folder, lock, os.getpid())  # also at exit
 
     @property
     def ended(self) -> bool:
@@ -91,11 +94,13 @@ class Life:
 
 def _private_folder() -> Path:
     """A new folder of mode 0700, with a path that is short enough for a socket in it."""
-    folder = Path(tempfile.mkdtemp(prefix="rag-evaluator-"))
+    watcher.sweep(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=watcher.PREFIX))
     if len(os.fsencode(folder)) <= LONGEST_FOLDER:
         return folder
     folder.rmdir()
-    return Path(tempfile.mkdtemp(prefix="rag-evaluator-", dir="/tmp"))
+    watcher.sweep(Path("/tmp"))
+    return Path(tempfile.mkdtemp(prefix=watcher.PREFIX, dir="/tmp"))
 
 
 def _answers(path: Path) -> bool:
@@ -110,7 +115,7 @@ def _answers(path: Path) -> bool:
         return False
 
 
-def _end(process: "subprocess.Popen[bytes]", folder: Path, owner: int) -> None:
+def _end(process: "subprocess.Popen[bytes]", folder: Path, lock: int, owner: int) -> None:
     """Close the pipe, which ends the server; not in a copy of the process that has only inherited it."""
     if os.getpid() != owner:
         return
@@ -120,3 +125,4 @@ def _end(process: "subprocess.Popen[bytes]", folder: Path, owner: int) -> None:
         process.wait(STOPPED)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)

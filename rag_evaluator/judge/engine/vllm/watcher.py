@@ -6,21 +6,33 @@ Its standard input is a pipe from its owner: the end of file says that the owner
 The first layer does not start the command but a watcher of the next layer, whose owner it is. Each layer is the new
 parent of processes whose own has died, so if one layer is killed, the other finds all that is left. The first layer
 removes the folder. GRACE is the time in seconds from SIGTERM to SIGKILL.
+
+What else a killed server leaves is shared memory, hundreds of megabytes of it: the folder lists what the server uses,
+and has a lock that is held as long as somebody watches. If all are killed at once, the next start sweeps.
 """
 
 import ctypes
+import fcntl
 import os
+import re
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36  # of prctl
 CHECK = 0.2  # seconds between two looks
+NOTE = 3.0  # seconds between two looks at the memory that a server shares
+PREFIX = "rag-evaluator-"  # of folders
+LOCK, SHARED = "lock", "shared"  # files in a folder
+MEMORY = Path("/dev/shm")
+NAMES = re.compile(r"(psm_|sem\.mp-|torch_|nccl-|vllm_)[^/]*")  # of Python, torch, NCCL and vLLM: no file of a user
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP, signal.SIGXCPU)
 """Ctrl-C, and what Slurm sends to all processes of a job: meant for the owner, blocked here and in the server."""
 
@@ -32,15 +44,18 @@ def main(arguments: list[str]) -> int:
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         sys.stderr.write(f"prctl: {os.strerror(ctypes.get_errno())}\n")
         return 1
+    lock(Path(folder))
     is_first = int(layers) > 1
     if is_first:
         command = [sys.executable, "-I", __file__, str(os.getpid()), str(int(layers) - 1), grace, folder, *command]
     code = 0
     if not is_gone(int(owner), 0.0):
         child = start(command, has_pipe=is_first)
-        status = watch(int(owner), child.pid)
+        status = watch(int(owner), child.pid, None if is_first else Path(folder))
         code = 0 if status is None else os.waitstatus_to_exitcode(status)
+        note_shared(Path(folder))
         end(child, is_first, float(grace))
+        remove_shared(Path(folder))
         if is_first and status is None:
             shutil.rmtree(folder, ignore_errors=True)
     return code if code >= 0 else 128 - code
@@ -58,9 +73,17 @@ def start(command: list[str], has_pipe: bool) -> "subprocess.Popen[bytes]":
     )
 
 
-def watch(owner: int, child: int) -> int | None:
-    """The status with which the child has ended; None if the owner has ended before."""
+def watch(owner: int, child: int, folder: Path | None) -> int | None:
+    """The status with which the child has ended; None if the owner has ended before.
+
+    Args:
+        folder: where to list the memory that the server shares, meanwhile; None: another watcher does.
+    """
+    noted = time.monotonic()
     while not is_gone(owner, CHECK):
+        if folder is not None and time.monotonic() - noted > NOTE:
+            note_shared(folder)
+            noted = time.monotonic()
         if (ended := reap()).get(child) is not None:
             return ended[child]
     return None
@@ -91,6 +114,84 @@ def end(child: "subprocess.Popen[bytes]", is_watcher: bool, grace: float) -> Non
             send(process, signal.SIGKILL)
         reap()
         time.sleep(0.05)
+
+
+def lock(folder: Path) -> int:
+    """Say that the server of a folder may live, until this process ends or closes the descriptor."""
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    with suppress(OSError):  # a file system without locks: what is empty is never swept
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        os.write(descriptor, b"locked\n")
+    return descriptor
+
+
+def sweep(place: Path) -> None:
+    """Remove what servers have left that were killed together with all that watched them."""
+    for folder in place.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if is_dead(folder):
+                remove_shared(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_dead(folder: Path) -> bool:
+    """Whether a folder is this user's and nobody holds its lock."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        return False
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        if os.fstat(descriptor).st_size == 0:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def note_shared(folder: Path) -> None:
+    """List the shared memory that the processes below this one use; a file is told from later ones by its number."""
+    noted = shared_in(folder)
+    for name in used(descendants(os.getpid())):
+        with suppress(OSError):
+            status = (MEMORY / name).stat()
+            if status.st_uid == os.geteuid() and (name, status.st_ino) not in noted:
+                with (folder / SHARED).open("a") as file:
+                    file.write(f"{name} {status.st_ino}\n")
+
+
+def remove_shared(folder: Path) -> None:
+    """Remove the memory that a dead server has left: what it had noted, and nobody uses now."""
+    noted = shared_in(folder)
+    in_use = used(parents()) if noted else set()
+    for name, number in noted:
+        with suppress(OSError):
+            if name not in in_use and (MEMORY / name).stat().st_ino == number:
+                (MEMORY / name).unlink()
+
+
+def shared_in(folder: Path) -> set[tuple[str, int]]:
+    """What is listed: names, and numbers of files."""
+    try:
+        lines = (folder / SHARED).read_text().splitlines()
+    except OSError:
+        return set()
+    words = [line.split() for line in lines]
+    return {(word[0], int(word[1])) for word in words if len(word) == 2 and NAMES.fullmatch(word[0])}
+
+
+def used(processes: Iterable[int]) -> set[str]:
+    """Names of shared memory that processes have mapped."""
+    found = set()
+    for process in processes:
+        with suppress(OSError):
+            for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
+                name = line.partition(f" {MEMORY}/")[2]
+                if name and NAMES.fullmatch(name):
+                    found.add(name)
+    return found
 
 
 def reap() -> dict[int, int]:

@@ -9,8 +9,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.vllm.engine import MODULE, VllmEngine, command, environment, version_of
 from rag_evaluator.judge.engine.vllm.life import Life
+from rag_evaluator.judge.engine.vllm.watcher import descendants, parents
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches processes by Linux' means")
 FAKE = Path(__file__).parent / "fake"
@@ -73,6 +74,20 @@ def wait(condition: Callable[[], object], seconds: float = LIMIT) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def tree(*roots: int) -> dict[int, str]:
+    """Processes with all below them, and their command lines; vLLM's processes overwrite their environment."""
+    found = {}
+    for process in {*roots, *(one for root in roots for one in descendants(root))}:
+        with suppress(OSError):
+            found[process] = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return found
+
+
+def gone(living: Iterable[int], seconds: float = LIMIT) -> bool:
+    """Whether processes end in time."""
+    return wait(lambda: not set(living) & parents().keys(), seconds)
 
 
 def of_kind(living: dict[int, str], kind: str) -> list[int]:
@@ -191,7 +206,7 @@ def python(tmp_path: Path) -> str:
         ({"args": ["--reasoning-parser", "qwen3"]}, r"judge\.vllm\.args: --reasoning-parser is not yours to set"),
         ({"args": ["--served_model_name=x"]}, r"--served-model-name is not yours"),
         ({"python": "/no/such/python"}, r"judge\.vllm\.python: no such program: /no/such/python"),
-        ({"python": sys.executable}, r"judge\.vllm\.python: .* has no vLLM"),
+        ({"python": shutil.which("false")}, r"judge\.vllm\.python: .* has no vLLM"),
     ],
 )
 def test_what_cannot_start_is_refused_before_it_is_tried(settings: dict[str, object], expected: str) -> None:
@@ -224,6 +239,9 @@ def test_the_server_reports_to_nobody_and_uses_no_proxy(monkeypatch: pytest.Monk
     given = environment(offline=True)
     assert given.keys().isdisjoint({"http_proxy", "HTTPS_PROXY", "PYTHONPATH", "VLLM_API_KEY"})
     assert (given["VLLM_NO_USAGE_STATS"], given["VLLM_DO_NOT_TRACK"], given["HF_HUB_OFFLINE"]) == ("1", "1", "1")
+    assert (given["GLOO_SOCKET_IFNAME"], given["NCCL_SOCKET_IFNAME"]) == ("lo", "lo")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "ib0")
+    assert environment(offline=True)["NCCL_SOCKET_IFNAME"] == "ib0"
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     assert "HF_HUB_OFFLINE" not in environment(offline=False)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
-from test_life import Processes, of_kind, processes, wait
+from test_life import Processes, gone, of_kind, processes, tree
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
@@ -22,7 +22,12 @@ from rag_evaluator.judge.protocol import Opinion
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not PYTHON, reason="VLLM_PYTHON names no Python with vLLM")]
 SAMPLE = Path(__file__).parents[4] / "examples" / "dataset.jsonl"
-ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    "TORCHINDUCTOR_CACHE_DIR": f"/tmp/torchinductor_{os.getuid()}",  # tests have a TMPDIR of their own each
+}
 SERVER = {"engine": "vllm", "vllm": {"python": PYTHON, "args": ["--enforce-eager"]}}
 PROMPTS = [f"Is {number} a lucky number, and why?" for number in range(6)]
 __all__ = ["processes"]
@@ -84,10 +89,12 @@ def test_thoughts_and_answers_are_those_of_our_own_engine(
 
 def test_a_killed_server_is_a_lost_judge_and_leaves_no_process(processes: Processes) -> None:
     judge = Judge.from_config(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32", **SERVER))
+    living: dict[int, str] = {}
 
     async def killed() -> None:
         questions = [asyncio.ensure_future(judge.inner.opinion(prompt, Verdict)) for prompt in PROMPTS]
         await asyncio.sleep(0.05)
+        living.update(tree(*of_kind(processes(), "watcher")))
         os.kill(of_kind(processes(), "server")[0], signal.SIGKILL)
         with pytest.raises(JudgeLostError, match="the vLLM server has ended"):
             await asyncio.gather(*questions)
@@ -95,4 +102,5 @@ def test_a_killed_server_is_a_lost_judge_and_leaves_no_process(processes: Proces
         await judge.inner.aclose()
 
     asyncio.run(killed())
-    assert wait(lambda: not processes()), processes()
+    assert len(living) > 3  # the server's own processes, too
+    assert gone(living), tree(*living)

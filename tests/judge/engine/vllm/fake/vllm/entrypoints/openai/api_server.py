@@ -4,11 +4,15 @@ FAKE_VLLM says how far it comes: `loading` never answers, `broken` ends with an 
 leaves every question open.
 """
 
+import mmap
 import os
 import signal
 import socket
 import sys
 import time
+from pathlib import Path
+
+made = []  # memory in use
 
 
 def stubborn() -> None:
@@ -17,6 +21,17 @@ def stubborn() -> None:
         signal.signal(number, signal.SIG_IGN)
     while True:
         time.sleep(60)
+
+
+def sharing() -> None:
+    """A process with memory that it never removes."""
+    name = os.environ.get("FAKE_VLLM_SHARES")
+    if name:
+        with Path(f"/dev/shm/{name}").open("wb+") as file:
+            file.write(bytes(mmap.PAGESIZE))
+            file.flush()
+            made.append(mmap.mmap(file.fileno(), 0))
+    stubborn()
 
 
 def fork_and(call) -> None:
@@ -36,7 +51,7 @@ def main() -> None:
     print("loading weights", flush=True)
     if how == "broken":
         sys.exit("RuntimeError: no such weights")
-    fork_and(stubborn)
+    fork_and(sharing)
     fork_and(daemon)
     if how == "loading":
         time.sleep(3600)

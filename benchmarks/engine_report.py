@@ -1,0 +1,88 @@
+"""The figures of `benchmarks.engines` as Markdown."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.engine_ways import WAYS
+from benchmarks.report import origin, table
+
+FIRST = "ours"  # what the others are compared with
+Rounds = Sequence[dict[str, dict[str, Any]]]
+
+HEADER = """# Engines
+
+Written by `python -m benchmarks.engines`. The ways answer the same questions (of the 48 of `tools/requests48.jsonl`,
+which the tests compare, too) with the same model in float32, on one thread. CPU seconds are those of the process and of
+all that it has started, a server included, from the first question to the last answer; starting and loading are not
+counted. No way finds its caches filled. The ways take turns: all once, then all again.
+
+- **times ours**: CPU seconds divided by those of our engine in the same round; more than 1 is slower than ours.
+- **computed**: prompt tokens that went through the model, after what prefix caches had. A server is asked again where
+  our budget cuts an answer, or where it tells only a part of it, which adds some.
+- **equal tokens**: answers that are, token for token, those of our engine. **complete**: answers that obey their
+  schema and were not cut by the limit of tokens.
+- The old way asks for JSON in its prompt, which is longer, and has no grammar. Each question is asked once, where ragas
+  would ask up to three times more for a repair of what it cannot read. Its tokens cannot be compared.
+
+**Nothing here was measured on a GPU.** There vLLM is expected to be far ahead of our engine: 10 to 25 times, by reading
+both, not by measuring. Take `engine: vllm` on a GPU node. Here vLLM is its edition for the CPU, which it is not made
+for, without compilation (`--enforce-eager`).
+"""
+COLUMNS = (
+    "way | CPU seconds: minimum | median | maximum | times ours: median | range | questions | prompt tokens | "
+    "computed | generated | equal tokens | complete"
+).split(" | ")
+
+
+def render(known: dict[str, Any]) -> str:
+    """benchmarks/engines.md."""
+    parts = [HEADER]
+    for model, figures in known.items():
+        limit = f" {len(figures['rounds'])} rounds, at most {figures['max_new_tokens']} new tokens an answer.\n"
+        parts += [f"## {model}\n", origin(figures) + limit]
+        parts += [table(COLUMNS, [_line(name, figures["rounds"]) for name in WAYS])]
+        parts += [f"\n{_behind(figures['rounds'])}\n"]
+    return "\n".join(parts)
+
+
+def ratios(name: str, rounds: Rounds) -> list[float]:
+    """CPU seconds of a way divided by ours, in each round."""
+    return [figures[name]["cpu"] / figures[FIRST]["cpu"] for figures in rounds]
+
+
+def _line(name: str, rounds: Rounds) -> list[str]:
+    title, _ = WAYS[name]
+    if name not in rounds[0]:
+        return [title, "not measured", *[""] * (len(COLUMNS) - 2)]
+    seconds, times = [figures[name]["cpu"] for figures in rounds], ratios(name, rounds)
+    spread = [f"{value:.1f}" for value in (min(seconds), median(seconds), max(seconds))]
+    spread += [f"{median(times):.2f}", "" if name == FIRST else f"{min(times):.2f} to {max(times):.2f}"]
+    counts = [_span(name, part, rounds) for part in ("asked", "prompt_tokens", "computed", "generated")]
+    return [title, *spread, *counts, _equal(name, rounds), _span(name, "complete", rounds)]
+
+
+def _span(name: str, part: str, rounds: Rounds) -> str:
+    """A count; from the lowest to the highest where rounds differ."""
+    values = {figures[name][part] for figures in rounds}
+    return " to ".join(map(str, sorted(values)[:: max(len(values) - 1, 1)]))
+
+
+def _equal(name: str, rounds: Rounds) -> str:
+    fewest, asked = rounds[0][name]["equal"], rounds[0][name]["asked"]
+    if fewest is None:
+        return "no grammar"
+    fewest = min(figures[name]["equal"] for figures in rounds)
+    return "yes" if fewest == asked else f"no: {fewest} of {asked}"
+
+
+def _behind(rounds: Rounds) -> str:
+    """Which ways needed less than ours."""
+    faster = list(_faster(rounds))
+    return f"**Ours is behind {' and '.join(faster)}.**" if faster else "No way needed fewer CPU seconds than ours."
+
+
+def _faster(rounds: Rounds) -> Iterator[str]:
+    for name, (title, _) in WAYS.items():
+        if name != FIRST and name in rounds[0] and (times := median(ratios(name, rounds))) < 1:
+            yield f"{title} ({times:.2f} times our CPU seconds)"

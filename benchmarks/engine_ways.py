@@ -12,10 +12,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from benchmarks.rows import make_rows
 from benchmarks.watch import Measurement, count_passes
-from rag_evaluator.config_sections import JudgeConfig
+from benchmarks.ways import METRICS
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge.engine.protocol import Engine
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.requests import PromptText, Reply, Request
 from tools.requests48 import Question, questions, requests
 
 BATCH = 16
@@ -36,6 +38,7 @@ class Setting:
         folder: the model, in float32.
         gguf: the same for llama.cpp.
         every: each how manieth of the 48 questions is asked.
+        rows: that are evaluated instead, by the metrics of `benchmarks.ways`; None: the questions are asked.
         max_new_tokens: of an answer, at most.
         vllm_python: of an environment with vLLM.
     """
@@ -44,6 +47,7 @@ class Setting:
     gguf: Path
     every: int
     max_new_tokens: int
+    rows: int | None = None
     vllm_python: str | None = None
 
     def questions(self) -> list[Question]:
@@ -63,7 +67,7 @@ class Answers:
         prompt_tokens: of the questions.
         computed: prompt tokens that went through the model; None: not known.
         generated: tokens of the answers.
-        tokens: of each answer; none of a way without a grammar.
+        tokens: of each answer, in order of the questions' tokens; none of a way without a grammar.
     """
 
     asked: int
@@ -196,21 +200,55 @@ LASTING = frozenset({"vllm"})  # their server lives on: in a process where nothi
 
 def _asks(engine: Engine, setting: Setting, computed: Callable[[], int]) -> Answer:
     """Asks an engine all questions at once. Before that it is asked a short one: what is done once is no work."""
-    asked = requests(engine, setting.questions())
     asyncio.run(engine.generate(requests(engine, [(PromptText("Well?"), _Word, 16)])[0]))
+    ask = _all_at_once(engine, setting) if setting.rows is None else _evaluation(engine, setting)
+    replied: list[tuple[Request, Reply]] = []
+    generate = engine.generate
 
-    async def replies() -> list[Any]:
-        return list(await asyncio.gather(*map(engine.generate, asked)))
+    async def recorded(request: Request) -> Reply:
+        reply = await generate(request)
+        replied.append((request, reply))
+        return reply
 
     def answer() -> Answers:
+        engine.generate = recorded  # type: ignore[method-assign]
         before = computed()
-        replied = asyncio.run(replies())
-        tokens = [list(reply.token_ids) for reply in replied]
-        complete = sum(reply.complete for reply in replied)
-        prompt_tokens = sum(len(request.input_ids) for request in asked)
-        return Answers(len(asked), complete, prompt_tokens, computed() - before, sum(map(len, tokens)), tokens)
+        try:
+            ask()
+        finally:
+            engine.generate = generate  # type: ignore[method-assign]
+        tokens = [list(reply.token_ids) for _, reply in sorted(replied, key=lambda pair: pair[0].input_ids)]
+        return Answers(
+            asked=len(replied),
+            complete=sum(reply.complete for _, reply in replied),
+            prompt_tokens=sum(len(request.input_ids) for request, _ in replied),
+            computed=computed() - before,
+            generated=sum(map(len, tokens)),
+            tokens=tokens,
+        )
 
     return answer
+
+
+def _all_at_once(engine: Engine, setting: Setting) -> Callable[[], None]:
+    asked = requests(engine, setting.questions())
+
+    async def replies() -> None:
+        await asyncio.gather(*map(engine.generate, asked))
+
+    return lambda: asyncio.run(replies())
+
+
+def _evaluation(engine: Engine, setting: Setting) -> Callable[[], None]:
+    """A whole evaluation, which asks what it has room for, as a run does."""
+    from rag_evaluator.api.evaluator import RAGEvaluator
+    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator.models.embeddings import LocalEmbeddings
+
+    config = setting.judge(max_new_tokens=setting.max_new_tokens)
+    embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())
+    evaluator = RAGEvaluator({"metrics": list(METRICS)}, judge=Judge(engine, config), embeddings=embeddings)
+    return lambda: evaluator.evaluate(make_rows(setting.rows or 0))
 
 
 class _Word(BaseModel):

@@ -64,7 +64,9 @@ def _line(name: str, rounds: Rounds) -> list[str]:
 
 def _span(name: str, part: str, rounds: Rounds) -> str:
     """A count; from the lowest to the highest where rounds differ."""
-    values = {figures[name][part] for figures in rounds}
+    values = {figures[name][part] for figures in rounds} - {None}
+    if not values:
+        return "not known"
     return " to ".join(map(str, sorted(values)[:: max(len(values) - 1, 1)]))
 
 

@@ -47,7 +47,7 @@ def write_gguf(folder: Path, path: Path) -> Path:
     writer.add_file_type(0)
     _add_tokenizer(writer, folder, config["vocab_size"])
     if "low_freq_factor" in config["rope_parameters"]:
-        writer.add_tensor("rope_freqs.weight", _rope_divisors(config["rope_parameters"], head_dim))
+        writer.add_tensor("rope_freqs.weight", rope_divisors(config["rope_parameters"], head_dim))
     for name, weights in load_file(folder / "model.safetensors").items():
         tensor = weights.float().numpy()
         module = name.removesuffix(".weight")
@@ -65,7 +65,7 @@ def write_gguf(folder: Path, path: Path) -> Path:
     return path
 
 
-def _rope_divisors(rope: Mapping[str, Any], head_dim: int) -> Any:
+def rope_divisors(rope: Mapping[str, Any], head_dim: int) -> Any:
     """`(head_dim / 2,)` what Llama 3 divides the frequencies of its rope by: slow ones by `factor`, fast ones by 1."""
     frequencies = rope["rope_theta"] ** -(np.arange(0, head_dim, 2) / head_dim)
     turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)

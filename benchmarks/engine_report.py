@@ -19,7 +19,8 @@ counted. No way finds its caches filled. The ways take turns: all once, then all
 
 - **times ours**: CPU seconds divided by those of our engine in the same round; more than 1 is slower than ours.
 - **computed**: prompt tokens that went through the model, after what prefix caches had. A server is asked again where
-  our budget cuts an answer, or where it tells only a part of it, which adds some.
+  our budget cuts an answer, or where it tells only a part of it. That adds some, most of them with vLLM, whose cache
+  holds whole blocks of 128 tokens only.
 - **equal tokens**: answers that are, token for token, those of our engine. **complete**: answers that obey their
   schema and were not cut by the limit of tokens.
 - The old way asks for JSON in its prompt, which is longer, and has no grammar. Each question is asked once, where ragas

@@ -31,8 +31,8 @@ both, not by measuring. Take `engine: vllm` on a GPU node. Here vLLM is its edit
 for, without compilation (`--enforce-eager`).
 """
 COLUMNS = (
-    "way | CPU seconds: minimum | median | maximum | times ours: median | range | questions | prompt tokens | "
-    "computed | generated | equal tokens | complete"
+    "way | rounds | CPU seconds: minimum | median | maximum | times ours: median | range | questions | "
+    "prompt tokens | computed | generated | equal tokens | complete"
 ).split(" | ")
 
 
@@ -40,7 +40,7 @@ def render(known: dict[str, Any]) -> str:
     """benchmarks/engines.md."""
     parts = [HEADER]
     for model, figures in known.items():
-        limit = f" {len(figures['rounds'])} rounds, at most {figures['max_new_tokens']} new tokens an answer.\n"
+        limit = f" At most {figures['max_new_tokens']} new tokens an answer.\n"
         parts += [f"## {model}\n", origin(figures) + limit]
         parts += [table(COLUMNS, [_line(name, figures["rounds"]) for name in WAYS])]
         parts += [f"\n{_behind(figures['rounds'])}\n"]
@@ -49,33 +49,34 @@ def render(known: dict[str, Any]) -> str:
 
 def ratios(name: str, rounds: Rounds) -> list[float]:
     """CPU seconds of a way divided by ours, in each round."""
-    return [figures[name]["cpu"] / figures[FIRST]["cpu"] for figures in rounds]
+    return [figures[name]["cpu"] / figures[FIRST]["cpu"] for figures in rounds if name in figures]
 
 
 def _line(name: str, rounds: Rounds) -> list[str]:
     title, _ = WAYS[name]
-    if name not in rounds[0]:
+    measured = [figures[name] for figures in rounds if name in figures]
+    if not measured:
         return [title, "not measured", *[""] * (len(COLUMNS) - 2)]
-    seconds, times = [figures[name]["cpu"] for figures in rounds], ratios(name, rounds)
+    seconds, times = [figures["cpu"] for figures in measured], ratios(name, rounds)
     spread = [f"{value:.1f}" for value in (min(seconds), median(seconds), max(seconds))]
     spread += [f"{median(times):.2f}", "" if name == FIRST else f"{min(times):.2f} to {max(times):.2f}"]
-    counts = [_span(name, part, rounds) for part in ("asked", "prompt_tokens", "computed", "generated")]
-    return [title, *spread, *counts, _equal(name, rounds), _span(name, "complete", rounds)]
+    counts = [_span(part, measured) for part in ("asked", "prompt_tokens", "computed", "generated")]
+    return [title, str(len(measured)), *spread, *counts, _equal(measured), _span("complete", measured)]
 
 
-def _span(name: str, part: str, rounds: Rounds) -> str:
+def _span(part: str, measured: Sequence[dict[str, Any]]) -> str:
     """A count; from the lowest to the highest where rounds differ."""
-    values = {figures[name][part] for figures in rounds} - {None}
+    values = {figures[part] for figures in measured} - {None}
     if not values:
         return "not known"
     return " to ".join(map(str, sorted(values)[:: max(len(values) - 1, 1)]))
 
 
-def _equal(name: str, rounds: Rounds) -> str:
-    fewest, asked = rounds[0][name]["equal"], rounds[0][name]["asked"]
-    if fewest is None:
+def _equal(measured: Sequence[dict[str, Any]]) -> str:
+    asked = measured[0]["asked"]
+    if measured[0]["equal"] is None:
         return "no grammar"
-    fewest = min(figures[name]["equal"] for figures in rounds)
+    fewest = min(figures["equal"] for figures in measured)
     return "yes" if fewest == asked else f"no: {fewest} of {asked}"
 
 
@@ -87,5 +88,6 @@ def _behind(rounds: Rounds) -> str:
 
 def _faster(rounds: Rounds) -> Iterator[str]:
     for name, (title, _) in WAYS.items():
-        if name != FIRST and name in rounds[0] and (times := median(ratios(name, rounds))) < 1:
-            yield f"{title} ({times:.2f} times our CPU seconds)"
+        times = ratios(name, rounds)
+        if name != FIRST and times and median(times) < 1:
+            yield f"{title} ({median(times):.2f} times our CPU seconds)"

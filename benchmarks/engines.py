@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS), help=f"beside '{FIRST}'")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--add", action="store_true", help="keep the rounds that the page has")
     parser.add_argument("--every", type=int, help="ask only every Nth of the 48 questions (default 1, and 4 of 100m)")
     parser.add_argument("--max-new-tokens", type=int, help="of an answer (default 128, and 64 of 100m)")
     parser.add_argument("--vllm-python", help="bin/python of an environment with vLLM; else vLLM is not measured")
@@ -64,28 +65,28 @@ def main() -> None:
             gguf = write_gguf(folder, Path(temporary) / f"{model}.gguf")
             limit = options.max_new_tokens or max_new_tokens
             setting = Setting(folder, gguf, options.every or every, limit, options.vllm_python)
-            measured = []
-            for figures in rounds(names, setting, options.rounds):
-                measured.append(figures)
-                _keep(model, setting, measured, options.note)
+            before = known_figures().get(model) if options.add else None
+            for measured in rounds(names, setting, options.rounds):
+                keep(model, setting, measured, options.note, before)
 
 
-def rounds(names: list[str], setting: Setting, count: int) -> Iterator[dict[str, dict[str, Any]]]:
-    """Figures of each way, in each round."""
+def rounds(names: list[str], setting: Setting, count: int) -> Iterator[list[dict[str, dict[str, Any]]]]:
+    """Figures of each way in each round, as far as they are measured: after each measurement."""
+    measured: list[dict[str, dict[str, Any]]] = []
     expected: list[list[int]] = []
     with ExitStack() as stack:
         workers: dict[bool, Worker] = {}
         for number in range(count):
-            figures = {}
+            measured.append({})
             for name in names:
                 apart = name in LASTING
                 if apart not in workers:
                     workers[apart] = stack.enter_context(Worker(setting))
                 seconds, answers = workers[apart].measure(name)
                 expected = expected or answers.tokens
-                figures[name] = {"cpu": round(seconds, 2), **_counts(answers, expected)}
-                print(f"round {number + 1}, {name}: {figures[name]}", flush=True)
-            yield figures
+                measured[-1][name] = {"cpu": round(seconds, 2), **_counts(answers, expected)}
+                print(f"round {number + 1}, {name}: {measured[-1][name]}", flush=True)
+                yield measured
 
 
 def _counts(answers: Answers, expected: list[list[int]]) -> dict[str, Any]:
@@ -146,9 +147,15 @@ def _work(setting: Setting, pipe: Connection, log: str) -> None:
                 pipe.send(answer())
 
 
-def _keep(model: str, setting: Setting, figures: list[dict[str, dict[str, Any]]], note: str) -> None:
-    """Store figures at once: the next model takes minutes."""
-    known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
+def known_figures() -> dict[str, Any]:
+    known: dict[str, Any] = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
+    return known
+
+
+def keep(
+    model: str, setting: Setting, measured: list[dict[str, Any]], note: str, before: dict[str, Any] | None
+) -> None:
+    """Store figures at once, after those of `before`: the next way takes minutes."""
     arguments = ["PYTHON" if value == setting.vllm_python else value for value in sys.argv[1:]]
     about = {
         "command": shlex.join(["python", "-m", "benchmarks.engines", *arguments]),
@@ -156,8 +163,12 @@ def _keep(model: str, setting: Setting, figures: list[dict[str, dict[str, Any]]]
         "machine": machine(),
         "note": note,
         "max_new_tokens": setting.max_new_tokens,
+        "rounds": measured,
     }
-    known[model] = {**about, "rounds": figures}
+    if before is not None:
+        about["command"] = f"{before['command']}`, then `{about['command']}"
+        about["rounds"] = before["rounds"] + measured
+    known = known_figures() | {model: about}
     FIGURES.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     FIGURES.with_suffix(".md").write_text(render(known), encoding="utf-8")
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import platform
 import shlex
 import sys
 import tempfile
@@ -17,11 +16,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TQDM_DISABLE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
-import torch
-
 from benchmarks.growth import METRIC, grow
 from benchmarks.models import SHAPES, model_folder
-from benchmarks.report import render
+from benchmarks.report import machine, render
 from benchmarks.rows import make_rows
 from benchmarks.ways import new_way, old_way
 from rag_evaluator.config_sections import JudgeConfig
@@ -67,18 +64,12 @@ def _keep(part: str, name: str, figures: dict[str, Any]) -> None:
     figures |= {
         "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         "date": date.today().isoformat(),
-        "machine": _machine(),
+        "machine": machine(),
     }
     known.setdefault(part, {})[name] = figures
     RESULTS.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
     RESULTS.with_suffix(".md").write_text(render(known), encoding="utf-8")
     print(json.dumps({part: {name: figures}}, indent=2))
-
-
-def _machine() -> str:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    threads = f"{torch.get_num_threads()} of {os.cpu_count()} cores"
-    return f"{device}, {threads}, torch {torch.__version__}"
 
 
 if __name__ == "__main__":

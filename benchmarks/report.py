@@ -1,6 +1,11 @@
 """The figures as Markdown."""
 
+import os
+import platform
+from collections.abc import Sequence
 from typing import Any
+
+import torch
 
 COLUMNS = (
     "way | samples | seconds | CPU seconds | samples/s | requests/s | tokens generated | prompt tokens computed | "
@@ -20,17 +25,18 @@ def render(known: dict[str, Any]) -> str:
     parts = [HEADER]
     for name, figures in known.get("ratio", {}).items():
         limit = f" At most {figures['max_new_tokens']} new tokens an answer.\n"
-        parts += [f"## Samples a second: {name}\n", _origin(figures) + limit]
-        parts += [_table(COLUMNS, [_way(way) for way in figures["ways"]])]
+        parts += [f"## Samples a second: {name}\n", origin(figures) + limit]
+        parts += [table(COLUMNS, [_way(way) for way in figures["ways"]])]
         old, new = figures["ways"]
         parts += [f"\n**{_ratio(old, new, 'seconds'):.1f} times the samples a second{_by_work(old, new)}.**\n"]
     for name, figures in known.get("growth", {}).items():
-        parts += [f"## Growth with the rows: {name}, demo judge\n", _origin(figures) + " Whole runs, start included.\n"]
-        parts += [_table(("rows", "scored", "seconds", "ms a row more", "peak MB"), _growth(figures["runs"])), ""]
+        parts += [f"## Growth with the rows: {name}, demo judge\n", origin(figures) + " Whole runs, start included.\n"]
+        parts += [table(("rows", "scored", "seconds", "ms a row more", "peak MB"), _growth(figures["runs"])), ""]
     return "\n".join(parts)
 
 
-def _origin(figures: dict[str, Any]) -> str:
+def origin(figures: dict[str, Any]) -> str:
+    """How, when and where figures were measured."""
     told = f"`{figures['command']}`, {figures['date']}, {figures['machine']}."
     return f"{told} {figures['note']}" if figures.get("note") else told
 
@@ -76,6 +82,14 @@ def _more(before: dict[str, Any], run: dict[str, Any]) -> str:
     return f"{1000 * (run['seconds'] - before['seconds']) / (run['rows'] - before['rows']):.1f}"
 
 
-def _table(columns: Any, rows: list[list[str]]) -> str:
+def machine() -> str:
+    """Processor or GPU, cores and torch, for reports."""
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    threads = f"{torch.get_num_threads()} of {os.cpu_count()} cores"
+    return f"{device}, {threads}, torch {torch.__version__}"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

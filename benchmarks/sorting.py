@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -21,8 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
-import torch
-
+from benchmarks.report import machine
 from benchmarks.rows import make_rows
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.dataset import load_dataset
@@ -94,7 +92,7 @@ def _keep(model: str, part: str, strategy: str, figures: dict[str, Any]) -> None
     known = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.is_file() else {}
     arguments = [Path(argument).name for argument in sys.argv[1:]]
     told = {"command": " ".join(["python -m benchmarks.sorting", *arguments]), "date": date.today().isoformat()}
-    known.setdefault(f"{model}: {part}", {})[strategy] = {**figures, **told, "machine": _machine()}
+    known.setdefault(f"{model}: {part}", {})[strategy] = {**figures, **told, "machine": machine()}
     FIGURES.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
     FIGURES.with_suffix(".md").write_text(_render(known), encoding="utf-8")
     print(json.dumps({strategy: figures}))
@@ -124,11 +122,6 @@ def _render(known: dict[str, dict[str, dict[str, Any]]]) -> str:
 
 def _grades(measures: dict[str, float], whose: str) -> str:
     return "".join(f" {100 * measures[f'{whose} {grade} by relevance']:.2f} |" for grade in GRADES)
-
-
-def _machine() -> str:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    return f"{device}, {torch.get_num_threads()} of {os.cpu_count()} cores, torch {torch.__version__}"
 
 
 if __name__ == "__main__":

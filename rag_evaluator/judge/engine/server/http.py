@@ -134,7 +134,7 @@ class Transport:
         client, requests = self._of_loop()
         url = (self.address.root if root else self.address.base) + path
         extensions = {"trace": self._check_connection} if self.offline and self.address.socket is None else {}
-        async with requests.one():
+        async with requests.one(tuple((body or {}).get("prompt", ()))):
             try:
                 async with client.stream(method, url, json=body, extensions=extensions) as response:
                     await _check_status(response, self.address.key)

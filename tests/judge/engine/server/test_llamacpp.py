@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gguf_model import llama_cpp, write_gguf
-from requests48 import requests
 
 from rag_evaluator import Judge, RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
@@ -16,6 +14,8 @@ from rag_evaluator.judge.engine.server.dialects import Continuation
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
 from rag_evaluator.judge.requests import Reply, Request
+from tools.gguf_model import llama_cpp, write_gguf
+from tools.requests48 import requests
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 NEAR = 1e-4

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from fake_server import shortest
-from requests48 import questions
 
 from rag_evaluator.judge.engine.server.schema import faults, plain, settle
 from rag_evaluator.judge.grammar.schema import tighten
+from tools.requests48 import questions
 
 
 def _item(text: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from requests48 import requests
 from test_llamacpp import NEAR, answers
 
 from rag_evaluator import Judge, RAGEvaluator
@@ -19,6 +18,7 @@ from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+from tools.requests48 import requests
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 START = 240.0  # seconds

@@ -1,13 +1,14 @@
 """A Llama folder as a GGUF file for llama.cpp, in float32; and a real llama.cpp server in this process."""
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.torch import load_file
 
 NAMES = {  # of transformers -> of llama.cpp
     "self_attn.q_proj": "attn_q",
@@ -45,8 +46,10 @@ def write_gguf(folder: Path, path: Path) -> Path:
     writer.add_vocab_size(config["vocab_size"])
     writer.add_file_type(0)
     _add_tokenizer(writer, folder, config["vocab_size"])
-    for name, tensor in load_file(folder / "model.safetensors").items():
-        tensor = tensor.astype(np.float32)
+    if "low_freq_factor" in config["rope_parameters"]:
+        writer.add_tensor("rope_freqs.weight", rope_divisors(config["rope_parameters"], head_dim))
+    for name, weights in load_file(folder / "model.safetensors").items():
+        tensor = weights.float().numpy()
         module = name.removesuffix(".weight")
         if module in TOP:
             writer.add_tensor(f"{TOP[module]}.weight", tensor)
@@ -60,6 +63,15 @@ def write_gguf(folder: Path, path: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def rope_divisors(rope: Mapping[str, Any], head_dim: int) -> Any:
+    """`(head_dim / 2,)` what Llama 3 divides the frequencies of its rope by: slow ones by `factor`, fast ones by 1."""
+    frequencies = rope["rope_theta"] ** -(np.arange(0, head_dim, 2) / head_dim)
+    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    slow, fast, factor = rope["low_freq_factor"], rope["high_freq_factor"], rope["factor"]
+    between = np.clip((turns - slow) / (fast - slow), 0.0, 1.0)
+    return (1 / ((1 - between) / factor + between)).astype(np.float32)
 
 
 def _interleaved(weights: Any, heads: int) -> Any:
@@ -104,6 +116,7 @@ def llama_cpp(path: Path, slots: int = 1) -> Iterator[str]:
     parameters.cache_type_k = parameters.cache_type_v = llama.ggml_type.GGML_TYPE_F32
     parameters.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     parameters.warmup = parameters.fit_params = False
+    parameters.endpoint_metrics = True
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
     server = llama.Server(parameters)

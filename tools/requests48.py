@@ -4,7 +4,7 @@ Answers that their limits cut (a string, a list), control tokens in the data, te
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,28 @@ from rag_evaluator.judge.engine.protocol import Engine
 from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.requests import PromptText, Request
 
-FILE = Path(__file__).with_name("requests.jsonl")
+Question = tuple[PromptText, type[BaseModel], int]
+"""Prompt, response model, and the budget of the answer."""
+FILE = Path(__file__).with_name("requests48.jsonl")
 
 
-def questions() -> Iterator[tuple[PromptText, type[BaseModel], int]]:
-    """Prompt, response model, and the budget of the answer."""
+def questions() -> Iterator[Question]:
+    """All 48, in order."""
     for line in FILE.read_text(encoding="utf-8").splitlines():
         given = json.loads(line)
         data = _class(given["data_model"]).model_validate(given["data"])
         yield PromptText(given["prompt"], data), _class(given["response_model"]), given["max_new_tokens"]
 
 
-def requests(engine: Engine, **settings: Any) -> list[Request]:
-    """The same as an engine gets them."""
+def requests(engine: Engine, asked: Iterable[Question] | None = None, **settings: Any) -> list[Request]:
+    """Questions as an engine gets them.
+
+    Args:
+        asked: which; None: all.
+    """
     return [
         EngineJudge(engine, JudgeConfig(max_new_tokens=budget, **settings)).request(prompt, model)
-        for prompt, model, budget in questions()
+        for prompt, model, budget in (questions() if asked is None else asked)
     ]
 
 

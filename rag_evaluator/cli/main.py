@@ -215,6 +215,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
         evaluate_panel(config, start, lambda: _run(config, worker, start, stop))
         return _reported(config)
     from rag_evaluator.cli.console import print_summary
+    from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.finished import outcome
     from rag_evaluator.tasks.run_digest import find_finished
@@ -222,7 +223,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     began = now()
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+    print_summary(summary, rows_of(journal.about), config, *outcome(journal, began))
     return _reported(config)
 
 

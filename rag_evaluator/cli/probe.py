@@ -20,13 +20,14 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
     config, (worker, start) = read_config(options), beginning(options)
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.probe import run_probe
-    from rag_evaluator.cli.console import progress_of, say
+    from rag_evaluator.cli.console import print_part, progress_of, say
     from rag_evaluator.tasks.probe.stage import FOLDER, read_report
 
     with progress_of("scores") as progress:
-        run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
+        journal = run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
     report = read_report(config.results_dir)
     _print_report(config.name, report)
+    print_part(journal.plan)
     say(f"changed rows with both scores: {config.results_dir / FOLDER}")
     return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else NOTHING
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_means, progress_of, say
+from rag_evaluator.cli.console import print_end, print_means, print_part, progress_of, say
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
@@ -36,6 +36,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
         f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
     )
+    print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return OK if summary["sorted"] else NOTHING_MADE
 
@@ -53,6 +54,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     for reason, count in reasons.items():
         say(f"  {count} without an answer: {reason}")
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return OK if answered or not asked else NOTHING_MADE
 

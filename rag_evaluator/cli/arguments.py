@@ -10,6 +10,7 @@ from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.lists import add_list_command
+from rag_evaluator.cli.plan import add_plan_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
 from rag_evaluator.cli.review import add_review_commands
@@ -22,6 +23,7 @@ EXAMPLES = """examples:
   rag-evaluator config.yaml --set judges='[{model: /models/Qwen3-8B}, {model: /models/Llama-3.1-8B}]'
   rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
   rag-evaluator config.yaml --limit 20
+  rag-evaluator plan config.yaml --workers 4
   rag-evaluator sort config.yaml --set sort.strategy=merge
   rag-evaluator generate config.yaml
   rag-evaluator config.yaml --worker 3/16
@@ -116,6 +118,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     duel = add_duel_command(commands)
     add_rows(duel)
     _add_beginning(duel)
+    add_plan_command(commands)
     add_report_command(commands)
     add_compare_command(commands)
     add_gate_command(commands)
@@ -134,7 +137,7 @@ def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:
             f"--{key}",
             dest="set",
             action="append",
-            type=lambda text, key=key: f"{key}={text}",
+            type=f"{key}={{}}".format,
             metavar="N",
             help=f"{ROWS[key]}; a later run with more rows asks nothing twice",
         )

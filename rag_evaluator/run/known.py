@@ -34,6 +34,12 @@ class KnownRecords:
         row = self._places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
         return None if row is None else self._line(*row)
 
+    def has(self, key: Key) -> bool:
+        """Whether there is a record of a key."""
+        if key.signature is None or not self.paths:
+            return False
+        return self._places.execute("SELECT 1 FROM place WHERE key = ?", (_text(key),)).fetchone() is not None
+
     def __iter__(self) -> Iterator[Line]:
         for path, start in self._places.execute("SELECT path, start FROM place"):
             yield self._line(path, start)

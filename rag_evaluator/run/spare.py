@@ -12,6 +12,7 @@ from rag_evaluator.run.lines import Line, encode
 from rag_evaluator.run.plan import Plan
 
 SPARE = "spare"
+MEASURED = "measured.json"  # what it took to make them, if that was a trial
 
 
 def spare_files(place: Path) -> list[Path]:
@@ -42,4 +43,5 @@ def remove_spare(place: Path) -> None:
     with suppress(OSError):  # files of others stay
         for path in spare_files(place):
             path.unlink(missing_ok=True)
+        (place / SPARE / MEASURED).unlink(missing_ok=True)
         (place / SPARE).rmdir()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.gate import gate
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
+    from rag_evaluator.api.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
     from rag_evaluator.api.probe import probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
@@ -58,6 +59,9 @@ __all__ = [
     "JudgementError",
     "MissingChunksError",
     "ModelError",
+    "PlannedJudge",
+    "PlannedMetric",
+    "PlannedRun",
     "PromptError",
     "PromptTooLongError",
     "RAGEvaluator",
@@ -79,6 +83,7 @@ __all__ = [
     "load_config",
     "load_dataset",
     "metric",
+    "plan",
     "probe",
     "read_questions",
     "sort",
@@ -100,6 +105,9 @@ _HOMES = {
     "JudgementError": "errors",
     "MissingChunksError": "errors",
     "ModelError": "errors",
+    "PlannedJudge": "api.plan",
+    "PlannedMetric": "api.plan",
+    "PlannedRun": "api.plan",
     "PromptError": "errors",
     "PromptTooLongError": "errors",
     "RAGEvaluator": "api.evaluator",
@@ -121,6 +129,7 @@ _HOMES = {
     "load_config": "config",
     "load_dataset": "dataset",
     "metric": "metrics.own_metrics",
+    "plan": "api.plan",
     "probe": "api.probe",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",

@@ -40,6 +40,7 @@ NOT_FOR_USERS = {
     "draw_rows",
     "judge_source",
     "optional_texts",
+    "plan_of",
     "read_scores",
     "run_probe",
     "scales_for",

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.evaluator import RAGEvaluator
-from rag_evaluator.api.expected import NOTHING, Asked, Expected, Habit, asked_of, length_of
 from rag_evaluator.config import Config
 from rag_evaluator.dataset import Sample
-from rag_evaluator.dataset.choice import Choice, part_of, whole_of
-from rag_evaluator.metrics.dry import DryMetrics, Question
+from rag_evaluator.dataset.choice import RowChoice, part_of, whole_of
+from rag_evaluator.metrics.dry import DryMetrics, JudgeCall
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.memory import most_memory
@@ -20,9 +19,10 @@ from rag_evaluator.progress import Progress, silent
 from rag_evaluator.run.journal import place_of, read_manifest
 from rag_evaluator.run.known import KnownRecords
 from rag_evaluator.run.task import Cell, Record
-from rag_evaluator.run.trial import Measured, key_of, known_records, make_some, read_measured
+from rag_evaluator.run.trial import TrialCost, key_of, known_records, make_some, read_measured
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.evaluation import Evaluation, to_score
+from rag_evaluator.tasks.expected import NOTHING, Asked, Expected, Habit, asked_of, length_of
 from rag_evaluator.tasks.panel import configs_of
 from rag_evaluator.trust.width import rows_for_interval
 
@@ -178,7 +178,7 @@ def plan_of(
             own.judge.release()
     units = next(iter(parts.values()))[2].units
     part = part_of(units)
-    choice = Choice.from_json(part) if part else Choice(len(whole_of(units)))
+    choice = RowChoice.from_json(part) if part else RowChoice(len(whole_of(units)))
     return PlannedRun(config.name, str(choice), len(units), workers, config.ci_level, within, judges)
 
 
@@ -196,8 +196,8 @@ class _Counted:
     done: int
     all: Mapping[str, float]
     left: Mapping[str, float]
-    asked: set[Question] | None
-    asked_left: set[Question] | None
+    asked: set[JudgeCall] | None
+    asked_left: set[JudgeCall] | None
 
 
 class _Planning:
@@ -211,7 +211,7 @@ class _Planning:
     def __init__(self, evaluator: RAGEvaluator, stage: Evaluation, folder: Path, sample: int, within: float) -> None:
         self.config, self.metrics, self.stage = evaluator.config, evaluator.metrics, stage
         self.folder, self.within = folder, within
-        chosen = Choice.make(len(stage.units), sample=max(sample, 1), seed=self.config.sample_seed)
+        chosen = RowChoice.make(len(stage.units), sample=max(sample, 1), seed=self.config.sample_seed)
         self.first = list(chosen.places)[:SAMPLE]  # that show whether a metric's questions depend on answers
         self.places = chosen.places if sample else ()
         known = evaluator.judge.capabilities
@@ -261,7 +261,7 @@ class _Planning:
             scores, done = scores + len(cells), done + there
             if keys[0].unit in found.all:
                 continue
-            questions: list[tuple[Question, int]] = []
+            questions: list[tuple[JudgeCall, int]] = []
             for cell in cells if is_fixed else ():
                 questions += await self.dry.questions(unit, metric, cell.repeat)
             letters = sum(size for _, size in questions) if is_fixed else _length(unit, spec)
@@ -304,7 +304,7 @@ class _Planning:
         return to_score([self.records[place, metric, repeat] for repeat in repeats]).value
 
     def _seconds(
-        self, measured: Measured, known: KnownRecords, left: Expected | None, metrics: Sequence[PlannedMetric]
+        self, measured: TrialCost, known: KnownRecords, left: Expected | None, metrics: Sequence[PlannedMetric]
     ) -> float | None:
         """How long what is left will take, at the pace of the rows that were judged."""
         lines = [(key, known.find(key)) for key in measured.keys(self.stage.plan)]
@@ -341,7 +341,7 @@ def _length(unit: Sample, metric: Metric) -> float:
 
 
 def _expected(
-    metric: Metric, lengths: Mapping[str, float], asked: set[Question] | None, habit: Habit | None
+    metric: Metric, lengths: Mapping[str, float], asked: set[JudgeCall] | None, habit: Habit | None
 ) -> Expected | None:
     if not metric.judge:
         return NOTHING
@@ -359,7 +359,7 @@ def _asked_once(asked: Iterable[Mapping[str, Asked]]) -> float:
 
 
 def _together(
-    metrics: Sequence[Expected | None], asked: Sequence[set[Question] | None], share: float
+    metrics: Sequence[Expected | None], asked: Sequence[set[JudgeCall] | None], share: float
 ) -> Expected | None:
     """All metrics; counted where each is, else with the share of questions that were asked once."""
     total = NOTHING

@@ -118,7 +118,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     duel = add_duel_command(commands)
     add_rows(duel)
     _add_beginning(duel)
-    add_plan_command(commands)
+    add_rows(add_plan_command(commands), "limit")
     add_report_command(commands)
     add_compare_command(commands)
     add_gate_command(commands)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.signals import GRACE, Stop
 
 if TYPE_CHECKING:
-    from rag_evaluator.api.expected import Expected
     from rag_evaluator.api.plan import PlannedJudge, PlannedMetric, PlannedRun
-    from rag_evaluator.signals import Stop
+    from rag_evaluator.tasks.expected import Expected
 
 OK = 0
 SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.api.plan`, which loads ragas
@@ -44,7 +44,9 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
         metavar="N",
         help="rows that are judged for the estimates; 0 loads no model; default: %(default)s",
     )
-    command.add_argument("--workers", type=int, default=1, metavar="N", help="that share the work; default: %(default)s")
+    command.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="that share the work; default: %(default)s"
+    )
     command.add_argument(
         "--within",
         type=float,
@@ -53,11 +55,11 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
         help="half the width that an interval should have, in units of the metric; default: %(default)s",
     )
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
-    command.add_argument("--grace", type=float, default=30.0, help=argparse.SUPPRESS)
+    command.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
     return command
 
 
-def plan(options: argparse.Namespace, stop: "Stop") -> int:
+def plan(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator plan config.yaml`."""
     from rag_evaluator.cli.start import read_config
 

@@ -13,7 +13,7 @@ S = TypeVar("S", bound=Any)  # a frozen dataclass with a field `index`
 
 
 @dataclass(frozen=True)
-class Choice:
+class RowChoice:
     """The first `limit` of `of` rows; of these `sample` that `seed` draws; in the order of the dataset.
 
     A row is drawn by its place and the seed only: a larger sample of as many rows holds the smaller one.
@@ -25,14 +25,14 @@ class Choice:
     seed: int = 0
 
     @classmethod
-    def make(cls, of: int, limit: int | None = None, sample: int | None = None, seed: int = 0) -> "Choice":
+    def make(cls, of: int, limit: int | None = None, sample: int | None = None, seed: int = 0) -> "RowChoice":
         """Without what takes all rows there are."""
         limit = limit if limit is not None and limit < of else None
         sample = sample if sample is not None and sample < (limit or of) else None
         return cls(of, limit, sample, 0 if sample is None else seed)
 
     @classmethod
-    def from_json(cls, part: Mapping[str, int]) -> "Choice":
+    def from_json(cls, part: Mapping[str, int]) -> "RowChoice":
         """The inverse of `to_json` of a choice that is not whole."""
         return cls(**part)
 
@@ -56,7 +56,7 @@ class Choice:
             return there
         return sorted(heapq.nsmallest(self.sample, there, key=partial(_drawn, self.seed)))
 
-    def holds(self, other: "Choice") -> bool:
+    def holds(self, other: "RowChoice") -> bool:
         """Whether it takes every row that another choice from the same dataset takes."""
         return self.is_whole or (not other.is_whole and set(other.places) <= set(self.places))
 
@@ -80,7 +80,7 @@ class ChosenRows(Sequence[S]):
         choice: which ones.
     """
 
-    def __init__(self, whole: Sequence[S], choice: Choice) -> None:
+    def __init__(self, whole: Sequence[S], choice: RowChoice) -> None:
         self.whole, self.choice, self._places = whole, choice, choice.places
 
     def __len__(self) -> int:
@@ -100,8 +100,8 @@ class ChosenRows(Sequence[S]):
 
 
 def choose(samples: Sequence[S], part: Mapping[str, int]) -> Sequence[S]:
-    """The rows of a choice as `Choice.to_json` has it."""
-    return ChosenRows(samples, Choice.from_json(part)) if part else samples
+    """The rows of a choice as `RowChoice.to_json` has it."""
+    return ChosenRows(samples, RowChoice.from_json(part)) if part else samples
 
 
 def whole_of(samples: Sequence[S]) -> Sequence[S]:
@@ -110,7 +110,7 @@ def whole_of(samples: Sequence[S]) -> Sequence[S]:
 
 
 def part_of(samples: Sequence[Any]) -> dict[str, int]:
-    """Which rows were chosen, as `Choice.to_json` has it."""
+    """Which rows were chosen, as `RowChoice.to_json` has it."""
     return samples.choice.to_json() if isinstance(samples, ChosenRows) else {}
 
 

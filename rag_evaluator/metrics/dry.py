@@ -28,7 +28,7 @@ Side = Literal["least", "most"]
 Json = Mapping[str, Any]  # of a JSON schema
 
 
-class Question(NamedTuple):
+class JudgeCall(NamedTuple):
     """A question to the judge: equal ones are asked once.
 
     Attributes:
@@ -60,7 +60,7 @@ class DryJudge:
     def __init__(self, side: Side, greedy: bool) -> None:
         self.side, self.greedy = side, greedy
         self.capabilities = Capabilities(1, greedy, True, False, False, "always")
-        self.asked: list[tuple[Question, int]] = []
+        self.asked: list[tuple[JudgeCall, int]] = []
         self.is_sure = True
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
@@ -88,11 +88,11 @@ class DryJudge:
         """Nothing is open."""
 
     def _note(self, prompt: str, draw: Draw, is_choice: bool) -> None:
-        question = Question(short_digest(prompt), is_choice, (0, 0) if self.greedy else draw)
+        question = JudgeCall(short_digest(prompt), is_choice, (0, 0) if self.greedy else draw)
         self.asked.append((question, len(prompt)))
 
 
-class _NoEmbeddings(BaseRagasEmbedding):
+class _SameVectors(BaseRagasEmbedding):
     """The same vector for each text."""
 
     def embed_text(self, text: str, **options: Any) -> list[float]:
@@ -116,13 +116,13 @@ class DryMetrics:
     ) -> None:
         self._judges = {side: DryJudge(side, greedy) for side in ("least", "most")}  # type: ignore[arg-type]
         self._scorers = {
-            side: Scorer(_made(config, metrics, prompts, judge), metrics, judge, _NoEmbeddings())
+            side: Scorer(_made(config, metrics, prompts, judge), metrics, judge, _SameVectors())
             for side, judge in self._judges.items()
         }
 
     async def questions(
         self, sample: Sample, metric: str, repeat: int = 0, side: str = "least"
-    ) -> list[tuple[Question, int]]:
+    ) -> list[tuple[JudgeCall, int]]:
         """What a metric asks of a row if it is answered so, with the letters of each prompt."""
         judge = self._judges[side]
         judge.asked = []
@@ -148,7 +148,7 @@ def _made(
     config: Config, metrics: Mapping[str, Metric], prompts: Mapping[Key, TracedPrompt], judge: DryJudge
 ) -> dict[str, Any]:
     """The metrics with their prompts. Any: ragas' metrics."""
-    language, llm, vectors = find_language(config.language), Recorder(judge, {}), _NoEmbeddings()
+    language, llm, vectors = find_language(config.language), Recorder(judge, {}), _SameVectors()
     made = {name: metric.create(llm, vectors, language, judge.greedy) for name, metric in metrics.items()}
     for name, metric in metrics.items():
         for attribute in metric.prompts:

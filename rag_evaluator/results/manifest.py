@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.choice import Choice
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.results.rows import Add, Heading, ignore
@@ -53,7 +53,7 @@ def rows_of(manifest: Mapping[str, Any]) -> str:
 def partial_rows(manifest: Mapping[str, Any]) -> str | None:
     """Which rows of the dataset were taken; None: all."""
     try:
-        return str(Choice.from_json(manifest[PART])) if manifest.get(PART) else None
+        return str(RowChoice.from_json(manifest[PART])) if manifest.get(PART) else None
     except TypeError:  # somebody has edited it
         return None
 

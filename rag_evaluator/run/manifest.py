@@ -35,7 +35,7 @@ def describe(
     """The manifest: everything needed to make the run again. No times: the same run gives the same bytes.
 
     Args:
-        part: which rows of the dataset were taken, see `Choice`; empty: all.
+        part: which rows of the dataset were taken, see `RowChoice`; empty: all.
     """
     return {
         "name": config.name,

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.choice import Choice
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.files.digest import file_digest, short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
@@ -30,7 +30,7 @@ class Plan:
         chunk_size: units of a chunk; the last one may be shorter.
         repeats: times that each cell is made.
         once: columns whose cells are made once all the same, as no chance is in them.
-        part: which rows of the data the units are made of, see `Choice`; empty: all.
+        part: which rows of the data the units are made of, see `RowChoice`; empty: all.
     """
 
     task: str
@@ -92,12 +92,12 @@ class Plan:
         """Whether every row of an older plan for the same data is one of this plan, too."""
         if not (self.part and old.part):
             return not self.part
-        return Choice.from_json(self.part).holds(Choice.from_json(old.part))
+        return RowChoice.from_json(self.part).holds(RowChoice.from_json(old.part))
 
     @property
     def rows(self) -> str:
         """Which rows these are: `20 of 1,000 rows (limit)`."""
-        return str(Choice.from_json(self.part)) if self.part else "all rows"
+        return str(RowChoice.from_json(self.part)) if self.part else "all rows"
 
     def changes(self, old: "Plan", unnamed: bool = True) -> list[str]:
         """What differs from an older plan, in words; the chunk size is no difference, nor is the part of the rows.

@@ -21,14 +21,14 @@ from rag_evaluator.run.spare import MEASURED, SPARE, open_spare, spare_files
 from rag_evaluator.run.stages import Run, work_all
 from rag_evaluator.run.task import Cell, Record, Stage
 from rag_evaluator.run.workers import ALONE, process_name
-from rag_evaluator.signals import Stop
+from rag_evaluator.signals import Stop, StopSignal
 
 Memory = Callable[[], tuple[int | None, int | None]]
 """The most bytes that this process has used: of the machine, of its GPUs; None: not known."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class TrialCost:
     """What making cells took in one process, the last time some were made.
 
     Attributes:
@@ -88,6 +88,7 @@ def make_some(
         results: results folder of the run; no result file of it changes.
         run: runs a coroutine to its end.
         progress: called with (cells done, cells of these units).
+        stop: asked to stop, it raises `StopSignal`; what was made is kept.
 
     The cells are the same when the run makes them: nothing depends on what else is in the making.
     """
@@ -103,7 +104,10 @@ def make_some(
                 found[cell.unit.index, cell.column, cell.repeat] = line.record
     total = len(found) + len(left)
     if left:
+        stop = stop or Stop()
         found |= run(_make(stage, left, place, lambda made: progress(total - len(left) + made, total), stop, memory))
+        if stop.asked and len(found) < total:
+            raise StopSignal(stop.asked)
     return found
 
 
@@ -112,7 +116,7 @@ async def _make(
     cells: Sequence[Cell],
     place: Path,
     made: Callable[[int], None],
-    stop: Stop | None,
+    stop: Stop,
     memory: Memory,
 ) -> dict[tuple[int, str, int], Record]:
     """Make cells; each record is on disk within a second."""
@@ -129,22 +133,23 @@ async def _make(
         clock = time.perf_counter()
         async with stage.open(None) as work:
             loaded, cpu = time.perf_counter(), time.process_time()
-            await work_all(iter(cells), work, done, stop or Stop())
+            with stop.patiently():
+                await work_all(iter(cells), work, done, stop)
             seconds, cpu = time.perf_counter() - loaded, time.process_time() - cpu
             used = memory()
         file.sync()
     which = [[stage.digest(cell.unit, cell.column), cell.column, cell.repeat] for cell in cells]
-    measured = Measured(signatures_digest(stage.plan), which, loaded - clock, seconds, cpu, *used)
+    measured = TrialCost(signatures_digest(stage.plan), which, loaded - clock, seconds, cpu, *used)
     replace_json(place / SPARE / f"{MEASURED}.{os.getpid()}", asdict(measured), place / SPARE / MEASURED)
     return records
 
 
-def read_measured(results: Path, plan: Plan) -> Measured | None:
+def read_measured(results: Path, plan: Plan) -> TrialCost | None:
     """What the last trial with these signatures took; None if there was none, or its note cannot be read."""
     try:
         path = place_of(results, plan.task, plan.stage) / SPARE / MEASURED
         data: Mapping[str, Any] = json.loads(path.read_bytes())
-        measured = Measured(**{part.name: data[part.name] for part in fields(Measured)})
+        measured = TrialCost(**{part.name: data[part.name] for part in fields(TrialCost)})
         measured.keys(plan)
     except (OSError, ValueError, KeyError, TypeError):
         return None

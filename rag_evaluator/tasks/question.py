@@ -89,7 +89,7 @@ def plan_of(
 
     Args:
         data: digest of the questions that units were chosen from; None: of the units, as none was left out.
-        part: which rows were chosen, see `Choice`.
+        part: which rows were chosen, see `RowChoice`.
     """
     return Plan(
         task=task,

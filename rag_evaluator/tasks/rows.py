@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rag_evaluator.config import Config
 from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
-from rag_evaluator.dataset.choice import Choice, S, choose
+from rag_evaluator.dataset.choice import RowChoice, S, choose
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.run.journal import Journal
 
@@ -20,7 +20,7 @@ def chosen_rows(samples: Sequence[S], config: Config) -> Sequence[S]:
         number = getattr(config, key)
         if number is not None and number > len(samples):
             logger.warning("%s is %s, and there are %s rows: all of them are taken", key, number, len(samples))
-    choice = Choice.make(len(samples), config.limit, config.sample, config.sample_seed)
+    choice = RowChoice.make(len(samples), config.limit, config.sample, config.sample_seed)
     return choose(samples, choice.to_json())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset.choice import Choice
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.run_files import RunFiles
@@ -78,16 +78,16 @@ class TestWhichRows:
 
     @pytest.mark.parametrize(("given", "places", "text"), [case[1:] for case in CHOICES], ids=[c[0] for c in CHOICES])
     def test_rows_are_taken_in_the_order_of_the_data(self, given: dict[str, int], places: list[int], text: str) -> None:
-        choice = Choice.make(12, **given)
+        choice = RowChoice.make(12, **given)
         assert list(choice.places) == places
         assert str(choice) == text
 
     @pytest.mark.parametrize("size", range(1, 40))
     def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one(self, size: int) -> None:
-        smaller, larger = (Choice.make(50, sample=number) for number in (size, size + 1))
+        smaller, larger = (RowChoice.make(50, sample=number) for number in (size, size + 1))
         assert larger.holds(smaller)
         assert not smaller.holds(larger)
-        assert not Choice.make(50, sample=size, seed=1).holds(larger)
+        assert not RowChoice.make(50, sample=size, seed=1).holds(larger)
 
     FAULTS = (
         ("limit: 0", "line 3: 'limit' is 0: input should be greater than or equal to 1"),

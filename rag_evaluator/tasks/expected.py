@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.metrics.dry import Question
+from rag_evaluator.metrics.dry import JudgeCall
 from rag_evaluator.run.task import Record
 
-Asked = dict[Question, tuple[int, int]]
+Asked = dict[JudgeCall, tuple[int, int]]
 """What was asked, each question once -> tokens of its prompt, tokens that the judge wrote."""
 
 
@@ -31,7 +31,7 @@ def asked_of(records: Sequence[tuple[int, Record]], greedy: bool) -> Asked:
             draw = (0, 0) if greedy else (repeat, times[kind])
             times[kind] += 1
             written = judgement["generated_tokens"] + judgement.get("thinking_tokens", 0)
-            found[Question(*kind, draw)] = (judgement["prompt_tokens"], written)
+            found[JudgeCall(*kind, draw)] = (judgement["prompt_tokens"], written)
     return found
 
 
@@ -73,7 +73,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class Line:
+class Trend:
     """A straight line: what a row of a given length takes; lengths are letters."""
 
     at_zero: float
@@ -84,7 +84,7 @@ class Line:
         return float(sum(max(0.0, self.at_zero + self.slope * length) for length in lengths))
 
 
-def line_through(lengths: Sequence[float], values: Sequence[float]) -> Line:
+def line_through(lengths: Sequence[float], values: Sequence[float]) -> Trend:
     """The line of least squares; a flat one through the mean where lengths do not differ, or longer rows take less.
 
     The estimate of a total by a line is the regression estimator (Cochran 1977, Sampling Techniques, chapter 7).
@@ -93,7 +93,7 @@ def line_through(lengths: Sequence[float], values: Sequence[float]) -> Line:
     spread = float(((x - x.mean()) ** 2).sum())
     slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread > 0 else 0.0
     slope = max(slope, 0.0)
-    return Line(float(y.mean()) - slope * float(x.mean()), slope)
+    return Trend(float(y.mean()) - slope * float(x.mean()), slope)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class Habit:
         counts_tokens: whether the judge counts any.
     """
 
-    calls: Line
-    prompt_tokens: Line
-    generated_tokens: Line
+    calls: Trend
+    prompt_tokens: Trend
+    generated_tokens: Trend
     once: float
     counts_tokens: bool
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rag_evaluator.api.gate import gate
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
-    from rag_evaluator.api.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
+    from rag_evaluator.api.plan import plan
+    from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
     from rag_evaluator.api.probe import probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
@@ -105,9 +106,9 @@ _HOMES = {
     "JudgementError": "errors",
     "MissingChunksError": "errors",
     "ModelError": "errors",
-    "PlannedJudge": "api.plan",
-    "PlannedMetric": "api.plan",
-    "PlannedRun": "api.plan",
+    "PlannedJudge": "api.planned",
+    "PlannedMetric": "api.planned",
+    "PlannedRun": "api.planned",
     "PromptError": "errors",
     "PromptTooLongError": "errors",
     "RAGEvaluator": "api.evaluator",

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.evaluator import RAGEvaluator
+from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
 from rag_evaluator.config import Config
 from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.choice import RowChoice, part_of, whole_of
@@ -29,92 +30,6 @@ from rag_evaluator.trust.width import rows_for_interval
 SAMPLE = 20  # rows that are judged for the estimate
 READ_FASTER = 20  # tokens of a prompt that are read in the time in which one is written, roughly
 WITHIN = 0.05  # half the width of an interval, in units of the metric
-
-
-@dataclass(frozen=True)
-class PlannedMetric:
-    """What a metric takes.
-
-    Attributes:
-        metric: its name.
-        scores, done: to be made, and those of them that are made already.
-        is_exact: whether `calls` are counted; else they are estimated.
-        all, left: questions and tokens of all scores, and of those that are not made yet; None: not known.
-        mean: of the rows that were judged for the plan; None: there are none.
-        rows_needed: with which the interval of the mean would be as narrow as was asked for; None: not known.
-    """
-
-    metric: str
-    scores: int
-    done: int
-    is_exact: bool
-    all: Expected | None
-    left: Expected | None
-    mean: float | None
-    rows_needed: int | None
-
-
-@dataclass(frozen=True)
-class PlannedJudge:
-    """What one judge has to do.
-
-    Attributes:
-        judge: its name in a panel; None: it is the only one.
-        metrics: in the order of the configuration.
-        all, left: of all metrics; a question that several metrics ask counts once. None: not known.
-        judged: rows that were judged for the plan.
-        load_seconds, seconds: of loading the models, and of making what is left, in one process; None: not known.
-        memory, gpu_memory: bytes of a process; None: not known.
-        notes: what must be known before the run, such as a folder that holds another run.
-    """
-
-    judge: str | None
-    metrics: Sequence[PlannedMetric]
-    all: Expected | None
-    left: Expected | None
-    judged: int
-    load_seconds: float | None
-    seconds: float | None
-    memory: int | None
-    gpu_memory: int | None
-    notes: Sequence[str] = ()
-
-    def seconds_with(self, workers: int) -> float | None:
-        """Until all is made by several workers, each on a device of its own."""
-        if self.seconds is None or self.load_seconds is None:
-            return None
-        return self.load_seconds + self.seconds / workers if self.seconds else 0.0
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """What a run takes.
-
-    Attributes:
-        name: of the run.
-        rows: which ones, `20 of 1,000 rows (limit)`; `count` how many.
-        workers: that share the work.
-        level, within: of the intervals: nominal coverage, half the width.
-        judges: one, or those of a panel, which work one after the other.
-    """
-
-    name: str
-    rows: str
-    count: int
-    workers: int
-    level: float
-    within: float
-    judges: Sequence[PlannedJudge]
-
-    @property
-    def seconds(self) -> float | None:
-        """Until all is made; None: not known."""
-        each = [judge.seconds_with(self.workers) for judge in self.judges]
-        return None if None in each else float(sum(part or 0.0 for part in each))
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON; None where something is not known. Any: JSON."""
-        return {**asdict(self), "seconds": self.seconds, "judges": [_json(judge) for judge in self.judges]}
 
 
 def plan(
@@ -182,22 +97,33 @@ def plan_of(
     return PlannedRun(config.name, str(choice), len(units), workers, config.ci_level, within, judges)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Counted:
     """What is known of a metric's scores before they are made.
 
     Attributes:
+        asked, asked_left: the questions of all rows, and of those with a score that is not made; None: they depend on
+            answers.
         scores, done: numbers.
-        all, left: length of each row, equal rows once; left: of those with a score that is not made.
-        asked, asked_left: the questions of these rows; None: they depend on answers.
+        all, left: length of each of these rows, by digest of what the metric reads: equal rows are there once.
     """
 
-    scores: int
-    done: int
-    all: Mapping[str, float]
-    left: Mapping[str, float]
     asked: set[JudgeCall] | None
     asked_left: set[JudgeCall] | None
+    scores: int = 0
+    done: int = 0
+    all: dict[str, float] = field(default_factory=dict)
+    left: dict[str, float] = field(default_factory=dict)
+
+    def add(self, row: str, length: float, questions: Iterable[JudgeCall], is_left: bool) -> None:
+        """Take a row in that is not there yet."""
+        self.all[row] = length
+        if self.asked is not None:
+            self.asked.update(questions)
+        if is_left:
+            self.left[row] = length
+            if self.asked_left is not None:
+                self.asked_left.update(questions)
 
 
 class _Planning:
@@ -216,7 +142,8 @@ class _Planning:
         self.places = chosen.places if sample else ()
         known = evaluator.judge.capabilities
         self.greedy = bool(known and known.greedy)
-        self.dry = DryMetrics(self.config, self.metrics, evaluator.prompts, self.greedy)
+        judged = {name: metric for name, metric in self.metrics.items() if metric.judge}
+        self.dry = DryMetrics(self.config, judged, evaluator.prompts, self.greedy)
         self.records: dict[tuple[int, str, int], Record] = {}
 
     def plan(self, name: str | None, progress: Progress, stop: Stop | None) -> PlannedJudge:
@@ -234,7 +161,7 @@ class _Planning:
             whole = _together([metric.all for metric in metrics], [each.asked for each in counted.values()], share)
             left = _together([metric.left for metric in metrics], [each.asked_left for each in counted.values()], share)
             measured = read_measured(self.folder, self.stage.plan)
-            seconds = None if measured is None else self._seconds(measured, known, left, metrics)
+            seconds = self._seconds(measured, known, left, metrics)
         return PlannedJudge(
             judge=name,
             metrics=metrics,
@@ -252,28 +179,23 @@ class _Planning:
         """Go once through all rows."""
         units, spec = self.stage.units, self.metrics[metric]
         is_fixed = spec.judge and await self.dry.is_fixed([units[place] for place in self.first], metric)
-        found = _Counted(0, 0, {}, {}, *((set(), set()) if is_fixed or not spec.judge else (None, None)))
-        scores = done = 0
+        is_known = is_fixed or not spec.judge
+        counted = _Counted(set(), set()) if is_known else _Counted(None, None)
         for unit in units:
             cells = [Cell(unit, metric, repeat) for repeat in self.stage.plan.repeats_of(metric)]
             keys = [key_of(self.stage, cell) for cell in cells]
-            there = sum(known.has(key) for key in keys)
-            scores, done = scores + len(cells), done + there
-            if keys[0].unit in found.all:
+            done = sum(known.has(key) for key in keys)
+            counted.scores, counted.done = counted.scores + len(cells), counted.done + done
+            if keys[0].unit in counted.all:
                 continue
-            questions: list[tuple[JudgeCall, int]] = []
-            for cell in cells if is_fixed else ():
-                questions += await self.dry.questions(unit, metric, cell.repeat)
-            letters = sum(size for _, size in questions) if is_fixed else _length(unit, spec)
-            for lengths, asked, counts in (
-                (found.all, found.asked, True),
-                (found.left, found.asked_left, there < len(cells)),
-            ):
-                if counts:
-                    lengths[keys[0].unit] = letters  # type: ignore[index]  # ours
-                    if asked is not None:
-                        asked.update(question for question, _ in questions)
-        return replace(found, scores=scores, done=done)
+            questions = dict(
+                [call for cell in cells for call in await self.dry.questions(unit, metric, cell.repeat)]
+                if is_fixed
+                else []
+            )
+            length = sum(questions.values()) if is_fixed else _length(unit, spec)
+            counted.add(keys[0].unit, length, questions, done < len(cells))
+        return counted
 
     def _asked(self, metric: str) -> dict[str, Asked]:
         """Digest of what the metric reads of a row that was judged -> what was asked."""
@@ -304,14 +226,15 @@ class _Planning:
         return to_score([self.records[place, metric, repeat] for repeat in repeats]).value
 
     def _seconds(
-        self, measured: TrialCost, known: KnownRecords, left: Expected | None, metrics: Sequence[PlannedMetric]
+        self, measured: TrialCost | None, known: KnownRecords, left: Expected | None, metrics: Sequence[PlannedMetric]
     ) -> float | None:
         """How long what is left will take, at the pace of the rows that were judged."""
-        lines = [(key, known.find(key)) for key in measured.keys(self.stage.plan)]
-        if all(metric.done == metric.scores for metric in metrics):
+        missing = sum(metric.scores - metric.done for metric in metrics)
+        if not missing:
             return 0.0
-        if left is None or not lines:
+        if left is None or measured is None or not measured.cells:
             return None
+        lines = [(key, known.find(key)) for key in measured.keys(self.stage.plan)]
         asked: Asked = {}
         for key, line in lines:
             if line is not None:
@@ -319,7 +242,6 @@ class _Planning:
         tokens = [float(sum(call[part] for call in asked.values())) for part in (0, 1)]
         work = _work(Expected(len(asked), *(tokens if any(tokens) else (None, None))))
         if not work:  # no judge is asked
-            missing = sum(metric.scores - metric.done for metric in metrics)
             return measured.seconds * missing / len(lines)
         return measured.seconds * _work(left) / work
 
@@ -378,13 +300,3 @@ def _work(part: Expected) -> float:
     if part.generated_tokens is None or part.prompt_tokens is None:
         return part.calls
     return part.generated_tokens + part.prompt_tokens / READ_FASTER
-
-
-def _json(judge: PlannedJudge) -> dict[str, Any]:
-    """Numbers whole, where they count something."""
-    metrics = [{**asdict(metric), "all": _whole(metric.all), "left": _whole(metric.left)} for metric in judge.metrics]
-    return {**asdict(judge), "metrics": metrics, "all": _whole(judge.all), "left": _whole(judge.left)}
-
-
-def _whole(part: Expected | None) -> dict[str, int | None] | None:
-    return None if part is None else part.to_json()

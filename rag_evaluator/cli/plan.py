@@ -10,7 +10,7 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.signals import GRACE, Stop
 
 if TYPE_CHECKING:
-    from rag_evaluator.api.plan import PlannedJudge, PlannedMetric, PlannedRun
+    from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
     from rag_evaluator.tasks.expected import Expected
 
 OK = 0

@@ -106,7 +106,7 @@ class DryMetrics:
     """Metrics that ask nobody.
 
     Args:
-        metrics: those of a run.
+        metrics: those of a run that ask a judge.
         prompts: as the run has them.
         greedy: whether its judge decodes greedily.
     """
@@ -130,7 +130,8 @@ class DryMetrics:
         return judge.asked
 
     async def is_fixed(self, samples: Sequence[Sample], metric: str) -> bool:
-        """Whether a metric asks the same of each of these rows whatever it is answered."""
+        """Whether a metric asks the same of each of these rows whatever it is answered, and asks at all."""
+        asks = False
         for sample in samples:
             found = []
             for side, judge in self._judges.items():
@@ -141,7 +142,8 @@ class DryMetrics:
                     return False
             if found[0] != found[1]:
                 return False
-        return True
+            asks = asks or bool(found[0])
+        return asks
 
 
 def _made(

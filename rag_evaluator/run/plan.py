@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.choice import RowChoice
+from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.digest import file_digest, short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
@@ -124,6 +125,15 @@ class Plan:
         if self.repeats != old.repeats:
             found.append(f"repeats: {old.repeats} before, {self.repeats} now")
         return found
+
+
+def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
+    """Raises `ResultsError` if a plan leaves out rows that another one for the same data takes."""
+    if not plan.holds_rows_of(old):
+        raise ResultsError(
+            f"{results} holds the scores of {old.rows}, and this run takes {plan.rows}: their results would take the "
+            f"place of those. Choose another name or output_dir, leave out limit and sample, or {way('rows')}."
+        )
 
 
 def auto_chunk_size(units: int, most: int = MOST_UNITS) -> int:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -31,7 +32,7 @@ from rag_evaluator.run.journal import (
 )
 from rag_evaluator.run.known import KnownRecords
 from rag_evaluator.run.notes import WorkerNote, now
-from rag_evaluator.run.plan import Plan
+from rag_evaluator.run.plan import refuse_fewer_rows
 from rag_evaluator.run.spare import remove_spare, spare_files
 from rag_evaluator.run.task import Stage
 
@@ -81,7 +82,11 @@ class WorkerJournal(Journal):
             self._make_folders()
             if start == "fresh" and not self.pending:
                 remove_spare(self.place)
-        self.spare = KnownRecords(self.plan, [] if self._fresh else spare_files(self.place))
+
+    @cached_property
+    def spare(self) -> KnownRecords:
+        """Records of rows that were left out, or made ahead of the run."""
+        return KnownRecords(self.plan, [] if self._fresh else spare_files(self.place))
 
     def record(self, chunk: int, line: bytes) -> None:
         """Keep the line of a record of an unfinished chunk; on disk within a second.
@@ -155,7 +160,8 @@ class WorkerJournal(Journal):
             appender.sync()
             appender.close()
         self._appenders.clear()
-        self.spare.close()
+        if "spare" in self.__dict__:
+            self.spare.close()
         if self.pending:
             remove(self.folder)
 
@@ -305,12 +311,3 @@ class WorkerJournal(Journal):
 
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
         replace_json(self._temporary(path), value, path)
-
-
-def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
-    """Raises `ResultsError` if a plan leaves out rows that another one for the same data takes."""
-    if not plan.holds_rows_of(old):
-        raise ResultsError(
-            f"{results} holds the scores of {old.rows}, and this run takes {plan.rows}: their results would take the "
-            f"place of those. Choose another name or output_dir, leave out limit and sample, or {way('rows')}."
-        )

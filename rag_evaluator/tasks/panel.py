@@ -28,8 +28,8 @@ from rag_evaluator.run.finished import describe_files, differing_files, is_compl
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now
-from rag_evaluator.run.plan import Plan
-from rag_evaluator.run.worker_journal import Start, refuse_fewer_rows
+from rag_evaluator.run.plan import Plan, refuse_fewer_rows
+from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal
 from rag_evaluator.tasks.own_report import REPORT, write_own_report
 from rag_evaluator.tasks.run_digest import find_finished

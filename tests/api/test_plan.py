@@ -11,8 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.api.plan import PlannedJudge, plan
+from rag_evaluator.api.plan import plan
+from rag_evaluator.api.planned import PlannedJudge
 from rag_evaluator.cli.main import main
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.metrics.dry import DryMetrics, JudgeCall
 from rag_evaluator.metrics.table import METRICS
@@ -114,6 +116,15 @@ class TestCounted:
                 counted = asyncio.run(dry.questions(stage.units[line["row"]], line["metric"]))
                 asked = [judgement["prompt_digest"] for judgement in line["judgements"]]
                 assert [question.digest for question, _ in counted] == asked, line["metric"]
+
+    def test_a_metric_that_asks_nothing_of_the_first_rows_is_not_taken_for_counted(self, tmp_path: Path) -> None:
+        rows = [{"user_input": "x", "retrieved_contexts": ["y"], "response": ""}, *ROWS]
+        limits = {
+            "metrics": ["faithfulness"],
+            "sample_seed": next(s for s in range(99) if RowChoice(9, sample=1, seed=s).places == [0]),
+        }
+        [found] = plan(limits, rows, tmp_path, ScriptedJudge(any_answer(0), model_id="j"), sample=1).judges
+        assert not found.metrics[0].is_exact
 
     def test_equal_questions_count_once(self, tmp_path: Path) -> None:
         rows = [*ROWS, *ROWS[:3], {**ROWS[0], "response": "Other."}]
@@ -224,6 +235,7 @@ class TestKeptForTheRun:
         judge = ratings()
         found = planned(tmp_path, judge)
         assert (judge.asked, found.left, found.all) == (0, Expected(0, None, None), Expected(16))
+        assert found.seconds_with(1) == 0
         assert found.metrics[0].mean == pytest.approx(sum(n % 3 / 2 for n in (1, 2, 4, 6)) / 4, abs=0.3)
         assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 

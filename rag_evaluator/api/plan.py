@@ -168,10 +168,10 @@ class _Planning:
             all=whole,
             left=left,
             judged=len(self.places),
-            load_seconds=measured and measured.load_seconds,
+            load_seconds=None if measured is None else measured.load_seconds,
             seconds=seconds,
-            memory=measured and measured.memory,
-            gpu_memory=measured and measured.gpu_memory,
+            memory=None if measured is None else measured.memory,
+            gpu_memory=None if measured is None else measured.gpu_memory,
             notes=list(self._notes()),
         )
 

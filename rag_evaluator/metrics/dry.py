@@ -114,7 +114,7 @@ class DryMetrics:
     def __init__(
         self, config: Config, metrics: Mapping[str, Metric], prompts: Mapping[Key, TracedPrompt], greedy: bool
     ) -> None:
-        self._judges = {side: DryJudge(side, greedy) for side in ("least", "most")}  # type: ignore[arg-type]
+        self._judges = {side: DryJudge(side, greedy) for side in ("least", "most")}
         self._scorers = {
             side: Scorer(_made(config, metrics, prompts, judge), metrics, judge, _SameVectors())
             for side, judge in self._judges.items()

@@ -163,7 +163,7 @@ class WorkerJournal(Journal):
         if "spare" in self.__dict__:
             self.spare.close()
         if self.pending:
-            remove(self.folder)
+            self._discard()
 
     def note_finished(self, note: Finished) -> None:
         """The result files are written: what is left of dead workers' records is of no use any more."""
@@ -248,7 +248,7 @@ class WorkerJournal(Journal):
             if start != "fresh":
                 carry_over(old, stage, self.folder, self.process)
         except BaseException as error:
-            remove(self.folder)
+            self._discard()
             if isinstance(error, FileNotFoundError):  # a chunk was published, or the generation removed
                 raise ResultsError(
                     f"{old.folder}: another process is at work here. Wait for its end, or stop it, and start again."
@@ -291,6 +291,12 @@ class WorkerJournal(Journal):
             if generation != self.generation:
                 remove(generation_folder(self.place, generation))
         remove(self.place, FORMER)
+
+    def _discard(self) -> None:
+        """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""
+        found = read_manifest(self.place)
+        if found is None or found.generation != self.generation:
+            remove(self.folder)
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""

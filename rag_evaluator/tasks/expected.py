@@ -123,8 +123,8 @@ class Habit:
         number = sum(map(len, rows))
         once = len({question for _, asked in judged for question in asked}) / number if number else 1.0
         calls = line_through(lengths, [float(len(row)) for row in rows])
-        tokens = [line_through(lengths, counts) for counts in each]
-        return cls(calls, *tokens, once, any(map(any, each)) or not number)
+        prompts, answers = (line_through(lengths, counts) for counts in each)
+        return cls(calls, prompts, answers, once, any(map(any, each)) or not number)
 
     def in_rows(self, lengths: Sequence[float], calls: int | None = None) -> Expected:
         """What is asked in rows of these lengths; `calls` where they are known."""

@@ -16,6 +16,7 @@ from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.tasks.panel import refuse_unfinished
 
 Rows = list[dict[str, Any]]
@@ -307,3 +308,13 @@ class TestOtherTasks:
     def test_slurm_gets_the_limit_for_each_worker(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
         shown = said(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")
         assert "--set limit=5" in shown
+
+
+def test_an_update_that_never_began_does_not_remove_what_a_run_with_more_rows_made(tmp_path: Path) -> None:
+    evaluate(tmp_path, limit=5)
+    other = RAGEvaluator({"metrics": ["context_recall"]}, judge=judge())
+    stage = other.stage(ROWS)
+    pending = WorkerJournal(tmp_path, stage, "w0of1.other.0.0.1", "update")
+    assert evaluate(tmp_path)[1] == 14
+    pending.close()
+    assert evaluate(tmp_path)[1] == 0

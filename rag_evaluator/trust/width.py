@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from rag_evaluator.trust.intervals import mean_interval
 from rag_evaluator.trust.scale import Scale
 
-MOST_ROWS = 1 << 20
+MOST_ROWS = 100_000
 FEWEST = 2  # rows; one has the whole range
 
 
@@ -39,8 +39,9 @@ def rows_for_interval(values: ArrayLike, scale: Scale, half_width: float, level:
     low, high = FEWEST - 1, FEWEST
     while not is_enough(high):
         low, high = high, 2 * high
-        if high > MOST_ROWS:
+        if low == MOST_ROWS:
             return None
+        high = min(high, MOST_ROWS)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)

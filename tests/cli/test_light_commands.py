@@ -46,6 +46,7 @@ def loaded(arguments: list[str]) -> list[Any]:
         (["view", "--help"], 0),
         (["view", str(ROOT / "nothing")], 2),
         (["report", "--help"], 0),
+        (["plan", "--help"], 0),
     ],
     ids=lambda value: " ".join(Path(part).name for part in value) if isinstance(value, list) else None,
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from rag_evaluator.api.gate import gate
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
+    from rag_evaluator.api.plan import plan
+    from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
     from rag_evaluator.api.probe import probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
@@ -63,6 +65,9 @@ __all__ = [
     "JudgementError",
     "MissingChunksError",
     "ModelError",
+    "PlannedJudge",
+    "PlannedMetric",
+    "PlannedRun",
     "PromptError",
     "PromptTooLongError",
     "RAGEvaluator",
@@ -86,6 +91,7 @@ __all__ = [
     "load_config",
     "load_dataset",
     "metric",
+    "plan",
     "probe",
     "read_questions",
     "sort",
@@ -110,6 +116,9 @@ _HOMES = {
     "JudgementError": "errors",
     "MissingChunksError": "errors",
     "ModelError": "errors",
+    "PlannedJudge": "api.planned",
+    "PlannedMetric": "api.planned",
+    "PlannedRun": "api.planned",
     "PromptError": "errors",
     "PromptTooLongError": "errors",
     "RAGEvaluator": "api.evaluator",
@@ -133,6 +142,7 @@ _HOMES = {
     "load_config": "config",
     "load_dataset": "dataset",
     "metric": "metrics.own_metrics",
+    "plan": "api.plan",
     "probe": "api.probe",
     "read_questions": "results.kept_prompts",
     "sort": "api.functions",

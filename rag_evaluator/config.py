@@ -58,6 +58,7 @@ def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
 
 AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
 Number = Annotated[float, BeforeValidator(_no_truth_value)]
+RowCount = Annotated[int, BeforeValidator(_no_truth_value), Field(ge=1)]
 
 
 class Config(Section):
@@ -65,6 +66,9 @@ class Config(Section):
 
     name: FolderName = "run"
     dataset: Path | None = None
+    limit: RowCount | None = None
+    sample: RowCount | None = None
+    sample_seed: Annotated[int, BeforeValidator(_no_truth_value)] = Field(default=0, ge=0)
     columns: dict[str, str] = Field(default_factory=dict)
     output_dir: Path = Path("results")
     language: str = Field(default="english", min_length=1)

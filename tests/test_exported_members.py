@@ -47,6 +47,7 @@ NOT_FOR_USERS = {
     "optional_texts",
     "preferred",
     "propose",
+    "plan_of",
     "read_scores",
     "run_name",
     "run_probe",

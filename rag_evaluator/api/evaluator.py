@@ -9,6 +9,7 @@ from rag_evaluator.api.panel import PanelEvaluator, with_judges
 from rag_evaluator.config import Config, as_config, load_config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset.choice import part_of, whole_of
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.judge.source import judges_by_name, source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
@@ -40,6 +41,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_in_memory, results_of
 from rag_evaluator.tasks.probe.stage import Probing, probe_stage
+from rag_evaluator.tasks.rows import chosen_rows
 from rag_evaluator.tasks.run_digest import run_digest_of
 
 logger = logging.getLogger(__name__)
@@ -181,7 +183,9 @@ class RAGEvaluator:
             samples,
             self.metrics,
             plan_of(samples, source, self.config.columns, signatures, self.config.chunk_size, times),
-            manifest.describe(self.config, with_repeats(signatures, times), self.prompts, len(samples), metrics),
+            manifest.describe(
+                self.config, with_repeats(signatures, times), self.prompts, len(samples), metrics, part_of(samples)
+            ),
             self._scorer,
         )
 
@@ -195,8 +199,8 @@ class RAGEvaluator:
         samples, signatures = self._samples(source), self._signatures()
         refuse_without_probabilities(self.metrics, self.judge, self.config.place)
         metrics = about_metrics(self.metrics)
-        about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics)
-        data = data_digest(source if isinstance(source, str | Path) else samples)
+        about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics, part_of(samples))
+        data = data_digest(source if isinstance(source, str | Path) else whole_of(samples))
         return probe_stage(samples, data, self.config, self.metrics, about, self._scorer)
 
     def check(self, data: Any = None) -> None:
@@ -242,14 +246,14 @@ class RAGEvaluator:
         return source
 
     def _samples(self, source: Any) -> Sequence[Sample]:
-        """The rows, with what the metrics need. Raises `DatasetError`."""
+        """The rows that the configuration chooses; all are checked. Raises `DatasetError`."""
         samples = open_dataset(source, self.config.columns)
         check_rows(self.config, self.metrics, samples)
         needed = needed_columns(self.metrics, samples)
         check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
         check_readable(samples, {column for metric in self.metrics.values() for column in metric.optional})
         check_reporting(samples, self.config)
-        return samples
+        return chosen_rows(samples, self.config)
 
     def _run(
         self,

@@ -11,7 +11,7 @@ from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
-from rag_evaluator.results.caveats import caveats
+from rag_evaluator.results.caveats import caveats, partial_run
 from rag_evaluator.results.matching import keys_of, match, require_column
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
@@ -46,7 +46,8 @@ def gate(
         on: see `compare`.
         cluster: a column; rows with the same value depend on each other. None takes that of the run's configuration.
 
-    What makes run and baseline differ beside the systems, such as another judge, is logged as a warning.
+    What makes run and baseline differ beside the systems, such as another judge, is logged as a warning, and so is a
+    run that took only some rows of its dataset.
 
     Raises `RagEvaluatorError` where a rule cannot be checked, saying why.
     """
@@ -56,6 +57,8 @@ def gate(
     given = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, given)
     cluster = cluster or scores.config.get("cluster")
+    if not_worse_than is None and (sentence := partial_run(scores)) is not None:
+        logger.warning(sentence)
     measured = _measured(scores, cluster)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
     parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))

@@ -102,6 +102,8 @@ class PanelEvaluator:
         self, folder: Path, data: Any, worker: Worker, progress: Progress, stop: Stop | None, start: Start
     ) -> dict[str, Evaluation]:
         stages, panel = self.stages(data), self._in(folder)
+        if start == "continue":
+            panel.refuse_fewer_rows({name: stage.plan for name, stage in stages.items()})
         begin(self.config, folder, start)
         shown = _Shown(stages, progress)
         for name, place in panel.folders.items():

@@ -14,6 +14,7 @@ from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.init import add_init_command
 from rag_evaluator.cli.lists import add_list_command
+from rag_evaluator.cli.plan import add_plan_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
 from rag_evaluator.cli.review import add_review_commands
@@ -28,6 +29,8 @@ EXAMPLES = """examples:
   rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set judge.batch_size=32
   rag-evaluator config.yaml --set judges='[{model: /models/Qwen3-8B}, {model: /models/Llama-3.1-8B}]'
   rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh
+  rag-evaluator config.yaml --limit 20
+  rag-evaluator plan config.yaml --workers 4
   rag-evaluator sort config.yaml --set sort.strategy=merge
   rag-evaluator generate config.yaml
   rag-evaluator config.yaml --worker 3/16
@@ -54,6 +57,7 @@ there: run again to continue, 130, 143 and 138 stopped at once by a second signa
 
 
 OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begins
+ROWS = {"limit": "only the first N rows", "sample": "only N rows, drawn by sample_seed"}
 FUNCTIONS = {
     "sort": "order each row's contexts by the judge, and compare with the retriever's order",
     "generate": "write a reference answer for each row that has none, from its contexts",
@@ -90,6 +94,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_config(run)
+    add_rows(run)
     _add_beginning(run)
     for name, help_text in (
         ("merge", "check that all chunks are there and write the result files; exit code 75 if some are missing"),
@@ -105,6 +110,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         epilog="what follows '--' goes to sbatch: rag-evaluator submit config.yaml --workers 16 -- --partition=gpu",
     )
     _add_config(slurm)
+    add_rows(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument(
         "--task", choices=("evaluate", *FUNCTIONS, "duel"), default="evaluate", help="what to run; default: %(default)s"
@@ -126,11 +132,14 @@ def parser_of_commands() -> argparse.ArgumentParser:
     for name, help_text in FUNCTIONS.items():
         command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
         _add_config(command)
+        add_rows(command, *(("limit",) if name == "probe" else ROWS))
         _add_beginning(command)
         if name == "probe":
             command.add_argument("--sample", type=int, metavar="ROWS", help="rows that are changed; default: 50")
     duel = add_duel_command(commands)
+    add_rows(duel)
     _add_beginning(duel)
+    add_rows(add_plan_command(commands), "limit")
     add_report_command(commands)
     add_compare_command(commands)
     add_gate_command(commands)
@@ -141,6 +150,19 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_list_command(commands)
     add_doctor_command(commands)
     return parser
+
+
+def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:
+    """Flags for which rows are taken; each is another name for `--set key=N`."""
+    for key in keys or ROWS:
+        parser.add_argument(
+            f"--{key}",
+            dest="set",
+            action="append",
+            type=f"{key}={{}}".format,
+            metavar="N",
+            help=f"{ROWS[key]}; a later run with more rows asks nothing twice",
+        )
 
 
 def _add_beginning(parser: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ from rag_evaluator.program import command
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
+from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.status import Status, duration
 
 REASONS_SHOWN = 3
@@ -68,16 +69,17 @@ def _progress_bar() -> Progress:
 
 
 def print_summary(
-    summary: Mapping[str, Mapping[str, Any]], rows: int, config: Config, wrote: bool = True, changed: Sequence[str] = ()
+    summary: Mapping[str, Mapping[str, Any]], rows: str, config: Config, wrote: bool = True, changed: Sequence[str] = ()
 ) -> None:
     """Mean and coverage of each metric, and why scores are missing.
 
     Args:
+        rows: how many, see `results.manifest.rows_of`.
         wrote: whether this run has written the result files.
         changed: result files that are not as they were written.
     """
     own = {name: row for name, row in summary.items() if not (config.judges and BETWEEN in name)}
-    print_means(f"{config.name}: {rows} rows", "metric", own, "no score", REASONS_SHOWN)
+    print_means(f"{config.name}: {rows}", "metric", own, "no score", REASONS_SHOWN)
     print_panel(summary)
     print_labels(summary)
     print_groups(own)
@@ -179,6 +181,12 @@ def _label(value: str) -> str:
     return text if len(text) <= LABEL else f"{text[:LABEL]}…"
 
 
+def print_part(plan: Plan) -> None:
+    """That not all rows of the dataset were taken, if so."""
+    if plan.part:
+        say(f"partial: {plan.rows}")
+
+
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     models = [judge.model for judge in config.judges] or [config.judge.model]
@@ -201,6 +209,8 @@ def print_status(status: Status) -> None:
     done, total = status.cells
     share = f"{100 * done / total:.1f} %" if total else "-"
     say(f"{status.task}: chunks {status.chunks[0]}/{status.chunks[1]}, {status.noun} {done}/{total} ({share})")
+    if status.part is not None:
+        say(f"partial: {status.part}")
     if status.missing:
         names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
         more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""

@@ -52,7 +52,7 @@ def add_duel_command(commands: Any) -> argparse.ArgumentParser:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.console import print_end, print_json, say
+    from rag_evaluator.cli.console import print_end, print_json, print_part, say
     from rag_evaluator.cli.start import beginning
     from rag_evaluator.cli.tasks import run_task
     from rag_evaluator.config import load_config
@@ -74,6 +74,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
         print_json({"results": str(config.results_dir), **summary})
         return _code(summary)
     print_duel(summary)
+    print_part(stage.plan)
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return _code(summary)

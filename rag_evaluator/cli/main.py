@@ -114,6 +114,13 @@ def duel(options: argparse.Namespace) -> int:
     return _stoppable(module.duel, options)
 
 
+def plan(options: argparse.Namespace) -> int:
+    """`rag-evaluator plan config.yaml`: what a run will ask and take."""
+    from rag_evaluator.cli import plan as module
+
+    return _stoppable(module.plan, options)
+
+
 def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
     """The exit code of a task that the first signal asks to end soon."""
     stop = Stop(options.grace)
@@ -211,6 +218,7 @@ COMMANDS = {
     "generate": function,
     "probe": probe,
     "duel": duel,
+    "plan": plan,
     "report": report,
     "compare": compare,
     "gate": gate,
@@ -231,6 +239,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
         evaluate_panel(config, start, lambda: _run(config, worker, start, stop), options.json)
         return _reported(config, options.json)
     from rag_evaluator.cli.console import print_summary
+    from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.finished import outcome
     from rag_evaluator.tasks.run_digest import find_finished
@@ -239,7 +248,7 @@ def _evaluate(options: argparse.Namespace, stop: Stop) -> int:
     journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
     summary = read_summary(config.results_dir)
     if not options.json:
-        print_summary(summary, journal.plan.units, config, *outcome(journal, began))
+        print_summary(summary, rows_of(journal.about), config, *outcome(journal, began))
     return _reported(config, options.json)
 
 

@@ -15,6 +15,7 @@ OK = 0
 def evaluate_panel(config: Config, start: Start, run: Callable[[], object], silent: bool = False) -> None:
     """Have all judges score the rows and print the tables; nothing is judged or written where all is there already."""
     from rag_evaluator.cli.console import print_summary
+    from rag_evaluator.results.manifest import read_manifest, rows_of
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.tasks.panel import is_finished, panel_of
 
@@ -24,7 +25,7 @@ def evaluate_panel(config: Config, start: Start, run: Callable[[], object], sile
     if silent:
         return
     panel, summary = panel_of(config.results_dir), read_summary(config.results_dir)
-    print_summary(summary, next(iter(summary.values()))["count"], config, *panel.outcome(began))
+    print_summary(summary, rows_of(read_manifest(config.results_dir)), config, *panel.outcome(began))
 
 
 def all_journals(folder: Path) -> list[Journal]:

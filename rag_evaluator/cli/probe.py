@@ -20,16 +20,17 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
     config, (worker, start) = read_config(options), beginning(options)
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.probe import run_probe
-    from rag_evaluator.cli.console import print_json, progress_of, say
+    from rag_evaluator.cli.console import print_json, print_part, progress_of, say
     from rag_evaluator.tasks.probe.stage import FOLDER, read_report
 
     with progress_of("scores") as progress:
-        run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
+        journal = run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
     report = read_report(config.results_dir)
     if options.json:
         print_json({"name": config.name, "results": str(config.results_dir), **report})
         return _code(report)
     _print_report(config.name, report)
+    print_part(journal.plan)
     say(f"changed rows with both scores: {config.results_dir / FOLDER}")
     return _code(report)
 

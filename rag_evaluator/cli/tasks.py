@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_json, print_means, progress_of, say
+from rag_evaluator.cli.console import print_end, print_json, print_means, print_part, progress_of, say
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
@@ -40,6 +40,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
         f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
     )
+    print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
 
@@ -61,6 +62,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     for reason, count in reasons.items():
         say(f"  {count} without an answer: {reason}")
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
 

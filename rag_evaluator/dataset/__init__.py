@@ -1,7 +1,8 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
 The parts: `readers` (file formats), `columns` (aliases), `values` and `typed_values` (types), `json_values`, `blank`
-(what counts as no text), `retrieval_log` (lines of a log as rows), `on_disk` (samples kept on disk).
+(what counts as no text), `retrieval_log` (lines of a log as rows), `on_disk` (samples kept on disk), `choice` (which
+rows are taken).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.blank import is_blank
+from rag_evaluator.dataset.choice import whole_of
 from rag_evaluator.dataset.columns import (
     ALIASES,
     TEXTS,
@@ -101,6 +103,7 @@ def _samples(name: str, records: Sequence[InputRecord], names: ColumnNames) -> l
 
 def row_names(samples: Sequence[Sample]) -> list[str]:
     """Every column of any row, in order of first appearance."""
+    samples = whole_of(samples)
     return list(samples.names) if isinstance(samples, OnDiskSamples) else column_names(sample.row for sample in samples)
 
 

@@ -11,6 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.report.pages import number, page_text
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.certificate import CERTIFICATE, LABELS, data_of, digests_in, read_certificate, standing
+from rag_evaluator.results.manifest import partial_rows
 from rag_evaluator.results.panel_names import judges_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -46,7 +47,7 @@ def facts(run: RunFiles) -> list[RunFact]:
     config = run.config
     found = [
         RunFact(page_text("run.dataset"), _dataset(config)),
-        RunFact(page_text("run.rows"), f"{run.manifest.get('rows', 0):,}"),
+        RunFact(page_text("run.rows"), partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}"),
         RunFact(page_text("run.language"), str(config.get("language") or page_text("run.unknown"))),
         *_judges(run),
         *_embeddings(run),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.results.conditions import differing_conditions, has_unnamed_model
+from rag_evaluator.results.manifest import partial_rows
 from rag_evaluator.results.matching import QUESTION, Matched
 from rag_evaluator.results.saved import SavedScores
 
@@ -16,7 +17,14 @@ def caveats(
 ) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
     keys = matched[0].places.keys() & matched[1].places.keys()
-    return [*_of_judging(a, b, list(metrics)), *_of_rows(a, b, matched, on, sorted(keys))]
+    partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
+    return [*partial, *_of_judging(a, b, list(metrics)), *_of_rows(a, b, matched, on, sorted(keys))]
+
+
+def partial_run(run: SavedScores) -> str | None:
+    """That a run did not take all rows of its dataset; None: it did."""
+    rows = partial_rows(run.manifest)
+    return None if rows is None else f"{run.name} is partial: {rows}."
 
 
 def _of_judging(a: SavedScores, b: SavedScores, metrics: list[str]) -> list[str]:

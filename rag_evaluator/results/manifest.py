@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.program import command
 from rag_evaluator.results.rows import Add, Heading, ignore
 
 PROGRAM = "rag_evaluator"
+PART = "part"  # which rows of the dataset were taken, where it is not all
 PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
 
 
@@ -44,6 +46,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
         ) from error
     return manifest
+
+
+def rows_of(manifest: Mapping[str, Any]) -> str:
+    """How many rows there are, and of how many: `20 of 1,000 rows (limit)`, `1000 rows`."""
+    return partial_rows(manifest) or f"{manifest.get('rows', 0)} rows"
+
+
+def partial_rows(manifest: Mapping[str, Any]) -> str | None:
+    """Which rows of the dataset were taken; None: all."""
+    try:
+        return str(RowChoice.from_json(manifest[PART])) if manifest.get(PART) else None
+    except TypeError:  # somebody has edited it
+        return None
 
 
 def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@
         g1/workers/<process>.json   who works or worked; for `status` only
         g1/merged.json              the result files have been written
         g1/tmp/                     files that are being written
+        spare/<process>.jsonl       records of rows that this generation leaves out, see `run.spare`
 
 No file is ever changed by another process than its writer, so there are no locks and nobody waits. A run that starts
 over, or keeps a part of what is there, fills the folder of a new generation; with its first record the manifest names

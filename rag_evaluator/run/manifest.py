@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator import __version__
 from rag_evaluator.config import Config
-from rag_evaluator.results.manifest import PROMPT_TEXTS
+from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt
@@ -30,11 +30,17 @@ def describe(
     prompts: Mapping["Key", "TracedPrompt"],
     rows: int,
     metrics: Mapping[str, Any] | None = None,
+    part: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The manifest: everything needed to make the run again. No times: the same run gives the same bytes."""
+    """The manifest: everything needed to make the run again. No times: the same run gives the same bytes.
+
+    Args:
+        part: which rows of the dataset were taken, see `RowChoice`; empty: all.
+    """
     return {
         "name": config.name,
         "rows": rows,
+        **({PART: dict(part)} if part else {}),
         "signatures": dict(signature_lines),
         "metrics": dict(metrics or {}),
         "config": config.model_dump(mode="json"),

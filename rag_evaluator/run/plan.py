@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.choice import RowChoice
+from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.digest import file_digest, short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
+OF_CHOSEN = ("texts",)  # options that follow from which rows are taken
 UNNAMED = "its judge or embeddings have no name, so that nothing tells their scores from those of others"
 
 
@@ -28,6 +31,7 @@ class Plan:
         chunk_size: units of a chunk; the last one may be shorter.
         repeats: times that each cell is made.
         once: columns whose cells are made once all the same, as no chance is in them.
+        part: which rows of the data the units are made of, see `RowChoice`; empty: all.
     """
 
     task: str
@@ -42,6 +46,7 @@ class Plan:
     chunk_size: int
     repeats: int = 1
     once: Sequence[str] = ()
+    part: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def chunks(self) -> int:
@@ -73,28 +78,43 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         data = {**asdict(self), "options": dict(self.options), "columns": dict(self.columns), "once": list(self.once)}
-        if not self.once:
-            del data["once"]  # as in journals of versions that did not know it
+        for name in ("once", "part"):
+            if not data[name]:
+                del data[name]  # as in journals of versions that did not know it
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Plan":
         """The inverse of `to_json`; raises `KeyError` where something is missing."""
-        known = {"once": [], **data}
+        known = {"once": [], "part": {}, **data}
         return cls(**{part.name: known[part.name] for part in fields(cls)})
 
+    def holds_rows_of(self, old: "Plan") -> bool:
+        """Whether every row of an older plan for the same data is one of this plan, too."""
+        if not (self.part and old.part):
+            return not self.part
+        return RowChoice.from_json(self.part).holds(RowChoice.from_json(old.part))
+
+    @property
+    def rows(self) -> str:
+        """Which rows these are: `20 of 1,000 rows (limit)`."""
+        return str(RowChoice.from_json(self.part)) if self.part else "all rows"
+
     def changes(self, old: "Plan", unnamed: bool = True) -> list[str]:
-        """What differs from an older plan, in words; the chunk size is no difference.
+        """What differs from an older plan, in words; the chunk size is no difference, nor is the part of the rows.
 
         Args:
             unnamed: whether a column that never had a signature differs from itself.
         """
         found = []
         if self.data != old.data:
-            counts = f" ({old.units} before, {self.units} now)" if old.units != self.units else ""
+            are_counted = old.units != self.units and not (self.part or old.part)
+            counts = f" ({old.units} before, {self.units} now)" if are_counted else ""
             found.append(f"the {self.unit_noun}{counts}")
         before, now = ({**plan.options, self.column_noun: ", ".join(plan.columns)} for plan in (old, self))
         for name in {**before, **now}:
+            if name in OF_CHOSEN and self.part != old.part:
+                continue
             if before.get(name) != now.get(name):
                 found.append(f"{name}: {before.get(name, 'not set')} before, {now.get(name, 'not set')} now")
         for column, signature in self.columns.items():
@@ -105,6 +125,15 @@ class Plan:
         if self.repeats != old.repeats:
             found.append(f"repeats: {old.repeats} before, {self.repeats} now")
         return found
+
+
+def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
+    """Raises `ResultsError` if a plan leaves out rows that another one for the same data takes."""
+    if not plan.holds_rows_of(old):
+        raise ResultsError(
+            f"{results} holds the scores of {old.rows}, and this run takes {plan.rows}: their results would take the "
+            f"place of those. Choose another name or output_dir, leave out limit and sample, or {way('rows')}."
+        )
 
 
 def auto_chunk_size(units: int, most: int = MOST_UNITS) -> int:

@@ -63,6 +63,7 @@ class Status:
         chunks, cells: (done, of all).
         missing: unfinished chunks.
         merged: whether the result files are written.
+        part: which rows of the dataset it takes; None: all.
         workers: in the order of their beginning; `unreadable` notes of workers are counted.
     """
 
@@ -74,6 +75,7 @@ class Status:
     missing: list[int]
     merged: bool
     at: float
+    part: str | None = None
     workers: list[WorkerStatus] = field(default_factory=list)
     unreadable: int = 0
 
@@ -141,6 +143,7 @@ def _status(journal: Journal) -> Status:
         missing=sorted(set(range(plan.chunks)) - published),
         merged=is_complete(journal),
         at=time.time(),
+        part=plan.rows if plan.part else None,
         workers=sorted(workers.values(), key=lambda worker: worker.note.began),
         unreadable=sum(note is None for note in notes.values()),
     )

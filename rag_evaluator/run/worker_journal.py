@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -29,7 +30,10 @@ from rag_evaluator.run.journal import (
     place_of,
     read_manifest,
 )
+from rag_evaluator.run.known import KnownRecords
 from rag_evaluator.run.notes import WorkerNote, now
+from rag_evaluator.run.plan import refuse_fewer_rows
+from rag_evaluator.run.spare import remove_spare, spare_files
 from rag_evaluator.run.task import Stage
 
 Start = Literal["continue", "fresh", "update"]
@@ -47,8 +51,9 @@ class WorkerJournal(Journal):
         start: `continue` refuses a journal of another plan, `fresh` forgets what is there, `update` keeps the records
             that still hold. What is forgotten is removed when the first new record is on disk, not before.
 
-    A journal without any record never refuses: nothing would be lost. Records of columns without a signature are
-    never used again.
+    A journal without any record never refuses: nothing would be lost. A plan that takes more rows of the same data
+    continues; one that leaves rows out is refused, and with `update` the records of these rows are kept beside the
+    journal. Records of columns without a signature are never used again.
 
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
@@ -72,9 +77,16 @@ class WorkerJournal(Journal):
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)
-            if start == "fresh" or (changes and start != MERGE):
+            if start == "fresh" or ((changes or plan.part != self.plan.part) and start != MERGE):
                 self._take_over(stage, start, changes)
             self._make_folders()
+            if start == "fresh" and not self.pending:
+                remove_spare(self.place)
+
+    @cached_property
+    def spare(self) -> KnownRecords:
+        """Records of rows that were left out, or made ahead of the run."""
+        return KnownRecords(self.plan, [] if self._fresh else spare_files(self.place))
 
     def record(self, chunk: int, line: bytes) -> None:
         """Keep the line of a record of an unfinished chunk; on disk within a second.
@@ -148,14 +160,18 @@ class WorkerJournal(Journal):
             appender.sync()
             appender.close()
         self._appenders.clear()
+        if "spare" in self.__dict__:
+            self.spare.close()
         if self.pending:
-            remove(self.folder)
+            self._discard()
 
     def note_finished(self, note: Finished) -> None:
         """The result files are written: what is left of dead workers' records is of no use any more."""
         self._replace(self.folder / "merged.json", note.to_json())
         for path in files_of(self.folder, SCORES):
             path.unlink(missing_ok=True)
+        if not self.plan.part:
+            remove_spare(self.place)
 
     def note_worker(self, **changes: Any) -> None:
         """Say of this process what has changed: fields of `WorkerNote`."""
@@ -214,12 +230,17 @@ class WorkerJournal(Journal):
         old = Journal.__new__(Journal)
         old.results, old.place = self.results, self.place
         old._take(Manifest(self.plan, self.about, self.generation))
-        only_unnamed = not stage.plan.changes(old.plan, unnamed=False)
-        if start == "continue" and not only_unnamed and not (old.is_empty and not workers_of(old)):
-            raise ResultsError(
-                f"{self.results} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or "
-                f"output_dir, {way('update')}, or {way('fresh')}."
-            )
+        only_rows = not stage.plan.changes(old.plan, unnamed=False)
+        has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
+        if start == "continue" and only_rows and has_more_rows:
+            return self._grow(stage, old)
+        if start == "continue" and not (old.is_empty and not workers_of(old)):
+            if not only_rows:
+                raise ResultsError(
+                    f"{self.results} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name "
+                    f"or output_dir, {way('update')}, or {way('fresh')}."
+                )
+            refuse_fewer_rows(self.results, stage.plan, old.plan)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
         try:
@@ -227,25 +248,55 @@ class WorkerJournal(Journal):
             if start != "fresh":
                 carry_over(old, stage, self.folder, self.process)
         except BaseException as error:
-            remove(self.folder)
+            self._discard()
             if isinstance(error, FileNotFoundError):  # a chunk was published, or the generation removed
                 raise ResultsError(
                     f"{old.folder}: another process is at work here. Wait for its end, or stop it, and start again."
                 ) from None
             raise
 
+    def _grow(self, stage: Stage[Any], old: Journal) -> None:
+        """Begin a generation with more rows: nothing is lost, so it is in force at once.
+
+        Several workers may do so at the same time: each brings the same records, and writes the same manifest.
+        """
+        if workers_of(old):
+            raise ResultsError(
+                f"{self.results}: another process is at work here on {old.plan.rows}. Wait for its end, or stop it, "
+                "and start again."
+            )
+        self._take(Manifest(stage.plan, stage.about, old.generation + 1))
+        self._make_folders()
+        with suppress(FileNotFoundError):  # another worker was faster: what it brought is there
+            carry_over(old, stage, self.folder, self.process)
+        found = read_manifest(self.place)
+        if found is None or found.plan.digest != self.digest:
+            self._check_ours()
+        self._bring_into_force()
+
     def _commit(self) -> None:
         """Bring this generation into force, and remove what was there before."""
         if self.pending:
             self._check_ours()
             self.sync()  # what replaces the old generation is on disk before that is removed
-            sync_folder(self.folder / SCORES)
-            self._replace(self.place / "manifest.json", Manifest(self.plan, self.about, self.generation).to_json())
-            self.pending, self._known = False, (self.digest, self.generation)
-            for generation in generations(self.place):
-                if generation != self.generation:
-                    remove(generation_folder(self.place, generation))
-            remove(self.place, FORMER)
+            self._bring_into_force()
+            if self._fresh:
+                remove_spare(self.place)
+
+    def _bring_into_force(self) -> None:
+        sync_folder(self.folder / SCORES)
+        self._replace(self.place / "manifest.json", Manifest(self.plan, self.about, self.generation).to_json())
+        self.pending, self._known = False, (self.digest, self.generation)
+        for generation in generations(self.place):
+            if generation != self.generation:
+                remove(generation_folder(self.place, generation))
+        remove(self.place, FORMER)
+
+    def _discard(self) -> None:
+        """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""
+        found = read_manifest(self.place)
+        if found is None or found.generation != self.generation:
+            remove(self.folder)
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""

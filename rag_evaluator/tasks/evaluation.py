@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import Sample, open_dataset, row_names
+from rag_evaluator.dataset.choice import choose, part_of, whole_of
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
@@ -157,12 +158,13 @@ def plan_of(
         unit_noun="rows",
         column_noun="metrics",
         cell_noun="scores",
-        data=data_digest(source if isinstance(source, str | Path) else samples),
+        data=data_digest(source if isinstance(source, str | Path) else whole_of(samples)),
         options={"columns": json.dumps(dict(columns), ensure_ascii=False)} if columns else {},
         columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
         chunk_size=auto_chunk_size(len(samples)) if chunk_size == "auto" else chunk_size,
         repeats=repeats,
         once=[name for name, number in times.items() if number < repeats],
+        part=part_of(samples),
     )
 
 
@@ -179,7 +181,7 @@ def of_journal(journal: Journal) -> Evaluation:
             f"{way('update')}."
         )
     metrics = chosen_metrics(make_config(config))
-    return Evaluation(samples, metrics, journal.plan, _about(journal, metrics))
+    return Evaluation(choose(samples, journal.plan.part), metrics, journal.plan, _about(journal, metrics))
 
 
 def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]:

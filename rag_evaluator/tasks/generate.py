@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import GenerateConfig
 from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.choice import part_of, whole_of
 from rag_evaluator.files.atomic import write_lines, write_wide_json
 from rag_evaluator.files.names import safe_names
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -19,6 +20,7 @@ from rag_evaluator.tasks.question import (
     Make,
     Question,
     QuestionStage,
+    digest_of,
     fields_of,
     manifest_of,
     plan_of,
@@ -112,12 +114,14 @@ def generate_stage(
     settings: GenerateConfig,
     asking: Asking,
     output: Output,
+    data: str | None = None,
+    part: Mapping[str, int] | None = None,
 ) -> Generate:
-    """The stage for questions and contexts in hand."""
+    """The stage for questions and contexts in hand; `data` and `part` are those of `plan_of`."""
     units = units_of(questions, contexts)
     signature = asking.signature(settings.model_copy(update={"replace": False}))  # says which rows, not how
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size)
-    return Generate(units, plan, asking.about(TASK, len(units)), output, asking, settings)
+    plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size, data, part)
+    return Generate(units, plan, asking.about(TASK, len(units), part), output, asking, settings)
 
 
 def of_samples(samples: Sequence[Sample], asking: Asking) -> Generate:
@@ -125,7 +129,8 @@ def of_samples(samples: Sequence[Sample], asking: Asking) -> Generate:
     config = asking.config
     chosen = _chosen(samples, config.generate)
     output = Output(config.results_dir / ANSWERS, samples, [sample.index for sample in chosen])
-    return generate_stage(*questions_of(chosen), config.generate, asking, output)
+    data = digest_of(units_of(*questions_of(_chosen(whole_of(samples), config.generate))))
+    return generate_stage(*questions_of(chosen), config.generate, asking, output, data, part_of(samples))
 
 
 def of_journal(journal: Journal) -> Generate:

@@ -25,9 +25,10 @@ from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
 from rag_evaluator.results.rows import Table
 from rag_evaluator.results.writers import PANEL_WRITERS, write_table
 from rag_evaluator.run.finished import describe_files, differing_files, is_complete, read_finished
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now
+from rag_evaluator.run.plan import Plan, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal
 from rag_evaluator.tasks.own_report import REPORT, write_own_report
@@ -130,6 +131,13 @@ class Panel:
     def journals(self) -> dict[str, Journal]:
         """The journal of each judge. Raises `ResultsError` for one that has not begun."""
         return {name: Journal(folder) for name, folder in self.folders.items()}
+
+    def refuse_fewer_rows(self, plans: Mapping[str, Plan]) -> None:
+        """Raises `ResultsError` if the run of a judge holds rows that its new plan leaves out."""
+        for name, folder in self.folders.items():
+            begun = read_manifest(place_of(folder, MAIN_TASK, STAGES[MAIN_TASK]))
+            if begun is not None and not plans[name].changes(begun.plan, unnamed=False):
+                refuse_fewer_rows(self.folder, plans[name], begun.plan)
 
     def table(self, judges: Mapping[str, Table]) -> PanelTable:
         """The results of the judges, by name, as one table."""

@@ -70,15 +70,27 @@ class Asking:
         parts = {"prompts": short_digest(sources), **given}
         return "|".join([self.judge.signature, *(f"{name}:{value}" for name, value in parts.items())])
 
-    def about(self, task: str, rows: int) -> dict[str, Any]:
+    def about(self, task: str, rows: int, part: Mapping[str, int] | None = None) -> dict[str, Any]:
         """What the manifest of the results says."""
-        return manifest.describe(self.config, {task: self.judge.line}, self.prompts, rows)
+        return manifest.describe(self.config, {task: self.judge.line}, self.prompts, rows, part=part)
 
 
 def plan_of(
-    task: str, stage: str, units: Sequence[Question], column: str, signature: str | None, chunk_size: int | str
+    task: str,
+    stage: str,
+    units: Sequence[Question],
+    column: str,
+    signature: str | None,
+    chunk_size: int | str,
+    data: str | None = None,
+    part: Mapping[str, int] | None = None,
 ) -> Plan:
-    """What all workers of `sort` or `generate` must agree on."""
+    """What all workers of `sort` or `generate` must agree on.
+
+    Args:
+        data: digest of the questions that units were chosen from; None: of the units, as none was left out.
+        part: which rows were chosen, see `RowChoice`.
+    """
     return Plan(
         task=task,
         stage=stage,
@@ -86,11 +98,17 @@ def plan_of(
         unit_noun="questions",
         column_noun="columns",
         cell_noun="questions",
-        data=short_digest("".join(unit.digest for unit in units)),
+        data=data or digest_of(units),
         options={},
         columns={column: signature},
         chunk_size=chunk_size if isinstance(chunk_size, int) else auto_chunk_size(len(units), MOST_QUESTIONS),
+        part=part or {},
     )
+
+
+def digest_of(units: Sequence[Question]) -> str:
+    """16 hexadecimal digits of all questions and contexts."""
+    return short_digest("".join(unit.digest for unit in units))
 
 
 class QuestionStage(Generic[Q]):

@@ -1,14 +1,27 @@
-"""The rows of a dataset as `sort` and `generate` need them."""
+"""The rows that a configuration chooses, and rows as `sort` and `generate` need them."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from rag_evaluator.config import Config
 from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset.choice import RowChoice, S, choose
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.run.journal import Journal
 
 NEEDED = ("user_input", "retrieved_contexts")
+logger = logging.getLogger(__name__)
+
+
+def chosen_rows(samples: Sequence[S], config: Config) -> Sequence[S]:
+    """The first rows, or those that are drawn; where there are no more rows than that, all, and a warning says so."""
+    for key in ("limit", "sample"):
+        number = getattr(config, key)
+        if number is not None and number > len(samples):
+            logger.warning("%s is %s, and there are %s rows: all of them are taken", key, number, len(samples))
+    choice = RowChoice.make(len(samples), config.limit, config.sample, config.sample_seed)
+    return choose(samples, choice.to_json())
 
 
 def read_rows(config: Config, task: str) -> Sequence[Sample]:
@@ -19,7 +32,7 @@ def read_rows(config: Config, task: str) -> Sequence[Sample]:
     check_columns(samples, {task: NEEDED}, config.dataset.name)
     if task == "generate" and not config.generate.replace:
         check_readable(samples, ["reference"])  # which rows have one decides what is written
-    return samples
+    return chosen_rows(samples, config)
 
 
 def questions_of(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]:

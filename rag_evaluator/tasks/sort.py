@@ -9,6 +9,7 @@ from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import SortConfig
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.cells import json_or_text
+from rag_evaluator.dataset.choice import part_of, whole_of
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -20,6 +21,7 @@ from rag_evaluator.tasks.question import (
     Make,
     Question,
     QuestionStage,
+    digest_of,
     fields_of,
     manifest_of,
     plan_of,
@@ -95,18 +97,21 @@ def sort_stage(
     settings: SortConfig,
     asking: Asking,
     relevance: Sequence[list[int] | None] = (),
+    data: str | None = None,
+    part: Mapping[str, int] | None = None,
 ) -> Sort:
-    """The stage for questions and contexts in hand."""
+    """The stage for questions and contexts in hand; `data` and `part` are those of `plan_of`."""
     units = units_of(questions, contexts)
     signature = asking.signature(settings)
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size)
-    return Sort(units, plan, asking.about(TASK, len(units)), asking, settings, relevance)
+    plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size, data, part)
+    return Sort(units, plan, asking.about(TASK, len(units), part), asking, settings, relevance)
 
 
 def of_samples(samples: Sequence[Sample], asking: Asking) -> Sort:
     """The stage for the rows of a dataset. Raises `DatasetError` for a column `relevance` that does not fit."""
     relevance = [_relevance(sample) for sample in samples]
-    return sort_stage(*questions_of(samples), asking.config.sort, asking, relevance)
+    data = digest_of(units_of(*questions_of(whole_of(samples))))
+    return sort_stage(*questions_of(samples), asking.config.sort, asking, relevance, data, part_of(samples))
 
 
 def of_journal(journal: Journal) -> Sort:

@@ -48,6 +48,7 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["view", "--help"], 0, []),
     (["view", str(ROOT / "nothing")], 2, []),
     (["report", "--help"], 0, []),
+    (["plan", "--help"], 0, []),
     (["report", str(ROOT / "nothing")], 2, []),
     (["compare", "--help"], 0, []),
     (["compare", RUN, str(ROOT / "nothing")], 2, []),

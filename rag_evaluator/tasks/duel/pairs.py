@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
@@ -81,6 +81,10 @@ class MatchedRows:
         """16 hexadecimal digits of all that the results say of the rows."""
         units = [(unit.key, unit.digest, unit.cluster, unit.weight) for unit in self.units]
         return short_digest(json.dumps([self.on, asdict(self.counts), units], ensure_ascii=False))
+
+    def choose(self, units: Sequence[Pair]) -> "MatchedRows":
+        """The same with some of the pairs only."""
+        return replace(self, units=units, counts=replace(self.counts, compared=len(units)))
 
 
 def pairs_of(runs: Sequence[SavedScores], on: str | None, config: Config) -> MatchedRows:

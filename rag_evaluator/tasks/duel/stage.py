@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, make_config
+from rag_evaluator.dataset.choice import choose, part_of
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.origin import Origin, apply_overrides
+from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
@@ -20,7 +22,9 @@ from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome
 from rag_evaluator.tasks.duel.pairs import MatchedRows, Pair, pairs_of
 from rag_evaluator.tasks.duel.summary import Ended, summarise
 from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
+from rag_evaluator.tasks.rows import chosen_rows
 
+CHOICE = ("limit", "sample", "sample_seed")  # which rows were judged, and no part of how
 TASK, STAGE, COLUMN = "duel", "preferences", "preference"
 ROWS, SUMMARY, MANIFEST = "duel.json", "duel_summary.json", "duel_manifest.json"
 
@@ -73,7 +77,8 @@ class DuelStage(QuestionStage[Pair]):
     def summary(self, table: Table[Pair]) -> dict[str, Any]:
         """What `duel_summary.json` holds."""
         ended = [Ended.of(*found) for found in self.outcomes(table)]
-        return {**names_of(table.about), "rows": asdict(self.pairs.counts), **summarise(ended, self.level)}
+        part = {PART: dict(self.plan.part)} if self.plan.part else {}
+        return {**names_of(table.about), "rows": asdict(self.pairs.counts), **part, **summarise(ended, self.level)}
 
     def write(self, table: Table[Pair], folder: Path) -> None:
         write_wide_json_list(folder / ROWS, self.rows(table))
@@ -110,15 +115,15 @@ def of_runs(runs: Sequence[SavedScores], on: str | None, asking: Asking, places:
     Raises `ResultsError` where there is nothing to compare.
     """
     config = asking.config
-    pairs = pairs_of(runs, on, config)
+    whole = pairs_of(runs, on, config)
+    pairs, part = whole.choose(chosen := chosen_rows(whole.units, config)), part_of(chosen)
     plan = replace(
-        plan_of(TASK, STAGE, pairs.units, COLUMN, asking.signature(), config.chunk_size),
+        plan_of(TASK, STAGE, pairs.units, COLUMN, asking.signature(), config.chunk_size, whole.digest, part),
         unit_noun="rows",
         cell_noun="rows",
-        data=pairs.digest,
         options=_reported_by(config),
     )
-    about = {**asking.about(TASK, len(pairs.units)), TASK: {"a": places[0], "b": places[1], "on": pairs.on}}
+    about = {**asking.about(TASK, len(pairs.units), part), TASK: {"a": places[0], "b": places[1], "on": pairs.on}}
     return DuelStage(pairs, plan, about, config.ci_level, asking)
 
 
@@ -145,6 +150,7 @@ def of_journal(journal: Journal) -> DuelStage:
             f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
             f"still holds, {way('update')}."
         )
+    pairs = pairs.choose(choose(pairs.units, journal.plan.part))
     return DuelStage(pairs, journal.plan, journal.about, config.ci_level)
 
 
@@ -157,7 +163,7 @@ def read_run(folder: Path) -> SavedScores:
 
 def recorded_config(run: SavedScores, overrides: Sequence[str] = ()) -> Config:
     """The configuration of a run with `key.sub=value` overrides. Raises `ConfigError` if it is not known."""
-    data = deepcopy(dict(run.config))
+    data = {key: value for key, value in deepcopy(dict(run.config)).items() if key not in CHOICE}
     if not data:
         raise ConfigError(
             f"{run.name}: nobody knows how it was judged (manifest.json has no configuration). Give the configuration "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.config_sections import ProbeConfig
 from rag_evaluator.dataset import Sample, open_dataset
+from rag_evaluator.dataset.choice import choose, part_of
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines
 from rag_evaluator.files.digest import short_digest
@@ -152,7 +153,7 @@ def probe_stage(
             f"{config.source}: no probe can be made of any of {len(rows)} rows: they need a question and a response "
             "or reference, and contexts for what is measured in contexts."
         )
-    return Probing(rows, pairs, chosen, _plan(data, config, units, about, chosen), about, load)
+    return Probing(rows, pairs, chosen, _plan(data, config, units, about, chosen, part_of(samples)), about, load)
 
 
 def _plan(
@@ -161,6 +162,7 @@ def _plan(
     units: Sequence[ProbeUnit],
     about: Mapping[str, Any],
     metrics: Mapping[str, Metric],
+    part: Mapping[str, int],
 ) -> Plan:
     """What all workers must agree on. The signature of a text's own metric is in its digest."""
     lines = [about["signatures"][name] for name in metrics]
@@ -181,6 +183,7 @@ def _plan(
         },
         columns={COLUMN: None if any(map(is_unnamed, lines)) else "probe"},
         chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(units)),
+        part=part,
     )
 
 
@@ -204,4 +207,5 @@ def of_journal(journal: Journal) -> Probing:
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
         raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
     samples = open_dataset(config.dataset, config.columns)
+    samples = choose(samples, journal.plan.part)
     return probe_stage(samples, journal.plan.data, config, chosen_metrics(config), journal.about, None)

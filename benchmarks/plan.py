@@ -1,0 +1,105 @@
+"""`python -m benchmarks.plan`: what `plan` says of 200 rows, beside what the run then asks; writes Markdown to stdout.
+
+Plan and run have folders of their own, so that the run judges every row. CPU seconds are compared, too: on a shared
+machine the clock tells of others.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TQDM_DISABLE"] = "1"
+
+from benchmarks.rows import make_rows
+from rag_evaluator import RAGEvaluator
+from rag_evaluator.api.plan import plan_of
+from rag_evaluator.run.trial import read_measured
+from rag_evaluator.tasks.expected import Expected
+
+METRICS = ["context_precision", "faithfulness", "answer_relevancy", "context_relevance"]
+TWICE = 20  # rows that are there twice: their questions are asked once
+
+
+def main() -> None:
+    """Plan, run, compare."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.plan", description=__doc__)
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--sample", type=int, default=20)
+    options = parser.parse_args()
+    rows = make_rows(options.rows - TWICE)
+    rows += rows[:TWICE]
+    settings: dict[str, Any] = {"metrics": METRICS, "report": False}
+    with tempfile.TemporaryDirectory() as folder:
+        planned, run = Path(folder) / "planned", Path(folder) / "run"
+        evaluator = RAGEvaluator(settings)
+        found = plan_of(evaluator, planned, rows, options.sample)
+        measured = read_measured(planned, evaluator.stage(rows).plan)
+        assert measured is not None
+        evaluator = RAGEvaluator(settings)
+        clock, cpu = time.perf_counter(), time.process_time()
+        evaluator.evaluate(rows, folder=run)
+        clock, cpu = time.perf_counter() - clock, time.process_time() - cpu
+        real = dict(_asked(run / "details.jsonl"))
+    [judge] = found.judges
+    print(f"# Plan and run\n\n{options.rows} rows, {options.sample} of them judged for the plan, demo judge.\n")
+    print(
+        "| metric | calls, planned | calls | prompt tokens, planned | prompt tokens | generated, planned | generated |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for metric in judge.metrics:
+        assert metric.all is not None
+        exact = " (counted)" if metric.is_exact else ""
+        print(f"| {metric.metric} | {_line(metric.all, real[metric.metric], exact)} |")
+    assert judge.all is not None
+    assert judge.left is not None
+    assert judge.seconds is not None
+    print(f"| together | {_line(judge.all, _sum(real), '')} |")
+    share = judge.seconds / measured.seconds  # of the time of the judged rows
+    seconds, busy = judge.seconds + measured.seconds, (1 + share) * measured.cpu_seconds
+    print(f"\nTime without loading, all rows: {_ratio(seconds, clock - measured.load_seconds, 's')}.")
+    print(f"CPU time: {_ratio(busy, cpu, 's')} (the run's includes loading).")
+
+
+def _asked(details: Path) -> Iterator[tuple[str, dict[str, tuple[int, int]]]]:
+    """Metric -> its different questions -> tokens of the prompt and of the answer."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    with details.open(encoding="utf-8") as lines:
+        for line in map(json.loads, lines):
+            for judgement in line["judgements"]:
+                tokens = (judgement["prompt_tokens"], judgement["generated_tokens"])
+                found.setdefault(line["metric"], {})[judgement["prompt_digest"]] = tokens
+    yield from found.items()
+
+
+def _sum(real: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    return {digest: tokens for asked in real.values() for digest, tokens in asked.items()}
+
+
+def _line(planned: Expected, real: Mapping[str, tuple[int, int]], note: str) -> str:
+    assert planned.prompt_tokens is not None
+    assert planned.generated_tokens is not None
+    pairs = [
+        (planned.calls, len(real)),
+        (planned.prompt_tokens, sum(tokens[0] for tokens in real.values())),
+        (planned.generated_tokens, sum(tokens[1] for tokens in real.values())),
+    ]
+    shown = [
+        f"{guess:,.0f}{'' if place else note} | {count:,} ({guess / count - 1:+.1%})"
+        for place, (guess, count) in enumerate(pairs)
+    ]
+    return " | ".join(shown)
+
+
+def _ratio(planned: float, real: float, unit: str) -> str:
+    return f"{planned:.0f} {unit} planned, {real:.0f} {unit} measured ({planned / real - 1:+.0%})"
+
+
+if __name__ == "__main__":
+    main()

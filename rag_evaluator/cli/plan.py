@@ -1,0 +1,161 @@
+"""`rag-evaluator plan`: what a run will ask and take, before it is started."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.signals import GRACE, Stop
+
+if TYPE_CHECKING:
+    from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
+    from rag_evaluator.tasks.expected import Expected
+
+OK = 0
+SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.api.plan`, which loads ragas
+EXAMPLES = """examples:
+  rag-evaluator plan config.yaml
+  rag-evaluator plan config.yaml --sample 0
+  rag-evaluator plan config.yaml --workers 16 --json
+
+The rows that are judged for the plan are not judged again by the run. ~ marks an estimate."""
+
+
+def add_plan_command(commands: Any) -> argparse.ArgumentParser:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "plan",
+        help="what an evaluation will ask the judge, how long it will take, how many rows it needs",
+        description="Count the questions to the judge, and judge some rows to estimate the rest: tokens, time, memory, "
+        "and the rows with which an interval is narrow enough.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("config", type=Path, help="YAML file, as of the run")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
+    )
+    command.add_argument(
+        "--sample",
+        type=int,
+        default=SAMPLE,
+        metavar="N",
+        help="rows that are judged for the estimates; 0 loads no model; default: %(default)s",
+    )
+    command.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="that share the work; default: %(default)s"
+    )
+    command.add_argument(
+        "--within",
+        type=float,
+        default=WITHIN,
+        metavar="NUMBER",
+        help="half the width that an interval should have, in units of the metric; default: %(default)s",
+    )
+    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    command.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
+    return command
+
+
+def plan(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator plan config.yaml`."""
+    from rag_evaluator.cli.start import read_config
+
+    _check(options)
+    config = read_config(options)
+    from rag_evaluator.api.plan import plan as make_plan
+    from rag_evaluator.cli.console import progress_of
+
+    with progress_of("scores for the plan") as progress:
+        planned = make_plan(
+            config,
+            sample=options.sample,
+            workers=options.workers,
+            within=options.within,
+            progress=progress,
+            stop=stop,
+        )
+    if options.json:
+        print(json.dumps(planned.to_json(), ensure_ascii=False, allow_nan=False, indent=2))
+    else:
+        print_plan(planned)
+    return OK
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raises `ConfigError` for numbers that cannot be."""
+    for name, least in (("sample", 0), ("workers", 1)):
+        if getattr(options, name) < least:
+            raise ConfigError(f"--{name} {getattr(options, name)}: expected {least} or more.")
+    if not options.within > 0:
+        raise ConfigError(f"--within {options.within:g}: expected a number above 0.")
+
+
+def print_plan(planned: "PlannedRun") -> None:
+    """A table for each judge, what is left, and what that takes."""
+    from rag_evaluator.cli.console import print_table, say
+
+    columns = [
+        ("metric", "left"),
+        ("scores done", "right"),
+        ("judge calls", "right"),
+        ("prompt tokens", "right"),
+        ("generated tokens", "right"),
+        (f"rows for ±{planned.within:g}", "right"),
+    ]
+    for judge in planned.judges:
+        name = f", judge {judge.judge}" if judge.judge else ""
+        rows = [_row(metric) for metric in judge.metrics]
+        is_exact = all(metric.is_exact for metric in judge.metrics)
+        for label, part in (("together", judge.all), ("not done yet", judge.left)):
+            rows.append([label, "", *_figures(part, is_exact), ""])
+        print_table(f"plan of {planned.name}: {planned.rows}{name}", columns, rows)
+        for line in _lines(judge, planned):
+            say(line)
+    if len(planned.judges) > 1:
+        say(f"all judges, one after the other: {_duration(planned.seconds)}")
+
+
+def _row(metric: "PlannedMetric") -> list[str]:
+    done = f"{metric.done:,}/{metric.scores:,}"
+    needed = "not known" if metric.rows_needed is None else f"~{metric.rows_needed:,}"
+    return [metric.metric, done, *_figures(metric.all, metric.is_exact), needed]
+
+
+def _figures(part: "Expected | None", is_exact: bool) -> list[str]:
+    if part is None:
+        return ["not known"] * 3
+    calls = f"{'' if is_exact else '~'}{part.calls:,.0f}"
+    tokens = (part.prompt_tokens, part.generated_tokens)
+    return [calls, *("not known" if count is None else f"~{count:,.0f}" if count else "0" for count in tokens)]
+
+
+def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
+    seconds = judge.seconds_with(planned.workers)
+    workers = f"{planned.workers} worker{'' if planned.workers == 1 else 's'}"
+    loading = f", {judge.load_seconds:.0f} s of them for loading" if seconds and judge.load_seconds else ""
+    yield f"time with {workers}: {_duration(seconds)}{loading}"
+    if judge.memory is not None:
+        gpu = f", and {_size(judge.gpu_memory)} of GPU memory" if judge.gpu_memory else ""
+        yield f"memory of each worker: ~{_size(judge.memory)}{gpu}"
+    if judge.judged:
+        yield f"estimated from {judge.judged} rows; their scores are kept for the run"
+    else:
+        yield "no row was judged: --sample 20 gives the figures that are not known"
+    if any(metric.is_exact and metric.all and metric.all.calls for metric in judge.metrics):
+        yield "judge calls without ~ are counted: exact while every prompt fits the judge's window"
+    yield from judge.notes
+
+
+def _duration(seconds: float | None) -> str:
+    from rag_evaluator.run.status import duration
+
+    if seconds is None:
+        return "not known"
+    return f"~{duration(seconds)}" if seconds else "nothing is left to be scored"
+
+
+def _size(count: int | None) -> str:
+    return "not known" if count is None else f"{count / 2**30:.1f} GiB"

@@ -1,0 +1,143 @@
+"""What a metric will ask in all rows, estimated from what it asked in some."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rag_evaluator.metrics.dry import JudgeCall
+from rag_evaluator.run.task import Record
+
+Asked = dict[JudgeCall, tuple[int, int]]
+"""What was asked, each question once -> tokens of its prompt, tokens that the judge wrote."""
+
+
+def asked_of(records: Sequence[tuple[int, Record]], greedy: bool) -> Asked:
+    """What a row's score was made from.
+
+    Args:
+        records: numbers of repeats, with their records.
+        greedy: whether equal questions get equal answers: then they are asked once.
+    """
+    found: Asked = {}
+    for repeat, record in records:
+        times: Counter[tuple[str, bool]] = Counter()
+        for judgement in record.details.get("judgements", ()):
+            if not judgement["prompt_digest"]:  # a note of a function
+                continue
+            kind = judgement["prompt_digest"], not judgement["generated_tokens"]
+            draw = (0, 0) if greedy else (repeat, times[kind])
+            times[kind] += 1
+            written = judgement["generated_tokens"] + judgement.get("thinking_tokens", 0)
+            found[JudgeCall(*kind, draw)] = (judgement["prompt_tokens"], written)
+    return found
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Questions and tokens of some rows.
+
+    Attributes:
+        calls: questions that reach the judge, equal ones counted once.
+        prompt_tokens, generated_tokens: of these; None: not known.
+    """
+
+    calls: float
+    prompt_tokens: float | None = None
+    generated_tokens: float | None = None
+
+    def __add__(self, other: "Expected") -> "Expected":
+        return Expected(
+            self.calls + other.calls,
+            _sum(self.prompt_tokens, other.prompt_tokens),
+            _sum(self.generated_tokens, other.generated_tokens),
+        )
+
+    def times(self, share: float) -> "Expected":
+        """A share of it."""
+        tokens = (None if part is None else part * share for part in (self.prompt_tokens, self.generated_tokens))
+        return Expected(self.calls * share, *tokens)
+
+    def to_json(self) -> dict[str, int | None]:
+        """Whole numbers."""
+        return {name: None if part is None else round(part) for name, part in vars(self).items()}
+
+
+NOTHING = Expected(0, 0, 0)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A straight line: what a row of a given length takes; lengths are letters."""
+
+    at_zero: float
+    slope: float
+
+    def sum_over(self, lengths: Iterable[float]) -> float:
+        """For rows of these lengths together."""
+        return float(sum(max(0.0, self.at_zero + self.slope * length) for length in lengths))
+
+
+def line_through(lengths: Sequence[float], values: Sequence[float]) -> Trend:
+    """The line of least squares; a flat one through the mean where lengths do not differ, or longer rows take less.
+
+    The estimate of a total by a line is the regression estimator (Cochran 1977, Sampling Techniques, chapter 7).
+    """
+    x, y = np.asarray(lengths, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    spread = float(((x - x.mean()) ** 2).sum())
+    slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread > 0 else 0.0
+    slope = max(slope, 0.0)
+    return Trend(float(y.mean()) - slope * float(x.mean()), slope)
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What a metric asks of a row, by the row's length, learnt from rows that were judged.
+
+    Attributes:
+        calls, prompt_tokens, generated_tokens: of a row on its own.
+        once: share of the calls that is left when equal ones of different rows are asked once.
+        counts_tokens: whether the judge counts any.
+    """
+
+    calls: Trend
+    prompt_tokens: Trend
+    generated_tokens: Trend
+    once: float
+    counts_tokens: bool
+
+    @classmethod
+    def of(cls, judged: Sequence[tuple[float, Asked]]) -> "Habit | None":
+        """From lengths of rows and what was asked of them; None if there are none."""
+        if not judged:
+            return None
+        lengths = [length for length, _ in judged]
+        rows = [list(asked.values()) for _, asked in judged]
+        each = [[float(sum(call[part] for call in row)) for row in rows] for part in (0, 1)]
+        number = sum(map(len, rows))
+        once = len({question for _, asked in judged for question in asked}) / number if number else 1.0
+        calls = line_through(lengths, [float(len(row)) for row in rows])
+        prompts, answers = (line_through(lengths, counts) for counts in each)
+        return cls(calls, prompts, answers, once, any(map(any, each)) or not number)
+
+    def in_rows(self, lengths: Sequence[float], calls: int | None = None) -> Expected:
+        """What is asked in rows of these lengths; `calls` where they are known."""
+        alone = self.calls.sum_over(lengths)
+        found = alone * self.once if calls is None else calls
+        if not self.counts_tokens:
+            return Expected(found)
+        share = found / alone if alone else 1.0
+        return Expected(
+            found, self.prompt_tokens.sum_over(lengths) * share, self.generated_tokens.sum_over(lengths) * share
+        )
+
+
+def length_of(values: Iterable[Any]) -> float:
+    """Letters of what a metric reads of a row. Any: texts, lists of texts, values of the user's own."""
+    return float(sum(len(value) if isinstance(value, str) else len(str(value)) for value in values))

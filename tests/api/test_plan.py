@@ -1,0 +1,306 @@
+"""What `plan` says of a run, and that the rows it judges are not judged again."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.api.plan import plan
+from rag_evaluator.api.planned import PlannedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.dataset.choice import RowChoice
+from rag_evaluator.judge.grammar.schema import tighten
+from rag_evaluator.metrics.dry import DryMetrics, JudgeCall
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.tasks.expected import Expected, Habit, line_through
+from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.width import rows_for_interval
+
+Rows = list[dict[str, Any]]
+
+
+def row(number: int) -> dict[str, Any]:
+    return {
+        "user_input": f"Where was number {number} born?",
+        "retrieved_contexts": [f"Number {number} was born in Tesk. It is odd.", f"The number {number} is in Om."],
+        "response": f"Number {number} was born in Tesk, I think.",
+        "reference": f"Number {number}: in Tesk. It is odd.",
+        "reference_contexts": [f"Number {number} was born in Tesk."],
+        "rubrics": {"score1_description": "wrong", "score5_description": "right"},
+    }
+
+
+ROWS = [row(number) for number in range(8)]
+NOT_FIXED = {  # what the second question is depends on the first answer
+    "faithfulness",
+    "answer_correctness",
+    "factual_correctness",
+    "noise_sensitivity",
+    "retrieval_ndcg",
+    "retrieval_map",
+    "summary_score",
+}
+
+
+def any_answer(seed: int) -> Callable[[str, type[BaseModel]], dict[str, Any]]:
+    """A script of random answers that fit."""
+    chance = random.Random(seed)
+
+    def fill(part: Any) -> Any:
+        if "const" in part or "enum" in part:
+            return part["const"] if "const" in part else chance.choice(part["enum"])
+        if "anyOf" in part:
+            return fill(chance.choice(part["anyOf"]))
+        if "prefixItems" in part:
+            kept = [item for item in part["prefixItems"] if not part.get("x-optional") or chance.random() < 0.5]
+            return list(map(fill, kept))
+        kind = part.get("type")
+        if kind == "array":
+            return [fill(part["items"]) for _ in range(max(part.get("minItems", 0), chance.randint(0, 3)))]
+        if kind == "object":
+            return {name: fill(value) for name, value in part["properties"].items()}
+        return {"integer": chance.randint(0, 1), "string": f"Text {chance.random()}.", "boolean": True}[kind]
+
+    def script(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
+        answer: dict[str, Any] = fill(tighten(model, getattr(prompt, "data", None)))
+        return answer
+
+    return script
+
+
+def ratings(name: str | None = "j") -> ScriptedJudge:
+    """Rates row n with n modulo 3."""
+
+    def script(prompt: str, model: type[BaseModel]) -> dict[str, int]:
+        [number] = {int(word) for word in prompt.rpartition("Where was number ")[2].split()[:1]}
+        return {"rating": number % 3}
+
+    return ScriptedJudge(script, model_id=name)
+
+
+RATED = {"metrics": ["context_relevance"], "chunk_size": 2}
+
+
+def planned(folder: Path, judge: ScriptedJudge, rows: Rows = ROWS, sample: int = 4, **settings: Any) -> PlannedJudge:
+    [found] = plan({**RATED, **settings}, rows, folder, judge, sample=sample).judges
+    return found
+
+
+def evaluate(folder: Path, rows: Rows = ROWS, **settings: Any) -> int:
+    """How often the judge was asked by a run."""
+    judge = ratings()
+    RAGEvaluator({**RATED, **settings}, judge=judge).evaluate(rows, folder=folder)
+    return judge.asked
+
+
+class TestCounted:
+    @pytest.fixture(scope="class")
+    def evaluator(self) -> RAGEvaluator:
+        judged = [name for name, metric in METRICS.items() if metric.judge and not metric.embeddings]
+        return RAGEvaluator({"metrics": judged}, judge=ScriptedJudge(any_answer(0)))
+
+    def test_questions_that_depend_on_no_answer_are_counted_without_a_judge(self, evaluator: RAGEvaluator) -> None:
+        stage = evaluator.stage(ROWS[:3])
+        dry = DryMetrics(evaluator.config, evaluator.metrics, evaluator.prompts, greedy=True)
+        fixed = {name for name in evaluator.metrics if asyncio.run(dry.is_fixed(stage.units, name))}
+        assert set(evaluator.metrics) - fixed == NOT_FIXED & set(evaluator.metrics)
+        details = evaluator.evaluate(ROWS[:3]).details()
+        for line in details:
+            if line["metric"] in fixed:
+                counted = asyncio.run(dry.questions(stage.units[line["row"]], line["metric"]))
+                asked = [judgement["prompt_digest"] for judgement in line["judgements"]]
+                assert [question.digest for question, _ in counted] == asked, line["metric"]
+
+    def test_a_metric_that_asks_nothing_of_the_first_rows_is_not_taken_for_counted(self, tmp_path: Path) -> None:
+        rows = [{"user_input": "x", "retrieved_contexts": ["y"], "response": ""}, *ROWS]
+        limits = {
+            "metrics": ["faithfulness"],
+            "sample_seed": next(s for s in range(99) if RowChoice(9, sample=1, seed=s).places == [0]),
+        }
+        [found] = plan(limits, rows, tmp_path, ScriptedJudge(any_answer(0), model_id="j"), sample=1).judges
+        assert not found.metrics[0].is_exact
+
+    def test_equal_questions_count_once(self, tmp_path: Path) -> None:
+        rows = [*ROWS, *ROWS[:3], {**ROWS[0], "response": "Other."}]
+        found = planned(tmp_path, ratings(), rows, 0, metrics=["context_precision", "context_precision_with_reference"])
+        [metric] = found.metrics
+        assert (metric.all, metric.is_exact) == (Expected(16), True)
+
+    def test_a_question_of_two_metrics_counts_once_in_all(self, tmp_path: Path) -> None:
+        rows = [{**row, "reference": row["response"]} for row in ROWS]
+        names = ["context_precision_with_reference", "context_precision_without_reference"]
+        found = planned(tmp_path, ratings(), rows, 0, metrics=names)
+        assert [metric.all for metric in found.metrics] == [Expected(16), Expected(16)]
+        assert found.all == Expected(16)
+
+    def test_a_sampling_judge_is_asked_the_same_again(self, tmp_path: Path) -> None:
+        settings = {"judge": {"temperature": 1.0}, "repeats": 2, "metrics": ["context_recall", "bleu"]}
+        [found] = plan(settings, [ROWS[0], ROWS[0], ROWS[1]], tmp_path, sample=0).judges
+        assert [metric.all and metric.all.calls for metric in found.metrics] == [4, 0]
+
+    def test_without_judged_rows_nothing_is_loaded_and_the_rest_is_not_known(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("rag_evaluator.judge.source.Judge.from_config", lambda *_: pytest.fail("it was loaded"))
+        [found] = plan({"metrics": ["context_recall", "faithfulness"]}, ROWS, tmp_path, sample=0).judges
+        recall, faithfulness = found.metrics
+        assert recall.all == Expected(8)
+        assert (faithfulness.all, found.all, found.seconds) == (None, None, None)
+        assert not list(tmp_path.iterdir())
+
+
+class TestEstimated:
+    def test_what_a_row_takes_follows_its_length(self) -> None:
+        assert line_through([1, 2, 3], [10, 20, 30]).sum_over([4, 5]) == pytest.approx(90)
+        assert line_through([2, 2], [1, 3]).sum_over([9]) == 2  # nothing to learn from
+        assert line_through([1, 2], [5, 3]).sum_over([9]) == 4  # longer rows do not take less
+
+    def test_calls_are_scaled_by_what_is_asked_once(self) -> None:
+        def asked(*names: str) -> dict[JudgeCall, tuple[int, int]]:
+            return {JudgeCall(name, False, (0, 0)): (100, 10) for name in names}
+
+        habit = Habit.of([(1.0, asked("a", "b")), (1.0, asked("b", "c"))])
+        assert habit is not None
+        assert habit.in_rows([1.0] * 10) == Expected(15, 1500, 150)  # 3 of 4 are different
+        assert habit.in_rows([1.0] * 10, calls=12) == Expected(12, 1200, 120)
+
+    def test_faithfulness_is_estimated_from_the_judged_rows(self, tmp_path: Path) -> None:
+        judge = ScriptedJudge(any_answer(1), model_id="j")
+        [found] = plan({"metrics": ["faithfulness"]}, ROWS, tmp_path, judge, sample=3).judges
+        [metric] = found.metrics
+        assert not metric.is_exact
+        assert metric.all == Expected(16)
+        assert metric.left == Expected(10)
+        assert judge.asked == 6
+
+    def test_rows_needed_follow_the_interval_of_the_mean(self) -> None:
+        # Wilson: half a width of z / 2 / sqrt(n + z^2) at 1/2, so 380 rows for 0.05; t and two pseudo-rows: a few more
+        assert rows_for_interval([0, 1] * 10, Scale(), 0.05) == pytest.approx(382, abs=3)
+        assert rows_for_interval([0, 1] * 10, Scale(), 0.1) == pytest.approx(93, abs=3)
+        assert rows_for_interval([1, 5] * 10, Scale(1, 5), 0.2) == rows_for_interval([0, 1] * 10, Scale(), 0.05)
+        assert rows_for_interval([0.5, float("nan")], Scale(), 0.05) is None
+        assert rows_for_interval([0, 1], Scale(), 1e-5) is None
+
+
+class TestKeptForTheRun:
+    def test_the_run_judges_the_other_rows_only_and_gives_the_same_bytes(self, tmp_path: Path) -> None:
+        judge = ratings()
+        found = planned(tmp_path / "a", judge)
+        assert judge.asked == 8
+        assert found.left == Expected(8)
+        assert (found.metrics[0].done, found.metrics[0].scores, found.judged) == (4, 8, 4)
+        assert not (tmp_path / "a" / "scores.jsonl").exists()
+        assert evaluate(tmp_path / "a") == 8
+        assert evaluate(tmp_path / "b") == 16
+        for name in ("scores.jsonl", "details.jsonl", "summary.json"):
+            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+        assert not list((tmp_path / "a" / "journal").glob("spare"))
+
+    def test_a_plan_a_limited_run_and_the_whole_run_ask_nothing_twice(self, tmp_path: Path) -> None:
+        judge = ratings()
+        planned(tmp_path, judge, sample=20)  # more than there are
+        assert judge.asked == 16
+        assert evaluate(tmp_path, limit=3) == 0
+        assert evaluate(tmp_path) == 0
+
+    def test_a_second_plan_asks_nothing_and_says_the_same(self, tmp_path: Path) -> None:
+        first = planned(tmp_path, ratings())
+        judge = ratings()
+        second = planned(tmp_path, judge)
+        assert judge.asked == 0
+        assert second == first
+
+    def test_a_plan_beside_a_run_that_was_stopped_is_found_by_the_run(self, tmp_path: Path) -> None:
+        def stop(done: int, total: int) -> None:
+            if done == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            RAGEvaluator(RATED, judge=ratings()).evaluate(ROWS, stop, tmp_path)
+        judge = ratings()
+        found = planned(tmp_path, judge)
+        left = found.left
+        assert left is not None
+        assert evaluate(tmp_path) == left.calls
+
+    def test_of_a_finished_run_nothing_is_left(self, tmp_path: Path) -> None:
+        evaluate(tmp_path)
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        judge = ratings()
+        found = planned(tmp_path, judge)
+        assert (judge.asked, found.left, found.all) == (0, Expected(0, None, None), Expected(16))
+        assert found.seconds_with(1) == 0
+        assert found.metrics[0].mean == pytest.approx(sum(n % 3 / 2 for n in (1, 2, 4, 6)) / 4, abs=0.3)
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+    def test_scores_of_another_judge_are_not_taken_and_a_note_says_so(self, tmp_path: Path) -> None:
+        evaluate(tmp_path)
+        other = ratings("k")
+        found = planned(tmp_path, other)
+        assert (other.asked, found.metrics[0].done) == (8, 4)
+        [note] = found.notes
+        assert "holds another run, so that this one needs --update" in note
+
+    def test_the_rows_of_a_limit_are_planned(self, tmp_path: Path) -> None:
+        found = plan({**RATED, "limit": 5}, ROWS, tmp_path, ratings(), sample=2)
+        assert (found.rows, found.count) == ("5 of 8 rows (limit)", 5)
+        assert found.judges[0].all == Expected(10)
+
+    def test_a_panel_has_a_plan_for_each_judge(self, tmp_path: Path) -> None:
+        judges = {"a": ratings("a"), "b": ratings("b")}
+        found = plan(RATED, ROWS, tmp_path, judges, sample=2)
+        assert [(judge.judge, judge.all, judge.left) for judge in found.judges] == [
+            ("a", Expected(16), Expected(12)),
+            ("b", Expected(16), Expected(12)),
+        ]
+        again = {"a": ratings("a"), "b": ratings("b")}
+        RAGEvaluator(RATED, judge=again).evaluate(ROWS, folder=tmp_path)
+        assert [judge.asked for judge in again.values()] == [12, 12]
+
+
+class TestCommand:
+    @pytest.fixture
+    def config(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+        monkeypatch.setattr("rag_evaluator.judge.source.Judge.from_config", lambda config, offline: ratings())
+        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+        text = "dataset: rows.jsonl\nmetrics: [context_relevance, bleu]\n"
+        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        return str(tmp_path / "config.yaml")
+
+    def test_tables_say_what_is_counted_and_what_is_estimated(
+        self, config: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["plan", config, "--sample", "4", "--workers", "2"]) == 0
+        shown = capsys.readouterr().out
+        assert "plan of run: all 8 rows" in shown
+        lines = {line.split("│")[1].strip(): line.split("│")[2:] for line in shown.splitlines() if "│" in line}
+        assert [cell.strip() for cell in lines["context_relevance"][:3]] == ["4/8", "16", "not known"]
+        assert lines["not done yet"][1].strip() == "8"
+        assert "time with 2 workers: ~00:00:0" in shown
+        assert "estimated from 4 rows; their scores are kept for the run" in shown
+
+    def test_json_is_one_document(self, config: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["plan", config, "--sample", "0", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["judges"][0]["metrics"][0]["all"] == {
+            "calls": 16,
+            "prompt_tokens": None,
+            "generated_tokens": None,
+        }
+        assert found["seconds"] is None
+
+    @pytest.mark.parametrize(
+        ("flag", "number", "message"),
+        [("--sample", "-1", "expected 0 or more"), ("--workers", "0", "expected 1"), ("--within", "0", "above 0")],
+    )
+    def test_numbers_that_cannot_be_are_told(
+        self, flag: str, number: str, message: str, config: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["plan", config, flag, number]) == 2
+        assert message in capsys.readouterr().err

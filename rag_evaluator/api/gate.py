@@ -10,6 +10,7 @@ import numpy as np
 from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
 from rag_evaluator.results.caveats import caveats
 from rag_evaluator.results.matching import keys_of, match, require_column
@@ -22,6 +23,7 @@ LEVEL = 0.95
 logger = logging.getLogger(__name__)
 
 
+@ACTIVITY.phase("checking rules")
 def gate(
     run: Any,
     rules: str | Rule | Sequence[str | Rule] = (),

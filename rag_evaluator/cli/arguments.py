@@ -118,7 +118,20 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_review_commands(commands)
     add_prompt_commands(commands)
     add_list_command(commands)
+    _add_verbose(commands)
     return parser
+
+
+def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`-v` of every command, of those with actions of each action."""
+    for command in set(commands.choices.values()):
+        inner = [action for action in command._actions if isinstance(action, argparse._SubParsersAction)]
+        for actions in inner:
+            _add_verbose(actions)
+        if not inner:
+            command.add_argument(
+                "-v", "--verbose", action="store_true", help="also what transformers and other libraries say"
+            )
 
 
 def _add_beginning(parser: argparse.ArgumentParser) -> None:

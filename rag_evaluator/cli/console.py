@@ -1,68 +1,30 @@
-"""How the command line shows progress, results and status."""
+"""How the command line shows results and status."""
 
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
+from rag_evaluator.cli.watching import make_room
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.progress import duration
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
-from rag_evaluator.run.status import Status, duration
+from rag_evaluator.run.status import Status
 
 REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
 GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
 WINDOW = "did not fit the judge's window"
-
-
-class _Rate(ProgressColumn):
-    """Scores a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "")
-
-
-@contextmanager
-def progress_of(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error; it is called with (done, total)."""
-    with _progress_bar() as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _progress_bar() -> Progress:
-    """A bar with rate and time left on standard error; silent where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def print_summary(
@@ -237,6 +199,7 @@ def _slow(judge: Mapping[str, str]) -> Iterator[str]:
 
 
 def _console() -> Console:
+    make_room()
     return Console(width=None if sys.stdout.isatty() else 160)
 
 

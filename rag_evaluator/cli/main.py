@@ -18,6 +18,7 @@ from rag_evaluator.cli.report import report
 from rag_evaluator.cli.review import review
 from rag_evaluator.cli.start import beginning, read_config
 from rag_evaluator.cli.view import view
+from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (
     SHELL,
@@ -28,7 +29,8 @@ from rag_evaluator.errors import (
     ResultsError,
     did_you_mean,
 )
-from rag_evaluator.offline import prepare_command
+from rag_evaluator.offline import libraries_quiet, prepare_command
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.notes import now
@@ -55,10 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser_of_commands().parse_args(arguments[:cut])
     options.sbatch = arguments[cut + 1 :]
-    prepare_command()
+    prepare_command(options.verbose)
     reset = SHELL.set(True)
     try:
-        return int(COMMANDS[options.command](options))
+        with libraries_quiet(options.verbose), watching(options.command):
+            return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)
         return TRY_AGAIN
@@ -115,6 +118,7 @@ def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse
     except StopSignal as signal:
         print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
         if stop.overdue:  # the model's thread is still at work on a batch that nobody waits for
+            end_watching()
             sys.stdout.flush()
             os._exit(TRY_AGAIN)
         return TRY_AGAIN
@@ -263,8 +267,7 @@ def _print_failed(results: Path) -> None:
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
     from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.cli.console import progress_of
 
     evaluator = RAGEvaluator(config)
-    with progress_of("scores") as progress:
+    with ACTIVITY.counted("scores") as progress:
         return evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.start import OK, beginning, read_config
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.shown import interval
 
 NOTHING = 1  # exit code: nothing could be scored
@@ -20,10 +21,10 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
     config, (worker, start) = read_config(options), beginning(options)
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.probe import run_probe
-    from rag_evaluator.cli.console import progress_of, say
+    from rag_evaluator.cli.console import say
     from rag_evaluator.tasks.probe.stage import FOLDER, read_report
 
-    with progress_of("scores") as progress:
+    with ACTIVITY.counted("scores") as progress:
         run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
     report = read_report(config.results_dir)
     _print_report(config.name, report)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from rag_evaluator.config import Config, default_config, load_config
@@ -17,6 +16,7 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, questions_of, select_metrics
 from rag_evaluator.offline import disable_network
+from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import Checked
@@ -172,15 +172,8 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     packs = PackSet(owners, options.language, options.folder or config.prompts_dir, wanted)
     judge = GivenJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
-    with _bar() as bar:
-        task = bar.add_task("texts", total=None)
-        done = adapt(
-            packs,
-            judge,
-            instruction,
-            options.force,
-            lambda texts, total: bar.update(task, completed=texts, total=total),
-        )
+    with ACTIVITY.counted("texts") as progress:
+        done = adapt(packs, judge, instruction, options.force, progress)
     print(
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
         f"{done.asked} questions put to the judge"
@@ -188,11 +181,6 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if done.review:
         print(f"{done.marked} texts to look at: {done.review}")
     return OK
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    return Progress(console=console, disable=not console.is_terminal)
 
 
 def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:

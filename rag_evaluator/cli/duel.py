@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.signals import Stop
 
 OK, NOTHING_JUDGED = 0, 1
@@ -52,14 +53,16 @@ def add_duel_command(commands: Any) -> argparse.ArgumentParser:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.console import print_end, say
-    from rag_evaluator.cli.start import beginning
-    from rag_evaluator.cli.tasks import run_task
-    from rag_evaluator.config import load_config
-    from rag_evaluator.offline import disable_network
-    from rag_evaluator.tasks.duel import stage as dueling
-    from rag_evaluator.tasks.duel.summary import WIN_RATE
-    from rag_evaluator.tasks.question import Asking
+    from rag_evaluator.cli.start import LIBRARIES, beginning
+
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli.console import print_end, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.config import load_config
+        from rag_evaluator.offline import disable_network
+        from rag_evaluator.tasks.duel import stage as dueling
+        from rag_evaluator.tasks.duel.summary import WIN_RATE
+        from rag_evaluator.tasks.question import Asking
 
     runs = [dueling.read_run(folder.expanduser()) for folder in (options.a, options.b)]
     given = load_config(options.config, options.set) if options.config else None

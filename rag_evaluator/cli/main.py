@@ -16,7 +16,7 @@ from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, p
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.report import report
 from rag_evaluator.cli.review import review
-from rag_evaluator.cli.start import beginning, read_config
+from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
 from rag_evaluator.cli.view import view
 from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import Config
@@ -90,7 +90,8 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def function(options: argparse.Namespace) -> int:
     """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
-    from rag_evaluator.cli import tasks
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli import tasks
 
     return _stoppable(getattr(tasks, options.command), options)
 
@@ -266,7 +267,8 @@ def _print_failed(results: Path) -> None:
 
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
-    from rag_evaluator.api.evaluator import RAGEvaluator
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.evaluator import RAGEvaluator
 
     evaluator = RAGEvaluator(config)
     with ACTIVITY.counted("scores") as progress:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.start import OK, beginning, read_config
+from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.shown import interval
 
@@ -19,8 +19,9 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
     if options.sample is not None:
         options.set = [*options.set, f"probe.sample={options.sample}"]
     config, (worker, start) = read_config(options), beginning(options)
-    from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.api.probe import run_probe
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.evaluator import RAGEvaluator
+        from rag_evaluator.api.probe import run_probe
     from rag_evaluator.cli.console import say
     from rag_evaluator.tasks.probe.stage import FOLDER, read_report
 

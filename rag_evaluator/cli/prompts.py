@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from rag_evaluator.cli.start import LIBRARIES
 from rag_evaluator.config import Config, default_config, load_config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.errors import PromptError
@@ -158,12 +159,13 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
     if config.offline:
         disable_network()
-    from rag_evaluator.judge.source import GivenJudge
-    from rag_evaluator.prompts.adapt.adapt import adapt
-    from rag_evaluator.prompts.definition import definition_prompts
-    from rag_evaluator.prompts.english import all_prompts
-    from rag_evaluator.prompts.loading import PackSet
-    from rag_evaluator.prompts.source import choose_owners
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.judge.source import GivenJudge
+        from rag_evaluator.prompts.adapt.adapt import adapt
+        from rag_evaluator.prompts.definition import definition_prompts
+        from rag_evaluator.prompts.english import all_prompts
+        from rag_evaluator.prompts.loading import PackSet
+        from rag_evaluator.prompts.source import choose_owners
 
     refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))

@@ -11,16 +11,18 @@ from rag_evaluator.api.shown import shown
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, automatic
+from rag_evaluator.results.overview import Overview, Shown, counted
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
+from rag_evaluator.tasks.duel.lines import parts_of
 from rag_evaluator.tasks.duel.stage import TASK, beside, for_duel, of_runs, recorded_config
 from rag_evaluator.tasks.duel.summary import WIN_RATE
 from rag_evaluator.tasks.question import Asking
 
 
 @dataclass(frozen=True)
-class Duel:
+class Duel(Shown):
     """What `duel` gives.
 
     Attributes:
@@ -32,6 +34,15 @@ class Duel:
     folder: Path
     summary: Mapping[str, Any]  # Any: JSON
     rows: list[dict[str, Any]] = field(repr=False)
+
+    def __repr__(self) -> str:
+        rate = "none" if self.win_rate is None else f"{self.win_rate:.2f}"
+        return (
+            f"Duel({self.summary['a']} against {self.summary['b']}: {counted(len(self.rows), 'row')}, win rate {rate})"
+        )
+
+    def overview(self) -> Overview:
+        return Overview(list(parts_of(self.summary)))
 
     @property
     def win_rate(self) -> float | None:

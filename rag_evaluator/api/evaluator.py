@@ -23,7 +23,7 @@ from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
 from rag_evaluator.models.embeddings_source import embeddings_of
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import Progress, automatic, silent
+from rag_evaluator.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
@@ -176,6 +176,7 @@ class RAGEvaluator:
             return self.panel.run(folder, data, worker, progress, stop, start)
         return self._run(self.stage(data), folder, data, worker, progress, stop, start)
 
+    @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
         refuse_panel(self.config.judges, "a stage", self.config.place)
@@ -190,6 +191,7 @@ class RAGEvaluator:
             self._scorer,
         )
 
+    @ACTIVITY.phase(CHECKING)
     def probing(self, data: Any = None) -> Probing:
         """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
 

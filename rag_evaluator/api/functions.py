@@ -135,6 +135,9 @@ class Scores(dict[str, float | None]):
         super().__init__({name: row["mean"] for name, row in results.summary().items()})
         self.results, self.skipped = results, dict(skipped)
 
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_()
+
 
 def evaluate(
     question_list: Sequence[str],

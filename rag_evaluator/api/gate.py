@@ -14,6 +14,7 @@ from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
 from rag_evaluator.results.caveats import caveats
 from rag_evaluator.results.matching import keys_of, match, require_column
+from rag_evaluator.results.overview import Grid, Overview, Shown, counted
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
 from rag_evaluator.trust.intervals import difference_interval, mean_interval
@@ -21,6 +22,21 @@ from rag_evaluator.trust.permutation import Floats
 
 LEVEL = 0.95
 logger = logging.getLogger(__name__)
+
+
+class Verdicts(Shown, list[Verdict]):
+    """The verdicts of `gate`, in the order of the rules; printed, and in a notebook, as a table."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all rules are kept."""
+        return all(verdict.passed for verdict in self)
+
+    def overview(self) -> Overview:
+        failed = sum(not verdict.passed for verdict in self)
+        rows = [["passed" if one.passed else "FAILED", str(one.rule), one.reason] for one in self]
+        title = f"{counted(len(self), 'rule')}, {failed} failed"
+        return Overview([Grid(title, [("", "left"), ("rule", "left"), ("measured", "left")], rows)])
 
 
 @ACTIVITY.phase("checking rules")
@@ -33,7 +49,7 @@ def gate(
     min_coverage: float | None = None,
     on: str | None = None,
     cluster: str | None = None,
-) -> list[Verdict]:
+) -> "Verdicts":
     """Whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
 
     Args:
@@ -73,7 +89,7 @@ def gate(
         raise ConfigError(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
-    return check_rules(parsed, measured, differences, least)
+    return Verdicts(check_rules(parsed, measured, differences, least))
 
 
 def _has_rule(rules: Sequence[Rule], metric: str) -> bool:

@@ -9,6 +9,7 @@ from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, automatic, silent
+from rag_evaluator.results.overview import Overview, Shown
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.notes import now
@@ -17,7 +18,15 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.own_report import refresh_report
+from rag_evaluator.tasks.probe.lines import parts_of
 from rag_evaluator.tasks.probe.stage import read_report
+
+
+class Probe(Shown, dict[str, Any]):
+    """What `probe/probe.json` says; printed, and in a notebook, as a table. Any: JSON."""
+
+    def overview(self) -> Overview:
+        return Overview(list(parts_of(self)))
 
 
 def probe(
@@ -28,7 +37,7 @@ def probe(
     embeddings: Any = None,
     progress: Progress = automatic,
     start: Start = "continue",
-) -> dict[str, Any]:
+) -> "Probe":
     """Change rows for the worse, by rules, and look whether the judge notices.
 
     Args:
@@ -48,7 +57,7 @@ def probe(
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
         run_probe(evaluator, place, data, progress=at, start=start)
-    return read_report(place)
+    return Probe(read_report(place))
 
 
 def run_probe(

@@ -63,8 +63,9 @@ class NotebookBar:
     def __init__(self) -> None:
         from IPython.display import display
 
-        self.display, self.last, self.began = display, "", time.monotonic()
-        self.handle: Any = None  # IPython has no types
+        self.display: Any = display  # IPython has no types
+        self.handle: Any = None
+        self.last, self.began = "", time.monotonic()
 
     def show(self, state: State) -> None:
         if line_of(state) == self.last:

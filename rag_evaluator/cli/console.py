@@ -16,11 +16,11 @@ from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.progress import duration
 from rag_evaluator.results.certificate import LABELS
+from rag_evaluator.results.overview import REASONS_SHOWN, Grid
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.status import Status
 
-REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
 GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
@@ -216,6 +216,15 @@ def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[S
     for row in rows:
         table.add_row(*map(Text, row))
     _console().print(table)
+
+
+def print_parts(parts: Iterable[Grid | str]) -> None:
+    """Sentences and tables, one below the other."""
+    for part in parts:
+        if isinstance(part, Grid):
+            print_table(part.title, part.columns, part.rows)
+        else:
+            say(part)
 
 
 def say(text: str) -> None:

@@ -82,28 +82,10 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
 
 def print_duel(summary: Mapping[str, Any]) -> None:
     """What became of the rows, the win rate, and how much the judge prefers a place."""
-    from rag_evaluator.cli.console import print_means, say
+    from rag_evaluator.cli.console import print_parts
+    from rag_evaluator.tasks.duel.lines import parts_of
 
-    a, b, rows, bias = summary["a"], summary["b"], summary["rows"], summary["position_bias"]
-    say(f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'")
-    left = {
-        f"rows of {a} without a partner": rows["unmatched_a"],
-        f"rows of {b} without a partner": rows["unmatched_b"],
-        "rows that one of them, or both, did not answer": rows["unanswered"],
-    }
-    for what, count in left.items():
-        if count:
-            say(f"  left out: {what}: {count}")
-    print_means(f"{a} (a) against {b} (b)", "measure", summary["measures"], "none")
-    say(f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge")
-    if summary["same"]:
-        say(f"{summary['same']} ties without asking the judge: both answers are the same text")
-    if bias["pairs"]:
-        say(
-            f"position bias: in {bias['first_won_twice']:.0%} of {bias['pairs']} rows the first place won in both "
-            f"orders, in {bias['second_won_twice']:.0%} the second; "
-            f"mean log odds of the first place {bias['log_odds_of_first']:.2f}"
-        )
+    print_parts(parts_of(summary))
 
 
 def duel_inputs(options: argparse.Namespace) -> tuple[Path, list[str]]:

@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]
 """Called with (done, total). One that has a method `show(state)`, too, gets a `State` some times a second."""
 
+CHECKING = "checking rows, prompts and models"
+
 
 def silent(done: int, total: int) -> None:
     """The progress of those who want none."""

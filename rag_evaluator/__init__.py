@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from rag_evaluator.api.duel import Duel, duel
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
-    from rag_evaluator.api.gate import gate
+    from rag_evaluator.api.gate import GateVerdicts, gate
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
-    from rag_evaluator.api.probe import probe
+    from rag_evaluator.api.probe import ProbeReport, probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
     from rag_evaluator.config import Config, load_config
@@ -53,11 +53,13 @@ __all__ = [
     "DatasetError",
     "Duel",
     "EvaluatorChain",
+    "GateVerdicts",
     "Judge",
     "JudgeLostError",
     "JudgementError",
     "MissingChunksError",
     "ModelError",
+    "ProbeReport",
     "PromptError",
     "PromptTooLongError",
     "RAGEvaluator",
@@ -95,11 +97,13 @@ _HOMES = {
     "DatasetError": "errors",
     "Duel": "api.duel",
     "EvaluatorChain": "api.langchain",
+    "GateVerdicts": "api.gate",
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
     "JudgementError": "errors",
     "MissingChunksError": "errors",
     "ModelError": "errors",
+    "ProbeReport": "api.probe",
     "PromptError": "errors",
     "PromptTooLongError": "errors",
     "RAGEvaluator": "api.evaluator",

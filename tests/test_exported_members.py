@@ -38,6 +38,7 @@ NOT_FOR_USERS = {
     "columns_read",
     "draw_like",
     "draw_rows",
+    "in_notebook",
     "judge_source",
     "optional_texts",
     "read_scores",
@@ -45,7 +46,9 @@ NOT_FOR_USERS = {
     "scales_for",
     "settings_of",
     "sheet_of",
+    "shown",
     "with_judges",
+    "NotebookBar",
     "PanelEvaluator",
 }  # steps of the functions
 SLOW = ("torch", "transformers", "ragas", "pandas", "datasets", "langchain_core", "pydantic")

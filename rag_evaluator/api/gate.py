@@ -24,7 +24,7 @@ LEVEL = 0.95
 logger = logging.getLogger(__name__)
 
 
-class Verdicts(Shown, list[Verdict]):
+class GateVerdicts(Shown, list[Verdict]):
     """The verdicts of `gate`, in the order of the rules; printed, and in a notebook, as a table."""
 
     @property
@@ -49,7 +49,7 @@ def gate(
     min_coverage: float | None = None,
     on: str | None = None,
     cluster: str | None = None,
-) -> "Verdicts":
+) -> "GateVerdicts":
     """Whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
 
     Args:
@@ -89,7 +89,7 @@ def gate(
         raise ConfigError(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
-    return Verdicts(check_rules(parsed, measured, differences, least))
+    return GateVerdicts(check_rules(parsed, measured, differences, least))
 
 
 def _has_rule(rules: Sequence[Rule], metric: str) -> bool:

@@ -22,7 +22,7 @@ from rag_evaluator.tasks.probe.lines import parts_of
 from rag_evaluator.tasks.probe.stage import read_report
 
 
-class Probe(Shown, dict[str, Any]):
+class ProbeReport(Shown, dict[str, Any]):
     """What `probe/probe.json` says; printed, and in a notebook, as a table. Any: JSON."""
 
     def overview(self) -> Overview:
@@ -37,7 +37,7 @@ def probe(
     embeddings: Any = None,
     progress: Progress = automatic,
     start: Start = "continue",
-) -> "Probe":
+) -> "ProbeReport":
     """Change rows for the worse, by rules, and look whether the judge notices.
 
     Args:
@@ -57,7 +57,7 @@ def probe(
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
         run_probe(evaluator, place, data, progress=at, start=start)
-    return Probe(read_report(place))
+    return ProbeReport(read_report(place))
 
 
 def run_probe(

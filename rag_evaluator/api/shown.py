@@ -72,18 +72,18 @@ class NotebookBar:
             return
         self.last = line_of(state)
         if self.handle is None:
-            self.handle = self.display(_Shown(state), display_id=True)
+            self.handle = self.display(_BarState(state), display_id=True)
         else:
-            self.handle.update(_Shown(state))
+            self.handle.update(_BarState(state))
 
     def close(self) -> None:
         """Leave the figures, without a bar."""
         if self.handle is not None:
             state = replace(ACTIVITY.state(), elapsed=time.monotonic() - self.began)
-            self.handle.update(_Shown(state, with_bar=False))
+            self.handle.update(_BarState(state, with_bar=False))
 
 
-class _Shown:
+class _BarState:
     """A state as a notebook shows it."""
 
     def __init__(self, state: State, with_bar: bool = True) -> None:

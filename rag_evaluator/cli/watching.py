@@ -54,7 +54,7 @@ def end_watching() -> None:
 def _display(command: str) -> Display:
     stream = sys.stderr
     if stream is not None and stream.isatty():
-        return Bar(command in CONTINUED)
+        return TerminalBar(command in CONTINUED)
     return Lines(write_to(stream))
 
 
@@ -65,7 +65,7 @@ class _Terminal(Console):
         return False
 
 
-class Bar:
+class TerminalBar:
     """A bar on the terminal.
 
     Args:

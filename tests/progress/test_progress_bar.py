@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator.cli import watching
-from rag_evaluator.cli.watching import SAFE, Bar, figures_of
+from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
 from rag_evaluator.progress import Activity, State
 from rag_evaluator.progress.watch import Watch
 
@@ -116,7 +116,7 @@ def test_beside_the_bar_are_the_figures(state: State, figures: str) -> None:
 
 def test_a_command_that_asks_nothing_long_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "FIRST", 60.0)
-    bar = Bar(continued=True)
+    bar = TerminalBar(continued=True)
     with Watch(bar, tick=0.01, activity=Activity()):
         time.sleep(0.1)
     assert bar.progress is None

@@ -97,7 +97,6 @@ class TerminalBar:
             if self.progress is None:
                 self.progress = self.make()
                 self.progress.add_task("", total=None, figures="")
-                self.progress.start()
             if self.hint and state.total is not None and state.done < state.total:
                 self.console.print(self.hint, markup=False, highlight=False)
                 self.hint = ""
@@ -110,6 +109,7 @@ class TerminalBar:
                 total=(state.phase_steps[1] or None) if state.phase else state.total,
                 figures=figures,
             )
+            self.progress.start()  # once; a line of nothing is never shown
             self.progress.refresh()
 
     def close(self) -> None:

@@ -22,7 +22,8 @@ from rag_evaluator.progress import ACTIVITY, Activity, State
 from rag_evaluator.progress.lines import MOST, WIDTH, Lines, line_of, write_to
 from rag_evaluator.progress.watch import Pace, Watch
 
-FIRST, LEAST, MOST_APART, TICK, SPARE = 0.02, 0.03, 0.1, 0.01, 0.4  # seconds, in place of 2, 10, 20
+FIRST, LEAST, MOST_APART, TICK = 0.02, 0.03, 0.1, 0.01  # seconds, in place of 2, 10, 20
+BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
 ROOT = Path(__file__).parents[2]
 Seen = list[tuple[float, str]]
 
@@ -42,8 +43,7 @@ def largest_gap(seen: Seen, began: float, ended: float) -> float:
     return max(later - before for before, later in pairwise(times))
 
 
-def check_lines(seen: Seen, began: float, ended: float) -> None:
-    assert largest_gap(seen, began, ended) < MOST_APART + SPARE
+def check_lines(seen: Seen) -> None:
     for _, line in seen:
         assert len(line) <= WIDTH
         assert line.isprintable()
@@ -52,7 +52,7 @@ def check_lines(seen: Seen, began: float, ended: float) -> None:
 BLOCKING = """
 import time
 def slow(response):
-    time.sleep(0.7)
+    time.sleep(1.5)
     return None if response == "Brak" else 1.0
 """
 
@@ -70,10 +70,11 @@ def test_lines_come_while_the_event_loop_is_blocked(
     )
     began = time.monotonic()
     assert main([str(tmp_path / "config.yaml")]) == 0
-    check_lines(seen, began, time.monotonic())
+    assert largest_gap(seen, began, time.monotonic()) < MOST_APART + SPARE < BLOCKED
+    check_lines(seen)
     assert len(seen) > 6
     assert any("scores 0/2 (0 %), 0 missing" in line for _, line in seen)
-    assert any(re.search(r"scores 1/2 \(50 %\), [\d.]+/s, 00:00:0\d left", line) for _, line in seen)
+    assert any(re.search(r"scores 1/2 \(50 %\), [\d.]+/min, 00:00:0\d left", line) for _, line in seen)
 
 
 def config_of(folder: Path, model: Path) -> Path:
@@ -124,9 +125,8 @@ def test_every_long_command_says_what_it_loads_and_how_far_it_is(
 
     monkeypatch.setattr(ACTIVITY, "phase", noted)
     monkeypatch.setattr(Activity, "state", state)
-    began = time.monotonic()
     assert main([command[0], str(config_of(tmp_path, tiny)), *command[1:]]) in (0, 1)
-    check_lines(seen, began, time.monotonic())
+    check_lines(seen)
     for part in said:
         assert any(part in line for line in phases), part
 

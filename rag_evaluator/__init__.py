@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from rag_evaluator.api.duel import Duel, duel
     from rag_evaluator.api.evaluator import RAGEvaluator
     from rag_evaluator.api.functions import Scores, evaluate, generate, sort
-    from rag_evaluator.api.gate import gate
+    from rag_evaluator.api.gate import GateVerdicts, gate
     from rag_evaluator.api.label_sheet import label_sheet
     from rag_evaluator.api.langchain import EvaluatorChain
     from rag_evaluator.api.plan import plan
     from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
-    from rag_evaluator.api.probe import probe
+    from rag_evaluator.api.probe import ProbeReport, probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
     from rag_evaluator.config import Config, load_config
@@ -60,6 +60,7 @@ __all__ = [
     "Diagnosis",
     "Duel",
     "EvaluatorChain",
+    "GateVerdicts",
     "Judge",
     "JudgeLostError",
     "JudgementError",
@@ -68,6 +69,7 @@ __all__ = [
     "PlannedJudge",
     "PlannedMetric",
     "PlannedRun",
+    "ProbeReport",
     "PromptError",
     "PromptTooLongError",
     "RAGEvaluator",
@@ -111,6 +113,7 @@ _HOMES = {
     "Diagnosis": "api.doctor",
     "Duel": "api.duel",
     "EvaluatorChain": "api.langchain",
+    "GateVerdicts": "api.gate",
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
     "JudgementError": "errors",
@@ -119,6 +122,7 @@ _HOMES = {
     "PlannedJudge": "api.planned",
     "PlannedMetric": "api.planned",
     "PlannedRun": "api.planned",
+    "ProbeReport": "api.probe",
     "PromptError": "errors",
     "PromptTooLongError": "errors",
     "RAGEvaluator": "api.evaluator",

@@ -4,9 +4,11 @@ The process of a command is ours: its switches are set once. A program that impo
 ours hold while we load a model. Only that of ragas, which ragas reads once and remembers, stays set.
 """
 
+import logging
 import os
 import sys
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +25,12 @@ QUIET_LIBRARIES = {
     "TQDM_DISABLE": "1",
     "TOKENIZERS_PARALLELISM": "false",  # silences a warning about forked workers
 }
+TALKATIVE = ("accelerate", "datasets", "huggingface_hub", "sentence_transformers")  # loggers without such a variable
 NO_NETWORK = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 _lock = threading.Lock()
 _calls: Counter[str] = Counter()  # of ours that need a switch at this moment
 _before: dict[str, bool] = {}
+_verbose = False  # whether a command shows what libraries say
 
 
 def stop_ragas_telemetry() -> None:
@@ -37,11 +41,38 @@ def stop_ragas_telemetry() -> None:
         analytics.do_not_track.cache_clear()
 
 
-def prepare_command() -> None:
-    """Switch telemetry off in a command and keep progress bars and notes out of its output; what the user set stays."""
+def prepare_command(verbose: bool = False) -> None:
+    """Switch telemetry off in a command, and unless it is verbose progress bars and notes; what the user set stays."""
+    global _verbose
+    _verbose = verbose
     os.environ.update(NO_TELEMETRY)
-    for name, value in QUIET_LIBRARIES.items():
+    for name, value in ({} if verbose else QUIET_LIBRARIES).items():
         os.environ.setdefault(name, value)
+
+
+def is_verbose() -> bool:
+    """Whether this process is a command with `--verbose`."""
+    return _verbose
+
+
+@contextmanager
+def libraries_quiet(verbose: bool = False) -> Iterator[None]:
+    """Inside a command, unless it is verbose, libraries show no warnings; what `python -W` asks for stays."""
+    if verbose:
+        yield
+        return
+    loggers = [logging.getLogger(name) for name in TALKATIVE]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
 
 
 def disable_network() -> None:

@@ -8,6 +8,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 import tiny_models
 import torch
 from command_starter import Zygote
+
+from rag_evaluator.progress.lines import Lines
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
@@ -33,6 +36,12 @@ def _no_charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Reports without figures, whose charts take a second in each process, but where they are the subject."""
     if not any(map(request.node.get_closest_marker, ("charts", "browser"))):
         monkeypatch.setattr("rag_evaluator.report.document.figures_html", lambda run: "")
+
+
+@pytest.fixture(autouse=True)
+def _no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process write no progress, however slow the machine is, but where it is the subject."""
+    monkeypatch.setattr("rag_evaluator.cli.watching.Lines", partial(Lines, first=3600.0))
 
 
 @pytest.fixture(scope="session")

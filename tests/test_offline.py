@@ -1,6 +1,7 @@
 """Switches of the libraries last as long as our own calls: what a program set before is as it was afterwards."""
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -26,11 +27,12 @@ SWITCHES = (
     "TOKENIZERS_PARALLELISM",
     "RAGAS_DO_NOT_TRACK",
 )
+TALK = ("TRANSFORMERS_VERBOSITY", "TQDM_DISABLE", "HF_HUB_DISABLE_PROGRESS_BARS")
 
 
 def program(code: str, **environment: str) -> Any:
     """What a program of its own prints, as JSON; without any of our switches but those given."""
-    kept = {name: value for name, value in os.environ.items() if name not in SWITCHES}
+    kept = {name: value for name, value in os.environ.items() if name not in (*SWITCHES, *TALK)}
     command = [sys.executable, "-c", f"import json, os, sys\n{code}"]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env={**kept, "OMP_NUM_THREADS": "1", **environment}
@@ -75,13 +77,18 @@ def test_ragas_reports_nothing_even_if_it_was_used_before() -> None:
 
 
 EVALUATE = """
-import socket
+import socket, tempfile
 from huggingface_hub import constants
 from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
 import langsmith
 from rag_evaluator import RAGEvaluator, sort
 
+from transformers.utils import logging as library
+
 facts = {"connections": [], "traces": 0, "while loading": [], "after": []}
+facts["talk"] = [[library.get_verbosity(), library.is_progress_bar_enabled()]]
+said = tempfile.TemporaryFile()
+os.dup2(said.fileno(), 2)
 connect = socket.socket.connect
 
 def watched(self, address):
@@ -112,6 +119,9 @@ for offline in (True, False):
     evaluator = RAGEvaluator({"metrics": metrics, "offline": offline, "judge": {"max_new_tokens": 32}})
     evaluator.evaluate([row])
     facts["after"].append(state())
+facts["talk"].append([library.get_verbosity(), library.is_progress_bar_enabled()])
+said.seek(0)
+facts["said"] = said.read().decode()
 facts["environment"] = {name: value for name, value in os.environ.items() if before.get(name) != value}
 print(json.dumps(facts))
 """
@@ -127,6 +137,12 @@ def test_offline_holds_while_models_are_loaded_and_ends_with_it(evaluated: Any) 
     assert evaluated["while loading"] == [[True, True], [True, True], [False, True], [False, True]]
     assert evaluated["after"] == [[False, False, False]] * 2
     assert not set(evaluated["environment"]) & set(SWITCHES)
+
+
+def test_transformers_says_nothing_while_we_load_and_is_as_talkative_afterwards_as_before(evaluated: Any) -> None:
+    assert "Loading weights" not in evaluated["said"]
+    assert "transformers" not in evaluated["said"]
+    assert evaluated["talk"] == [[logging.WARNING, True]] * 2
 
 
 def test_nothing_is_traced_and_no_connection_opened_although_the_user_traces_his_own_chains(evaluated: Any) -> None:

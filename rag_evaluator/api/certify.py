@@ -14,6 +14,7 @@ from rag_evaluator.labels.draw import read_draw
 from rag_evaluator.labels.scale import parse_scales
 from rag_evaluator.labels.table import labels_in_column, read_labels, together
 from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, data_of, digests_in, label_figures, with_labels
 from rag_evaluator.results.kept_labels import write_labels
 from rag_evaluator.results.manifest import PROGRAM
@@ -46,6 +47,7 @@ class Certification:
         return {**self.certificate, "disagreements": as_json(self.disagreements)}
 
 
+@ACTIVITY.phase("comparing scores with labels")
 def certify(
     results: str | Path,
     labels: str | Path | Sequence[str | Path] = (),

@@ -9,13 +9,14 @@ from typing import Any
 
 from rag_evaluator.api.chains import Ask, asking
 from rag_evaluator.api.lists import check_questions, optional_texts
+from rag_evaluator.api.shown import shown
 from rag_evaluator.dataset import check_readable, open_dataset
 from rag_evaluator.dataset.outputs import is_named, output_row
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files.atomic import write_lines
 from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.published import writing
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import ACTIVITY, Progress, automatic
 
 RETURNED: Mapping[str, Any] = {"retrieved_contexts": [], "response": ""}  # what a system fills, and with what if empty
 SUFFIXES = (".jsonl", ".ndjson")
@@ -34,7 +35,7 @@ def collect(
     columns: Mapping[str, str] | None = None,
     max_concurrency: int = 8,
     retry_errors: bool = True,
-    progress: Progress = silent,
+    progress: Progress = automatic,
 ) -> list[Row]:
     """Ask a RAG system questions, and write its answers and contexts as a dataset.
 
@@ -51,7 +52,7 @@ def collect(
         max_concurrency: questions under way at a time. A Runnable is asked by its own `batch`, a coroutine function in
             one event loop, any other function one by one.
         retry_errors: whether questions that failed in an earlier call are asked again.
-        progress: called with (questions done, questions).
+        progress: called with (questions done, questions); see docs/progress.md. By default a bar in notebooks.
 
     Returns the rows as they are in the file, in the order of the questions: `user_input`, `retrieved_contexts`,
     `response`, `reference`, and `error` in place of an answer where the chain failed. Raises `RagEvaluatorError` for
@@ -66,12 +67,13 @@ def collect(
     wanted = dict(zip(reversed(questions), reversed(expected), strict=True))
     rows = _kept(path, wanted, retry_errors)
     missing = [question for question in dict.fromkeys(questions) if question not in rows]
-    progress(len(rows), len(wanted))
-    with closing(_appender(path)) as file:
+    with closing(_appender(path)) as file, shown(progress, "questions") as at:
+        at(len(rows), len(wanted))
         for question, output in _outputs(ask, missing, max_concurrency):
             rows[question] = _with_reference(_row(question, output, columns), wanted[question])
             file.append(json_line(rows[question]))
-            progress(len(rows), len(wanted))
+            ACTIVITY.missing += "error" in rows[question]
+            at(len(rows), len(wanted))
     collected = [_with_reference(rows[question], text) for question, text in zip(questions, expected, strict=True)]
     write_lines(path, collected)
     _warn(collected)

@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.labels.difference import labelled_differences
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.aligned import (
     Aligned,
     align,
@@ -29,6 +30,7 @@ from rag_evaluator.trust.permutation import Floats
 LEVEL = 0.95
 
 
+@ACTIVITY.phase("comparing runs")
 def compare(
     baseline: Any,
     *others: Any,

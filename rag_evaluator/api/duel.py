@@ -7,19 +7,22 @@ from typing import Any
 
 from rag_evaluator.api.functions import Settings, judge_source, settings_of
 from rag_evaluator.api.saved_scores import read_scores
+from rag_evaluator.api.shown import shown
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import Progress, automatic
+from rag_evaluator.results.overview import Overview, Shown, counted
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
+from rag_evaluator.tasks.duel.lines import parts_of
 from rag_evaluator.tasks.duel.stage import TASK, beside, for_duel, of_runs, recorded_config
 from rag_evaluator.tasks.duel.summary import WIN_RATE
 from rag_evaluator.tasks.question import Asking
 
 
 @dataclass(frozen=True)
-class Duel:
+class Duel(Shown):
     """What `duel` gives.
 
     Attributes:
@@ -31,6 +34,15 @@ class Duel:
     folder: Path
     summary: Mapping[str, Any]  # Any: JSON
     rows: list[dict[str, Any]] = field(repr=False)
+
+    def __repr__(self) -> str:
+        rate = "none" if self.win_rate is None else f"{self.win_rate:.2f}"
+        return (
+            f"Duel({self.summary['a']} against {self.summary['b']}: {counted(len(self.rows), 'row')}, win rate {rate})"
+        )
+
+    def overview(self) -> Overview:
+        return Overview(list(parts_of(self.summary)))
 
     @property
     def win_rate(self) -> float | None:
@@ -49,7 +61,7 @@ def duel(
     config: Settings = None,
     output_dir: str | Path | None = None,
     fresh: bool = False,
-    progress: Progress = silent,
+    progress: Progress = automatic,
 ) -> Duel:
     """Which of two runs answers better, row by row, by the judge; each pair of answers is shown in both orders.
 
@@ -62,7 +74,7 @@ def duel(
         output_dir: gets `duel.json`, `duel_summary.json` and `duel_manifest.json`, and the judge's answers in
             `journal`, from which a call that was stopped continues. None: `duel-<a>-<b>` beside the folder of a.
         fresh: forget answers of earlier calls.
-        progress: called with (rows done, rows).
+        progress: called with (rows done, rows); see docs/progress.md. By default a bar in notebooks.
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
@@ -73,9 +85,10 @@ def duel(
     source = judge_source(judge, settings)
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, Asking(TASK, for_duel(settings, folder), source), names)
-    journal = run_stage(stage, folder, ALONE, run, progress, start="fresh" if fresh else "update")
-    table = ChunkTable(journal, stage)
-    return Duel(folder, stage.summary(table), list(stage.rows(table)))
+    with shown(progress, stage.plan.cell_noun) as at:
+        journal = run_stage(stage, folder, ALONE, run, at, start="fresh" if fresh else "update")
+        table = ChunkTable(journal, stage)
+        return Duel(folder, stage.summary(table), list(stage.rows(table)))
 
 
 def _folder_of(source: Any) -> Path | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.panel import PanelEvaluator, with_judges
+from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config, as_config, load_config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
@@ -23,7 +24,7 @@ from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
 from rag_evaluator.models.embeddings_source import embeddings_of
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
@@ -117,7 +118,7 @@ class RAGEvaluator:
     def evaluate(
         self,
         data: Any = None,
-        progress: Progress = silent,
+        progress: Progress = automatic,
         folder: str | Path | None = None,
         start: Start = "continue",
     ) -> Results:
@@ -125,7 +126,7 @@ class RAGEvaluator:
 
         Args:
             data: path, list of dicts, pandas frame or `datasets.Dataset`; None takes `dataset` of the configuration.
-            progress: called with (scores made, scores to make).
+            progress: called with (scores made, scores to make); see docs/progress.md. By default a bar in notebooks.
             folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
                 same configuration: they are not made again. The result files are written there, too.
             start: what to do with a folder that has been used, see `run`. Scores of a model that has no name are always
@@ -134,6 +135,10 @@ class RAGEvaluator:
         Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
         reason and does not stop the others. Works inside a running event loop, too.
         """
+        with shown(progress, "scores") as at:
+            return self._evaluate(data, at, folder, start)
+
+    def _evaluate(self, data: Any, progress: Progress, folder: str | Path | None, start: Start) -> Results:
         if self.panel is not None:
             if folder is None:
                 return self.panel.in_memory(data, progress)
@@ -173,6 +178,7 @@ class RAGEvaluator:
             return self.panel.run(folder, data, worker, progress, stop, start)
         return self._run(self.stage(data), folder, data, worker, progress, stop, start)
 
+    @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
         refuse_panel(self.config.judges, "a stage", self.config.place)
@@ -189,6 +195,7 @@ class RAGEvaluator:
             self._scorer,
         )
 
+    @ACTIVITY.phase(CHECKING)
     def probing(self, data: Any = None) -> Probing:
         """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.api.lists import check_lists, optional_texts
+from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config, load_config, make_config, with_arguments
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.config_sections import DEMO
@@ -21,7 +22,7 @@ from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of,
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import Progress, automatic, silent
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.xlsx import write_xlsx
 from rag_evaluator.run.merge import ChunkTable
@@ -50,7 +51,7 @@ def sort(
     config: Settings = None,
     output_dir: str | Path = ".",
     fresh: bool = False,
-    progress: Progress = silent,
+    progress: Progress = automatic,
 ) -> list[dict[str, Any]]:
     """The judge's order of each question's contexts, compared with the retriever's.
 
@@ -66,7 +67,7 @@ def sort(
         output_dir: gets `result/sorted_indices.json`, and the judge's answers in `result/journal`, from which a call
             that was stopped continues.
         fresh: forget answers of earlier calls.
-        progress: called with (questions done, questions).
+        progress: called with (questions done, questions); see docs/progress.md. By default a bar in notebooks.
 
     Returns one dict per question, as written to the file: `question, contexts, good, bad, sorted, spearman, sim,
     overlap` and more (docs/sort-generate.md). Raises `RagEvaluatorError` for bad input before a model is loaded.
@@ -93,7 +94,7 @@ def generate(
     config: Settings = None,
     output_dir: str | Path = ".",
     fresh: bool = False,
-    progress: Progress = silent,
+    progress: Progress = automatic,
 ) -> list[str]:
     """A reference answer to each question, written from its contexts; empty where they do not hold one.
 
@@ -117,8 +118,9 @@ def generate(
 
 def _run(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
     """The finished cells of a stage; what holds of earlier calls is kept."""
-    journal = run_stage(stage, folder, ALONE, run, progress, start="fresh" if fresh else "update")
-    return ChunkTable(journal, stage)
+    with shown(progress, stage.plan.cell_noun) as at:
+        journal = run_stage(stage, folder, ALONE, run, at, start="fresh" if fresh else "update")
+        return ChunkTable(journal, stage)
 
 
 class Scores(dict[str, float | None]):
@@ -132,6 +134,9 @@ class Scores(dict[str, float | None]):
     def __init__(self, results: Results, skipped: Mapping[str, str]) -> None:
         super().__init__({name: row["mean"] for name, row in results.summary().items()})
         self.results, self.skipped = results, dict(skipped)
+
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_()
 
 
 def evaluate(
@@ -148,7 +153,7 @@ def evaluate(
     config: Settings = None,
     output_dir: str | Path = ".",
     fresh: bool = False,
-    progress: Progress = silent,
+    progress: Progress = automatic,
 ) -> Scores:
     """Scores of a RAG system's answers.
 
@@ -191,7 +196,12 @@ def evaluate(
         evaluator.check([{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows])
         missing = [position for position, reference in enumerate(references) if reference is None]
         lists = [questions[position] for position in missing], [contexts[position] for position in missing]
-        made = generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh) if missing else []
+        bar = automatic if progress is automatic else silent
+        made = (
+            generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh, progress=bar)
+            if missing
+            else []
+        )
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")

@@ -10,9 +10,11 @@ import numpy as np
 from rag_evaluator.api.saved_scores import read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
 from rag_evaluator.results.caveats import caveats, partial_run
 from rag_evaluator.results.matching import keys_of, match, require_column
+from rag_evaluator.results.overview import Grid, Overview, Shown, counted
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
 from rag_evaluator.trust.intervals import difference_interval, mean_interval
@@ -22,6 +24,22 @@ LEVEL = 0.95
 logger = logging.getLogger(__name__)
 
 
+class GateVerdicts(Shown, list[Verdict]):
+    """The verdicts of `gate`, in the order of the rules; printed, and in a notebook, as a table."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all rules are kept."""
+        return all(verdict.passed for verdict in self)
+
+    def overview(self) -> Overview:
+        failed = sum(not verdict.passed for verdict in self)
+        rows = [["passed" if one.passed else "FAILED", str(one.rule), one.reason] for one in self]
+        title = f"{counted(len(self), 'rule')}, {failed} failed"
+        return Overview([Grid(title, [("", "left"), ("rule", "left"), ("measured", "left")], rows)])
+
+
+@ACTIVITY.phase("checking rules")
 def gate(
     run: Any,
     rules: str | Rule | Sequence[str | Rule] = (),
@@ -31,7 +49,7 @@ def gate(
     min_coverage: float | None = None,
     on: str | None = None,
     cluster: str | None = None,
-) -> list[Verdict]:
+) -> "GateVerdicts":
     """Whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
 
     Args:
@@ -74,7 +92,7 @@ def gate(
         raise ConfigError(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
-    return check_rules(parsed, measured, differences, least)
+    return GateVerdicts(check_rules(parsed, measured, differences, least))
 
 
 def _has_rule(rules: Sequence[Rule], metric: str) -> bool:

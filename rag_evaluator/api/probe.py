@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.evaluator import RAGEvaluator
+from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import Progress, automatic, silent
+from rag_evaluator.results.overview import Overview, Shown
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.notes import now
@@ -16,7 +18,15 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.own_report import refresh_report
+from rag_evaluator.tasks.probe.lines import parts_of
 from rag_evaluator.tasks.probe.stage import read_report
+
+
+class ProbeReport(Shown, dict[str, Any]):
+    """What `probe/probe.json` says; printed, and in a notebook, as a table. Any: JSON."""
+
+    def overview(self) -> Overview:
+        return Overview(list(parts_of(self)))
 
 
 def probe(
@@ -25,16 +35,16 @@ def probe(
     folder: str | Path | None = None,
     judge: Any = None,
     embeddings: Any = None,
-    progress: Progress = silent,
+    progress: Progress = automatic,
     start: Start = "continue",
-) -> dict[str, Any]:
+) -> "ProbeReport":
     """Change rows for the worse, by rules, and look whether the judge notices.
 
     Args:
         config, judge, embeddings: as `RAGEvaluator` takes them.
         data: path or rows; None takes `dataset` of the configuration.
         folder: results folder; None takes that of the configuration. What was found goes to `probe/` in it.
-        progress: called with (scores made, scores to make).
+        progress: called with (scores made, scores to make); see docs/progress.md. By default a bar in notebooks.
         start: what to do with a folder that has been used, see `RAGEvaluator.run`.
 
     Returns:
@@ -45,8 +55,9 @@ def probe(
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
-    run_probe(evaluator, place, data, progress=progress, start=start)
-    return read_report(place)
+    with shown(progress, "scores") as at:
+        run_probe(evaluator, place, data, progress=at, start=start)
+    return ProbeReport(read_report(place))
 
 
 def run_probe(

@@ -149,6 +149,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_prompt_commands(commands)
     add_list_command(commands)
     add_doctor_command(commands)
+    _add_verbose(commands)
     return parser
 
 
@@ -163,6 +164,18 @@ def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:
             metavar="N",
             help=f"{ROWS[key]}; a later run with more rows asks nothing twice",
         )
+
+
+def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`-v` of every command, of those with actions of each action."""
+    for command in set(commands.choices.values()):
+        inner = [action for action in command._actions if isinstance(action, argparse._SubParsersAction)]
+        for actions in inner:
+            _add_verbose(actions)
+        if not inner:
+            command.add_argument(
+                "-v", "--verbose", action="store_true", help="also what transformers and other libraries say"
+            )
 
 
 def _add_beginning(parser: argparse.ArgumentParser) -> None:

@@ -6,19 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.results.comparison_lines import number, parts_of
+
 if TYPE_CHECKING:
-    from rag_evaluator.results.comparison import (
-        ChangedScore,
-        ComparedMetric,
-        Comparison,
-        LabelDifference,
-        RowMatch,
-    )
+    from rag_evaluator.results.comparison import ChangedScore, Comparison
 
 OK = 0
 LETTERS = 160  # of a question or a reason
-FIGURES = ("first", "second", "difference", "won/tie/lost")
-TESTS, POWER = ("p", "p Holm"), ("detectable",)
 HEADINGS = {"worse": "became worse", "better": "became better", "missing": "scored by one run only"}
 
 
@@ -73,73 +67,11 @@ def compare(options: argparse.Namespace) -> int:
 
 def print_comparison(comparison: "Comparison") -> None:
     """What must be known first, then the tables, then the scores that changed most."""
-    from rag_evaluator.cli.console import print_table, say
+    from rag_evaluator.cli.console import print_parts, say
 
-    for sentence in comparison.caveats:
-        say(sentence)
-    for match in comparison.matches:
-        for line in _of_match(comparison, match):
-            say(line)
-        title, needed = f"{comparison.runs[0]} → {match.run}", f"rows\nfor {comparison.effect:g}"
-        lines = _lines_of(comparison.metrics, match.run)
-        print_table(title, [("metric", "left"), *_right(*FIGURES, *TESTS, *POWER, needed)], map(_cells, lines))
-        if groups := _lines_of(comparison.groups, match.run):
-            rows = [
-                [f"{line.group_by}: {line.group}", str(line.figures.difference.n), *_figures(line)] for line in groups
-            ]
-            print_table(
-                "groups, not tested", [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)], rows
-            )
-    for difference in comparison.labels:
-        say(_of_labels(difference))
+    print_parts(parts_of(comparison))
     for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
         say(line)
-
-
-def _of_labels(line: "LabelDifference") -> str:
-    start = f"{line.metric}, by people's labels of {line.both} rows, {line.run}: "
-    if line.figures is None or line.figures.label_mean is None:
-        return start + (line.reason or (line.figures.ci_method if line.figures else ""))
-    mean = line.figures
-    return start + f"difference {_number(mean.label_mean)} [{_number(mean.ci_low)}, {_number(mean.ci_high)}]"
-
-
-def _lines_of(lines: Sequence["ComparedMetric"], run: str) -> list["ComparedMetric"]:
-    return [line for line in lines if line.run == run]
-
-
-def _of_match(comparison: "Comparison", match: "RowMatch") -> Iterator[str]:
-    """How many rows belong together, and what does not count."""
-    baseline = comparison.runs[0]
-    yield f"{match.matched} rows of {baseline} and {match.run} matched by '{comparison.on}'"
-    if match.unmatched_a or match.unmatched_b:
-        yield f"  without a partner: {match.unmatched_a} rows of {baseline}, {match.unmatched_b} of {match.run}"
-    if match.repeated:
-        yield f"  {match.repeated} of them have several answers, whose scores are averaged"
-    for line in _lines_of(comparison.metrics, match.run):
-        if line.figures.only_a or line.figures.only_b:
-            only = f"{line.figures.only_a} only in {baseline}, {line.figures.only_b} only in {match.run}"
-            yield f"  {line.figures.metric}: rows that one run scored: {only}"
-
-
-def _right(*headings: str) -> list[tuple[str, str]]:
-    return [(heading, "right") for heading in headings]
-
-
-def _cells(line: "ComparedMetric") -> list[str]:
-    figures = line.figures
-    needed = "-" if figures.rows_needed is None else f"{figures.rows_needed:,}"
-    tests = [_number(p, 4) for p in (figures.p, figures.p_holm)]
-    return [*_figures(line), *tests, _number(figures.smallest_difference), needed]
-
-
-def _figures(line: "ComparedMetric") -> list[str]:
-    figures, difference = line.figures, line.figures.difference
-    interval = "-"
-    if difference.mean is not None:
-        interval = f"{_number(difference.mean)} [{_number(difference.ci_low)}, {_number(difference.ci_high)}]"
-    counts = f"{figures.wins}/{figures.ties}/{figures.losses}"
-    return [figures.metric, _number(figures.mean_a), _number(figures.mean_b), interval, counts]
 
 
 def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[str]:
@@ -149,13 +81,9 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
         if above != heading:
             heading = above
             yield f"{heading}:"
-        yield f"  {change.metric} {_number(change.a)} → {_number(change.b)}  {one_line(change.question or change.key)}"
+        yield f"  {change.metric} {number(change.a)} → {number(change.b)}  {one_line(change.question or change.key)}"
         yield from (f"    first:  {one_line(reason)}" for reason in change.reasons_a)
         yield from (f"    second: {one_line(reason)}" for reason in change.reasons_b)
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def one_line(text: str) -> str:

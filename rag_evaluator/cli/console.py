@@ -1,71 +1,33 @@
-"""How the command line shows progress, results and status."""
+"""How the command line shows results and status."""
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
+from rag_evaluator.cli.watching import make_room
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.program import command
+from rag_evaluator.progress import duration
 from rag_evaluator.results.certificate import LABELS
+from rag_evaluator.results.overview import REASONS_SHOWN, Grid
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.plan import Plan
-from rag_evaluator.run.status import Status, duration
+from rag_evaluator.run.status import Status
 
-REASONS_SHOWN = 3
 CHUNKS_SHOWN = 20
 FILE_WIDTH = 160  # characters of a table in a file
 GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
 WINDOW = "did not fit the judge's window"
-
-
-class _Rate(ProgressColumn):
-    """Scores a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "")
-
-
-@contextmanager
-def progress_of(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error; it is called with (done, total)."""
-    with _progress_bar() as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _progress_bar() -> Progress:
-    """A bar with rate and time left on standard error; silent where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def print_summary(
@@ -252,6 +214,7 @@ def _slow(judge: Mapping[str, str]) -> Iterator[str]:
 
 def console() -> Console:
     """Standard output: as wide as the terminal; where it is none, as COLUMNS says, else as tables need."""
+    make_room()
     narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if narrow else FILE_WIDTH)
 
@@ -260,6 +223,7 @@ def print_json(value: Any) -> None:  # Any: JSON
     """The one document that a command with `--json` prints."""
     from rag_evaluator.files.json_text import json_text
 
+    make_room()
     print(json_text(value), end="")
 
 
@@ -276,6 +240,15 @@ def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[S
     for row in rows:
         table.add_row(*map(Text, row))
     console().print(table)
+
+
+def print_parts(parts: Iterable[Grid | str]) -> None:
+    """Sentences and tables, one below the other."""
+    for part in parts:
+        if isinstance(part, Grid):
+            print_table(part.title, part.columns, part.rows)
+        else:
+            say(part)
 
 
 def say(text: str) -> None:

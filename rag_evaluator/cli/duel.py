@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.signals import Stop
 
 OK, NOTHING_JUDGED = 0, 1
@@ -52,13 +53,15 @@ def add_duel_command(commands: Any) -> argparse.ArgumentParser:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.console import print_end, print_json, print_part, say
-    from rag_evaluator.cli.start import beginning
-    from rag_evaluator.cli.tasks import run_task
-    from rag_evaluator.config import load_config
-    from rag_evaluator.offline import disable_network
-    from rag_evaluator.tasks.duel import stage as dueling
-    from rag_evaluator.tasks.question import Asking
+    from rag_evaluator.cli.start import LIBRARIES, beginning
+
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli.console import print_end, print_json, print_part, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.config import load_config
+        from rag_evaluator.offline import disable_network
+        from rag_evaluator.tasks.duel import stage as dueling
+        from rag_evaluator.tasks.question import Asking
 
     runs = [dueling.read_run(folder.expanduser()) for folder in (options.a, options.b)]
     given = load_config(options.config, options.set) if options.config else None
@@ -88,28 +91,10 @@ def _code(summary: Mapping[str, Any]) -> int:
 
 def print_duel(summary: Mapping[str, Any]) -> None:
     """What became of the rows, the win rate, and how much the judge prefers a place."""
-    from rag_evaluator.cli.console import print_means, say
+    from rag_evaluator.cli.console import print_parts
+    from rag_evaluator.tasks.duel.lines import parts_of
 
-    a, b, rows, bias = summary["a"], summary["b"], summary["rows"], summary["position_bias"]
-    say(f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'")
-    left = {
-        f"rows of {a} without a partner": rows["unmatched_a"],
-        f"rows of {b} without a partner": rows["unmatched_b"],
-        "rows that one of them, or both, did not answer": rows["unanswered"],
-    }
-    for what, count in left.items():
-        if count:
-            say(f"  left out: {what}: {count}")
-    print_means(f"{a} (a) against {b} (b)", "measure", summary["measures"], "none")
-    say(f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge")
-    if summary["same"]:
-        say(f"{summary['same']} ties without asking the judge: both answers are the same text")
-    if bias["pairs"]:
-        say(
-            f"position bias: in {bias['first_won_twice']:.0%} of {bias['pairs']} rows the first place won in both "
-            f"orders, in {bias['second_won_twice']:.0%} the second; "
-            f"mean log odds of the first place {bias['log_odds_of_first']:.2f}"
-        )
+    print_parts(parts_of(summary))
 
 
 def duel_inputs(options: argparse.Namespace) -> tuple[Path, list[str]]:

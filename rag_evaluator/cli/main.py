@@ -21,8 +21,9 @@ from rag_evaluator.cli.panel import all_journals, evaluate_panel, merge_panel, p
 from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.report import report
 from rag_evaluator.cli.review import review
-from rag_evaluator.cli.start import beginning, read_config
+from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
 from rag_evaluator.cli.view import view
+from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import Config
 from rag_evaluator.errors import (
     SHELL,
@@ -33,8 +34,9 @@ from rag_evaluator.errors import (
     ResultsError,
     did_you_mean,
 )
-from rag_evaluator.offline import prepare_command
+from rag_evaluator.offline import libraries_quiet, prepare_command
 from rag_evaluator.program import command
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.notes import now
@@ -65,8 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser_of_commands().parse_args(arguments[:cut])
         options.sbatch = arguments[cut + 1 :]
-        prepare_command()
-        return int(COMMANDS[options.command](options))
+        prepare_command(options.verbose)
+        with libraries_quiet(options.verbose), watching(options.command):
+            return int(COMMANDS[options.command](options))
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)
         return TRY_AGAIN
@@ -95,7 +98,8 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def function(options: argparse.Namespace) -> int:
     """`rag-evaluator sort config.yaml` and `rag-evaluator generate config.yaml`."""
-    from rag_evaluator.cli import tasks
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli import tasks
 
     return _stoppable(getattr(tasks, options.command), options)
 
@@ -130,6 +134,7 @@ def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse
     except StopSignal as signal:
         print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
         if stop.overdue:  # the model's thread is still at work on a batch that nobody waits for
+            end_watching()
             sys.stdout.flush()
             os._exit(TRY_AGAIN)
         return TRY_AGAIN
@@ -313,9 +318,9 @@ def _print_failed(results: Path) -> None:
 
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
-    from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.cli.console import progress_of
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.evaluator import RAGEvaluator
 
     evaluator = RAGEvaluator(config)
-    with progress_of("scores") as progress:
+    with ACTIVITY.counted("scores") as progress:
         return evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)

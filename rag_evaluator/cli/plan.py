@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.progress import ACTIVITY, duration
 from rag_evaluator.signals import GRACE, Stop
 
 if TYPE_CHECKING:
@@ -61,14 +62,14 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
 
 def plan(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator plan config.yaml`."""
-    from rag_evaluator.cli.start import read_config
+    from rag_evaluator.cli.start import LIBRARIES, read_config
 
     _check(options)
     config = read_config(options)
-    from rag_evaluator.api.plan import plan as make_plan
-    from rag_evaluator.cli.console import progress_of
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.plan import plan as make_plan
 
-    with progress_of("scores for the plan") as progress:
+    with ACTIVITY.counted("scores for the plan") as progress:
         planned = make_plan(
             config,
             sample=options.sample,
@@ -150,8 +151,6 @@ def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
 
 
 def _duration(seconds: float | None) -> str:
-    from rag_evaluator.run.status import duration
-
     if seconds is None:
         return "not known"
     return f"~{duration(seconds)}" if seconds else "nothing is left to be scored"

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
+from rag_evaluator.cli.start import LIBRARIES
 from rag_evaluator.config import Config, default_config, load_config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.errors import PromptError
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, questions_of, select_metrics
 from rag_evaluator.offline import disable_network
+from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import Checked
@@ -166,12 +166,13 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
     if config.offline:
         disable_network()
-    from rag_evaluator.judge.source import GivenJudge
-    from rag_evaluator.prompts.adapt.adapt import adapt
-    from rag_evaluator.prompts.definition import definition_prompts
-    from rag_evaluator.prompts.english import all_prompts
-    from rag_evaluator.prompts.loading import PackSet
-    from rag_evaluator.prompts.source import choose_owners
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.judge.source import GivenJudge
+        from rag_evaluator.prompts.adapt.adapt import adapt
+        from rag_evaluator.prompts.definition import definition_prompts
+        from rag_evaluator.prompts.english import all_prompts
+        from rag_evaluator.prompts.loading import PackSet
+        from rag_evaluator.prompts.source import choose_owners
 
     refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))
@@ -180,15 +181,8 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     packs = PackSet(owners, options.language, options.folder or config.prompts_dir, wanted)
     judge = GivenJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
-    with _bar() as bar:
-        task = bar.add_task("texts", total=None)
-        done = adapt(
-            packs,
-            judge,
-            instruction,
-            options.force,
-            lambda texts, total: bar.update(task, completed=texts, total=total),
-        )
+    with ACTIVITY.counted("texts") as progress:
+        done = adapt(packs, judge, instruction, options.force, progress)
     print(
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
         f"{done.asked} questions put to the judge"
@@ -196,11 +190,6 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if done.review:
         print(f"{done.marked} texts to look at: {done.review}")
     return OK
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    return Progress(console=console, disable=not console.is_terminal)
 
 
 def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:

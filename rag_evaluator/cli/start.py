@@ -12,6 +12,7 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, parse_worker, share_devices
 
 OK = 0
+LIBRARIES = "loading libraries"  # ragas, torch: seconds
 
 
 def read_config(options: argparse.Namespace) -> Config:

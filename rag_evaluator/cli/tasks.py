@@ -6,10 +6,11 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_json, print_means, print_part, progress_of, say
+from rag_evaluator.cli.console import print_end, print_json, print_means, print_part, say
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.notes import now
@@ -73,6 +74,6 @@ def run_task(
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
     folder, began = config.results_dir, now()
     clock = time.perf_counter()
-    with progress_of(stage.plan.cell_noun) as progress:
+    with ACTIVITY.counted(stage.plan.cell_noun) as progress:
         journal = run_stage(stage, folder, worker, run, progress, stop, start)
     return ChunkTable(journal, stage), time.perf_counter() - clock, *outcome(journal, began)

@@ -16,6 +16,7 @@ from rag_evaluator.dataset.retrieval_log import rows_of_log
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.stored_records import stored
 from rag_evaluator.errors import DatasetError
+from rag_evaluator.progress import ACTIVITY
 
 AT_ONCE = 256  # samples read together
 
@@ -42,9 +43,10 @@ class OnDiskSamples(Sequence[Sample]):
         self._path, self._column_names = path, column_names
         try:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the samples
-            is_log = column_names.is_log(())
-            if self._write(is_log) != is_log:
-                self._write(not is_log)
+            with ACTIVITY.phase(f"reading {path.name}"):
+                is_log = column_names.is_log(())
+                if self._write(is_log) != is_log:
+                    self._write(not is_log)
             self._file.flush()
         except OSError as error:
             folder = tempfile.gettempdir()

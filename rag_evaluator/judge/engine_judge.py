@@ -21,6 +21,7 @@ from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.thinking import Thinker, Thought
 from rag_evaluator.models.single_flight import SingleFlight
+from rag_evaluator.progress import ACTIVITY
 
 Key = tuple[str, str, int]  # digests of the prompt and of the grammar, seed
 ENDLESS = 10**9
@@ -71,6 +72,7 @@ class EngineJudge:
         request = replace(asked, input_ids=asked.input_ids + thought.continuation)
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
         reply = await self._replies.get(key, lambda: self._generate(request))
+        ACTIVITY.answers += 1
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
         thinking = reply.thinking if thought.text is None else thought.text
@@ -101,6 +103,7 @@ class EngineJudge:
             return probabilities(before, ids, functools.partial(self.engine.next_logprobs, group=f"choose {name}"))
 
         shares = await self._shares.get(short_digest(repr((before, ids))), ask)
+        ACTIVITY.answers += 1
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
         return Shares(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)

@@ -12,7 +12,7 @@ from rag_evaluator.config_sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.batching import BatchHandler, Scheduler
-from rag_evaluator.models.hub import find_model, load_failure
+from rag_evaluator.models.hub import find_model, load_failure, loading
 from rag_evaluator.models.single_flight import REMEMBERED, SingleFlight
 from rag_evaluator.offline import hub
 
@@ -118,7 +118,7 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
-        with hub(offline):
+        with loading(config.model), hub(offline):
             model = HuggingFaceEmbeddings(
                 model_name=source,
                 model_kwargs=kwargs,

@@ -12,6 +12,7 @@ from pathlib import Path
 from rag_evaluator.errors import ModelError, ResultsError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.progress import ACTIVITY
 
 WEIGHTS = {".safetensors", ".bin", ".pt"}
 OTHERS = {".json", ".jinja", ".model", ".txt", ".tiktoken", ".py"}  # configuration, tokenizer, template, code
@@ -33,7 +34,8 @@ def fingerprint(folder: str | Path) -> str:
     if not folder.is_dir():
         return str(folder)
     try:
-        return _fingerprint(folder)
+        with ACTIVITY.phase(f"looking whether {folder} has changed"):
+            return _fingerprint(folder)
     except OSError as error:
         raise ModelError(f"{error.filename or folder}: cannot be read: {error.strerror or error}.") from error
 

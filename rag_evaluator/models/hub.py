@@ -1,11 +1,18 @@
-"""Finds a model on this machine: in a folder, or in the Hugging Face cache."""
+"""Finds a model on this machine, in a folder or in the Hugging Face cache, and has it loaded quietly."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
+from rag_evaluator.offline import is_verbose
+from rag_evaluator.progress import ACTIVITY
+
+_lock = threading.Lock()
+_loading: list[tuple[int, bool]] = []  # how talkative transformers was before each load that is under way
 
 
 def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
@@ -28,6 +35,32 @@ def find_model(model: str, offline: bool, key: str = "judge.model", marks: Seque
     if folder.is_absolute() or model.startswith((".", "~")):
         raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
     return _cached(model, key) if offline else model
+
+
+@contextmanager
+def loading(model: str) -> Iterator[None]:
+    """A model is loaded inside: progress says so, and transformers shows neither bars nor notes, but with `--verbose`.
+
+    Of loads at the same time the last one gives transformers its level back.
+    """
+    from transformers.utils import logging as library
+
+    with ACTIVITY.phase(f"loading {model}"):
+        if is_verbose():
+            yield
+            return
+        with _lock:
+            _loading.append(_loading[0] if _loading else (library.get_verbosity(), library.is_progress_bar_enabled()))
+            library.set_verbosity_error()
+            library._tqdm_active = False  # the public function would also change the bars of huggingface_hub
+        try:
+            yield
+        finally:
+            with _lock:
+                level, bars = _loading.pop()
+                if not _loading:
+                    library.set_verbosity(level)
+                    library._tqdm_active = bars
 
 
 def load_failure(error: Exception) -> str:

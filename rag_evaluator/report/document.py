@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import file_digest
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.report.embedding import Block, folded, inline, json_block, packed_block, parts_of
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.pages import page_text, stream
@@ -23,6 +24,7 @@ COMMAND = "rag-evaluator view"  # shows what is too much for one file
 KEY = "user_input"  # by which rows of runs belong together where no comparison says it
 
 
+@ACTIVITY.phase("writing the report")
 def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | None = None) -> None:
     """Write the report of a finished run, or of several, to one file; the same bytes for the same results.
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from rag_evaluator.results.comparison_lines import parts_of
+from rag_evaluator.results.overview import Overview, Shown, counted, few
 from rag_evaluator.trust.comparison import MetricComparison
 from rag_evaluator.trust.ppi import LabelMean
 
@@ -119,7 +121,7 @@ class LabelDifference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """Runs compared with the first of them, the baseline, row by row.
 
     Attributes:
@@ -142,6 +144,14 @@ class Comparison:
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
     labels: tuple[LabelDifference, ...] = ()
+
+    def __repr__(self) -> str:
+        metrics = dict.fromkeys(line.figures.metric for line in self.metrics)
+        rows = ", ".join(counted(match.matched, "row") for match in self.matches)
+        return f"Comparison({' → '.join(self.runs)}: {rows}; {few(metrics)})"
+
+    def overview(self) -> Overview:
+        return Overview(list(parts_of(self)))
 
     def records(self) -> list[dict[str, Any]]:
         """One flat object per line of the table, groups last."""

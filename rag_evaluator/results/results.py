@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
+from rag_evaluator.results.overview import Overview, Shown, counted, few, means
 from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.rows import DROPPED, Scored, details_lines, scored_row
 from rag_evaluator.results.score import Score
@@ -41,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(Shown):
     """Scores of a dataset, in the order of its rows.
 
     Attributes:
@@ -57,6 +58,15 @@ class Results:
     signatures: Mapping[str, str] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     judged: Iterable[Scored] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')}: {few(self.scores)})"
+        )
+
+    def overview(self) -> Overview:
+        name, rows = self.manifest.get("name"), counted(len(self.samples), "row")
+        return Overview(list(means(f"{name}: {rows}" if name else rows, "metric", self.summary(), "no score")))
 
     @property
     def metrics(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import SYNC_SECONDS
-from rag_evaluator.progress import Progress
+from rag_evaluator.progress import ACTIVITY, Progress
 from rag_evaluator.run.generations import workers_of
 from rag_evaluator.run.lines import Key, Line, encode
 from rag_evaluator.run.notes import now
@@ -98,6 +98,7 @@ class Cells:
         line = chunk.add(cell, record)
         if not record.missing:  # a missing record is tried again by whoever continues
             self.journal.record(chunk.number, line)
+        ACTIVITY.missing += record.missing
         self._done += 1
         self.progress(self._done, self.plan.cells)
         if not chunk.gaps:

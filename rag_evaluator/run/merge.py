@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.published import writing
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.run.finished import Finished, describe_files, is_complete
 from rag_evaluator.run.journal import WORKERS, Journal, Part
 from rag_evaluator.run.lines import Line, decode
@@ -51,6 +52,7 @@ class ChunkTable:
     def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
         self.again = []
         for chunk in range(self.journal.plan.chunks):
+            ACTIVITY.step(chunk, self.journal.plan.chunks)
             part = self.journal.read_part(chunk)
             if part.footer.get("again"):
                 self.again.append(chunk)
@@ -101,7 +103,8 @@ def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str 
         seal: run digest, see `run_digest_of`.
     """
     table = ChunkTable(journal, stage)
-    stage.write(table, journal.results)
+    with ACTIVITY.phase(f"writing results to {journal.results}"):
+        stage.write(table, journal.results)
     files = describe_files(journal.results, stage.files)
     journal.note_finished(Finished(journal.digest, table.again, run, seal, now(), files))
 
@@ -111,7 +114,9 @@ def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal:
     claim = journal.folder / "tmp" / "merging"
     while not is_complete(journal):
         if not _claimed(claim, journal.process):
-            if not _moves(claim, journal):
+            with ACTIVITY.phase("waiting for another worker, which writes the results"):
+                moves = _moves(claim, journal)
+            if not moves:
                 claim.unlink(missing_ok=True)
             continue
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import ACTIVITY, Progress, silent
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.chunks import Cells
 from rag_evaluator.run.finished import is_complete
@@ -105,6 +105,7 @@ def make_all(stage: Stage[Any], run: Run, progress: Progress) -> tuple[Records, 
 
     def done(cell: Cell, record: Record) -> None:
         records[cell.unit.index, cell.column, cell.repeat] = record
+        ACTIVITY.missing += record.missing
         progress(len(records), stage.plan.cells)
 
     async def work() -> Mapping[str, Any]:

@@ -103,14 +103,6 @@ def read_status(results: Path) -> list[Status]:
     return [_status(journal) for journal in journals_in(results)]
 
 
-def duration(seconds: float) -> str:
-    """`1 d 03:20:00`, or without the day."""
-    days, rest = divmod(int(seconds), 86_400)
-    hours, rest = divmod(rest, 3600)
-    clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
-    return f"{days} d {clock}" if days else clock
-
-
 def _status(journal: Journal) -> Status:
     plan, published = journal.plan, journal.published()
     notes = {path.stem: WorkerNote.read(path) for path in (journal.folder / WORKERS).glob("*.json")}

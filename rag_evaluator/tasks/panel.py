@@ -20,6 +20,7 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
 from rag_evaluator.program import command
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.panel import PanelTable
 from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
 from rag_evaluator.results.rows import Table
@@ -143,6 +144,7 @@ class Panel:
         """The results of the judges, by name, as one table."""
         return panel_table(self.config, self.metrics, judges)
 
+    @ACTIVITY.phase("writing results of the panel")
     def write(self, judges: Mapping[str, Table]) -> None:
         """Write the panel's own files, all or none; several workers may do so at once, they write the same bytes.
 

@@ -15,6 +15,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.source import source_of
+from rag_evaluator.progress import ACTIVITY, CHECKING
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
@@ -54,6 +55,7 @@ class Asking:
     Raises `RagEvaluatorError` for missing prompts or models.
     """
 
+    @ACTIVITY.phase(CHECKING)
     def __init__(self, task: str, config: Config, judge: Any = None) -> None:
         if judge is None:
             refuse_panel(config.judges, task, config.place)

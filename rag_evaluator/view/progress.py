@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.progress import duration
 from rag_evaluator.results.panel_names import FOLDER, is_panel
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import journals_in
-from rag_evaluator.run.status import Status, WorkerStatus, duration, read_status
+from rag_evaluator.run.status import Status, WorkerStatus, read_status
 from rag_evaluator.tasks.panel import read_config
 
 

@@ -17,6 +17,7 @@ from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.fingerprint import file_fingerprint, fingerprint
+from rag_evaluator.progress import ACTIVITY
 
 FIRST_TRIES = 2  # before a run a server that is not there is an error, and not waited for
 NOT_VERIFIED = "not verified"
@@ -94,7 +95,9 @@ class ServerEngine:
         return about(self.server, self.dialect.same_bytes)
 
     async def generate(self, request: Request) -> Reply:
-        return await write(self.dialect, self.local.vocabulary, request)
+        reply = await write(self.dialect, self.local.vocabulary, request)
+        ACTIVITY.tokens += len(reply.token_ids)
+        return reply
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""

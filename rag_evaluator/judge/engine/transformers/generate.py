@@ -13,6 +13,7 @@ from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, fre
 from rag_evaluator.judge.engine.transformers.neighbours import rope_switch, why_alone
 from rag_evaluator.judge.engine.transformers.sequence import Chooser, Decoded, Vocabulary, decoded
 from rag_evaluator.judge.requests import Request
+from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -46,8 +47,12 @@ class _Finished(StoppingCriteria):
 
     def __init__(self, sequences: abc.Sequence[Decoded]) -> None:
         self.sequences = sequences
+        self._seen = 0  # tokens of each row
 
     def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
+        rows, tokens = input_ids.shape
+        ACTIVITY.tokens += rows * (tokens - self._seen)
+        self._seen = tokens
         for sequence, token in zip(self.sequences, input_ids[:, -1].tolist(), strict=True):
             if not sequence.done and sequence.failure is None:
                 sequence.push(token)
@@ -127,6 +132,7 @@ class GenerateDecoder:
                 return_dict_in_generate=True,
                 prefix_allowed_tokens_fn=lambda *_: [0],
             )
+        ACTIVITY.tokens += input_ids.numel()
         return torch.stack(output.logits, dim=1)
 
     def _decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.transformers.chat import check_template
-from rag_evaluator.models.hub import find_model, load_failure
+from rag_evaluator.models.hub import find_model, load_failure, loading
 from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     from langchain_huggingface import HuggingFacePipeline
 
     try:
-        with hub(offline), _load_report() as report:
+        with loading(config.model), hub(offline), _load_report() as report:
             pipeline = HuggingFacePipeline.from_model_id(
                 model_id=source,
                 task="text-generation",

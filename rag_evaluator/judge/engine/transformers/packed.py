@@ -15,6 +15,7 @@ import torch
 from transformers import AttentionInterface
 
 from rag_evaluator.judge.engine.transformers.neighbours import rope_switch
+from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -177,6 +178,7 @@ class PackedModel:
                 use_cache=True,
                 logits_to_keep=last,  # on the CPU: the last layer may be on another device than the first
             )
+        ACTIVITY.tokens += sum(counts)
         return output.logits[0]
 
     def _check(self) -> None:

@@ -23,6 +23,7 @@ from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.offline import NO_NETWORK, NO_TELEMETRY
+from rag_evaluator.progress import ACTIVITY
 
 MODULE = "vllm.entrypoints.openai.api_server"
 NAME = "judge"  # of the model, on the server
@@ -84,7 +85,8 @@ class VllmEngine:
         del local  # a judge that cannot be asked is refused before its weights are read
         life = Life(lambda socket: command(config, folder, socket), environment(offline))
         try:
-            life.wait_until_ready(config.vllm.start_timeout)
+            with ACTIVITY.phase(f"starting vLLM with {folder}"):
+                life.wait_until_ready(config.vllm.start_timeout)
             address = Address("http://localhost", "http://localhost/v1", str(life.socket))
             served = config.model_copy(update={"served_model": NAME, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
             return cls(ServerEngine.at(served, address, offline), life, cls.signature_parts(config))

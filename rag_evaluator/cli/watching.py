@@ -1,0 +1,141 @@
+"""What a command shows of its progress: a bar on a terminal, else a line now and then on standard error."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from rag_evaluator.progress import State, duration
+from rag_evaluator.progress.lines import Lines, pace, shortened, write_to
+from rag_evaluator.progress.watch import Display, Watch
+
+LONG = frozenset(
+    "evaluate sort generate probe duel merge report compare gate certify prompts check plan doctor".split()
+)
+"""Commands that may take longer than some seconds and ask nothing."""
+CONTINUED = frozenset("evaluate sort generate probe duel prompts".split())
+SAFE = "Ctrl-C is safe; the same command continues"
+BAR, WIDE = 20, 100  # columns: of the bar, and of a terminal with room for more figures
+FIRST = 0.7  # seconds: a command that takes less shows no bar
+_watches: list[Watch] = []
+
+
+@contextmanager
+def watching(command: str) -> Iterator[None]:
+    """Show the progress of a command while it lasts."""
+    if command not in LONG:
+        yield
+        return
+    watch = Watch(_display(command))
+    _watches.append(watch)
+    try:
+        with watch:
+            yield
+    finally:
+        _watches.remove(watch)
+
+
+def make_room() -> None:
+    """Take the bar away before something is printed; it comes back where work goes on."""
+    for watch in _watches:
+        watch.display.close()
+
+
+def end_watching() -> None:
+    """Show nothing any more: the process ends."""
+    for watch in _watches:
+        watch.end()
+
+
+def _display(command: str) -> Display:
+    stream = sys.stderr
+    if stream is not None and stream.isatty():
+        return TerminalBar(command in CONTINUED)
+    return Lines(write_to(stream))
+
+
+class _Terminal(Console):
+    """The cursor stays: whatever ends the process, the user has it."""
+
+    def show_cursor(self, show: bool = True) -> bool:
+        return False
+
+
+class TerminalBar:
+    """A bar on the terminal.
+
+    Args:
+        continued: whether the same command continues one that was stopped.
+    """
+
+    def __init__(self, continued: bool) -> None:
+        self.console = _Terminal(stderr=True)
+        self.make: Callable[[], Progress] = lambda: Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=BAR),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=self.console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
+        )
+        self.hint = SAFE if continued else ""
+        self.progress: Progress | None = None
+        self.gone = False
+        self._began, self._lock = time.monotonic(), threading.RLock()
+
+    def show(self, state: State) -> None:
+        is_active = bool(state.phase or state.noun)
+        if not is_active and (self.gone or time.monotonic() - self._began < FIRST):
+            return
+        with self._lock:
+            if self.progress is None:
+                self.progress = self.make()
+                self.progress.add_task("", total=None, figures="")
+            if self.hint and state.total is not None and state.done < state.total:
+                self.console.print(self.hint, markup=False, highlight=False)
+                self.hint = ""
+            figures = figures_of(state, self.console.width > WIDE)
+            room = max(self.console.width - len(figures) - len("o  ") - BAR, 12)
+            self.progress.update(
+                self.progress.task_ids[0],
+                description=shortened(state.phase or state.noun or "working", room),
+                completed=state.phase_steps[0] if state.phase else state.done,
+                total=(state.phase_steps[1] or None) if state.phase else state.total,
+                figures=figures,
+            )
+            self.progress.start()  # once; a line of nothing is never shown
+            self.progress.refresh()
+
+    def close(self) -> None:
+        """Take the bar away; it comes back with the next phase, or the next cells."""
+        with self._lock:
+            self.gone = True
+            if self.progress is not None:
+                self.progress.stop()
+                self.progress = None
+
+
+def figures_of(state: State, wide: bool = True) -> str:
+    """What stands beside the bar; in the first batch what the judge has read and written of it."""
+    if state.phase or state.total is None:
+        return duration(state.elapsed)
+    parts = [f"{state.done}/{state.total}"]
+    if state.rate:
+        parts.append(pace(state.rate))
+    made = f"{state.tokens} tokens" if state.tokens else f"{state.answers} answers"
+    if not state.rate and (state.tokens or state.answers):
+        parts.append(f"first batch: {made}")
+    parts.append(duration(state.elapsed))
+    if state.seconds_left is not None:
+        parts.append(f"{duration(state.seconds_left)} left")
+    if state.missing:
+        parts.append(f"{state.missing} missing")
+    if wide and state.rate and (state.tokens or state.answers):
+        parts.append(made)
+    return ", ".join(parts)

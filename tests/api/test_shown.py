@@ -1,0 +1,139 @@
+"""From Python nothing is printed: there is a callback, the log, and in a notebook a bar."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
+from rag_evaluator.api import shown as showing
+from rag_evaluator.progress import ACTIVITY, Activity, State, automatic, silent
+from rag_evaluator.progress.watch import Watch
+
+Rows = list[dict[str, Any]]
+
+
+class Counting(ScriptedJudge):
+    """A judge that takes its time."""
+
+    def __init__(self) -> None:
+        super().__init__(self.answer)
+
+    def answer(self, prompt: str, response_model: Any) -> Any:
+        time.sleep(0.05)
+        return {"rating": 2}
+
+
+def evaluator() -> RAGEvaluator:
+    return RAGEvaluator({"metrics": ["context_relevance"]}, judge=Counting())
+
+
+class Told:
+    """A callback that wants to know more."""
+
+    def __init__(self) -> None:
+        self.counts: list[tuple[int, int]] = []
+        self.states: list[State] = []
+
+    def __call__(self, done: int, total: int) -> None:
+        self.counts.append((done, total))
+
+    def show(self, state: State) -> None:
+        self.states.append(state)
+
+
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
+
+
+def test_a_callback_with_a_method_show_gets_states_and_the_counts_as_before(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    told = Told()
+    evaluator().evaluate(rows, told)
+    assert told.counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert {state.noun for state in told.states} == {"scores"}
+    assert {0, 1, 2} <= {state.done for state in told.states}
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
+def test_the_log_has_progress_if_its_level_is_info(
+    level: int, rows: Rows, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(monkeypatch)
+    monkeypatch.setattr(showing, "Lines", lambda write: showing_lines(write))
+    caplog.set_level(level, "rag_evaluator")
+    evaluator().evaluate(rows)
+    said = [record.getMessage() for record in caplog.records if "scores" in record.getMessage()]
+    assert bool(said) == (level == logging.INFO)
+
+
+def showing_lines(write: Callable[[str], None]) -> Any:
+    from rag_evaluator.progress.lines import Lines
+
+    return Lines(write, first=0.0, least=0.0, most=0.0)
+
+
+def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+
+    class Handle:
+        update = staticmethod(shown.append)
+
+    def display(value: Any, display_id: bool) -> Handle:
+        shown.append(value)
+        return Handle()
+
+    quick(monkeypatch)
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr(showing, "in_notebook", lambda: True)
+    evaluator().evaluate(rows, silent)
+    assert shown == []
+    evaluator().evaluate(rows)
+    html = [value._repr_html_() for value in shown]
+    assert any('<progress value="1" max="3"></progress>' in part for part in html)
+    assert "<progress" not in html[-1]
+    assert "scores 3/3 (100 %)" in html[-1]
+    assert repr(shown[-1]) in html[-1]
+    assert "script" not in "".join(html)
+
+
+def test_outside_of_a_notebook_there_is_no_bar_and_no_thread() -> None:
+    assert not showing.in_notebook()
+    assert showing._displays(automatic) == []
+    assert "IPython" not in sys.modules or not showing.in_notebook()
+
+
+def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick(monkeypatch)
+    told, states = Told(), list[State]()
+
+    def system(question: str) -> str:
+        states.append(ACTIVITY.state())
+        if question == "two":
+            raise ValueError("no")
+        return "answer"
+
+    collect(system, ["one", "two", "three"], tmp_path / "rows.jsonl", max_concurrency=1, progress=told)
+    assert [(state.done, state.total, state.missing) for state in states] == [(0, 3, 0), (1, 3, 0), (2, 3, 1)]
+    assert json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()[1])["error"]
+
+
+def test_counts_inside_of_counts_are_those_of_the_whole() -> None:
+    activity = Activity()
+    with activity.counted("scores") as outer:
+        outer(0, 10)
+        activity.missing += 1
+        with activity.counted("scores") as inner:
+            inner(2, 5)
+            outer(7, 10)
+        assert (activity.state().total, activity.state().missing) == (10, 1)
+    assert activity.state().noun == ""

@@ -1,0 +1,79 @@
+"""What libraries say comes only with `-v`, of every command, and nothing of it lasts longer than the command."""
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import offline
+from rag_evaluator.cli import main as command_line
+from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.offline import QUIET_LIBRARIES, TALKATIVE
+
+ROOT = Path(__file__).parents[2]
+LOUD = "something may be slow"
+
+
+def talk(options: argparse.Namespace) -> int:
+    """A command in which libraries talk."""
+    warnings.warn(LOUD, UserWarning, stacklevel=1)
+    for name in TALKATIVE:
+        logging.getLogger(name).warning(LOUD)
+    return 0
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in QUIET_LIBRARIES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(offline, "_verbose", False)
+
+
+@pytest.mark.parametrize("flag", [[], ["-v"], ["--verbose"]])
+def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    monkeypatch.setitem(command_line.COMMANDS, "status", talk)
+    levels = [logging.getLogger(name).level for name in TALKATIVE]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert command_line.main(["status", "x", *flag]) == 0
+        assert [str(warning.message) for warning in warned] == ([LOUD] if flag else [])
+    assert len(caplog.records) == (len(TALKATIVE) if flag else 0)
+    assert [logging.getLogger(name).level for name in TALKATIVE] == levels
+    assert {name: os.environ[name] for name in QUIET_LIBRARIES if name in os.environ} == (
+        {} if flag else QUIET_LIBRARIES
+    )
+    assert offline.is_verbose() == bool(flag)
+
+
+def test_warnings_that_python_was_asked_for_are_shown() -> None:
+    code = (
+        "import sys, warnings\nfrom rag_evaluator.cli import main\n"
+        f"main.COMMANDS['status'] = lambda options: warnings.warn({LOUD!r}) or 0\n"
+        "sys.exit(main.main(['status', 'x']))"
+    )
+    command = [sys.executable, "-W", "always::UserWarning", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert LOUD in done.stderr
+
+
+def leaves(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    """Every command, and every action of one that has several."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not inner:
+        return [(path, parser)]
+    return [leaf for action in inner for name, one in action.choices.items() for leaf in leaves(one, (*path, name))]
+
+
+COMMANDS = leaves(parser_of_commands())
+
+
+@pytest.mark.parametrize(("path", "parser"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_command_takes_v(path: tuple[str, ...], parser: argparse.ArgumentParser) -> None:
+    assert {"-v", "--verbose"} <= set(parser._option_string_actions)

@@ -1,0 +1,122 @@
+"""On a terminal a bar moves from the first token, says once that Ctrl-C is safe, and leaves the terminal as it was."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator.cli import watching
+from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
+from rag_evaluator.progress import Activity, State
+from rag_evaluator.progress.watch import Watch
+
+ROOT = Path(__file__).parents[2]
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+COMMAND = """
+import sys, time
+from rag_evaluator.cli import main, watching
+from rag_evaluator.cli.console import say
+from rag_evaluator.progress import ACTIVITY
+watching.FIRST = 0.0
+
+def work(options):
+    with ACTIVITY.phase("loading /models/Qwen3-8B"):
+        time.sleep(0.5)
+    with ACTIVITY.counted("scores") as at:
+        at(0, 40)
+        for step in range(1, 5):
+            ACTIVITY.tokens += 100
+            time.sleep(0.3)
+        print("a library says something", file=sys.stderr)
+        at(30, 40)
+        ACTIVITY.missing += 2
+        time.sleep(0.6)
+    say("the table")
+    return 0
+
+main.COMMANDS["evaluate"] = work
+sys.exit(main.main(["evaluate", "x"]))
+"""
+
+
+def on_a_terminal(code: str, width: int = 120) -> tuple[int, str]:
+    """The exit code of a program on a terminal of its own, and all that came there."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(width), "TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment
+    )
+    os.close(theirs)
+    text = b""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if select.select([ours], [], [], 0.1)[0]:
+            try:
+                text += os.read(ours, 65536)
+            except OSError:  # the terminal is closed
+                break
+        elif process.poll() is not None:
+            break
+    os.close(ours)
+    return process.wait(10), text.decode()
+
+
+@pytest.fixture(scope="module")
+def terminal() -> str:
+    code, text = on_a_terminal(COMMAND)
+    assert code == 0, text
+    return text
+
+
+def test_the_bar_moves_with_the_tokens_of_the_first_batch(terminal: str) -> None:
+    text = CONTROL.sub("", terminal)
+    assert text.index("loading /models/Qwen3-8B") < text.index("0/40, first batch: 100 tokens")
+    assert text.index("first batch: 100 tokens") < text.index("first batch: 300 tokens") < text.index("30/40, ")
+    assert "2 missing" in text
+
+
+def test_it_says_once_that_ctrl_c_is_safe(terminal: str) -> None:
+    assert terminal.count(SAFE) == 1
+
+
+def test_the_bar_is_gone_before_the_table_and_the_cursor_was_never_hidden(terminal: str) -> None:
+    assert terminal.endswith("the table\r\n")
+    assert "\x1b[?25l" not in terminal
+    assert "a library says something" in terminal
+
+
+def test_a_bar_fits_a_narrow_terminal() -> None:
+    code, text = on_a_terminal(COMMAND, width=60)
+    assert code == 0
+    for line in re.split(r"[\r\n]", text):
+        assert len(CONTROL.sub("", line)) <= 60
+
+
+@pytest.mark.parametrize(
+    ("state", "figures"),
+    [
+        (State("loading x", elapsed=70), "00:01:10"),
+        (State(noun="scores", total=8, tokens=312, elapsed=2), "0/8, first batch: 312 tokens, 00:00:02"),
+        (State(noun="scores", total=8, answers=3, elapsed=2), "0/8, first batch: 3 answers, 00:00:02"),
+        (
+            State(noun="scores", done=2, total=8, missing=1, tokens=9, rate=0.5, seconds_left=12, elapsed=5),
+            "2/8, 30.0/min, 00:00:05, 00:00:12 left, 1 missing, 9 tokens",
+        ),
+    ],
+)
+def test_beside_the_bar_are_the_figures(state: State, figures: str) -> None:
+    assert figures_of(state) == figures
+
+
+def test_a_command_that_asks_nothing_long_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "FIRST", 60.0)
+    bar = TerminalBar(continued=True)
+    with Watch(bar, tick=0.01, activity=Activity()):
+        time.sleep(0.1)
+    assert bar.progress is None

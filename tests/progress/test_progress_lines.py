@@ -1,0 +1,258 @@
+"""Without a terminal a long command writes a line now and then, whatever it waits for: short, plain, never too late."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rag_evaluator.api.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
+from rag_evaluator.cli import watching
+from rag_evaluator.cli.main import main
+from rag_evaluator.progress import ACTIVITY, Activity, State
+from rag_evaluator.progress.lines import MOST, WIDTH, Lines, line_of, write_to
+from rag_evaluator.progress.watch import Pace, Watch
+
+FIRST, LEAST, MOST_APART, TICK = 0.02, 0.03, 0.1, 0.01  # seconds, in place of 2, 10, 20
+BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
+ROOT = Path(__file__).parents[2]
+Seen = list[tuple[float, str]]
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """The lines of the commands of a test, with their time; they come so often as in a run that is much longer."""
+    lines: Seen = []
+    monkeypatch.setattr(watching, "write_to", lambda stream: lambda line: lines.append((time.monotonic(), line)))
+    monkeypatch.setattr(watching, "Lines", partial(Lines, first=FIRST, least=LEAST, most=MOST_APART))
+    monkeypatch.setattr(watching, "Watch", partial(Watch, tick=TICK))
+    return lines
+
+
+def largest_gap(seen: Seen, began: float, ended: float) -> float:
+    times = [began, *(at for at, _ in seen), ended]
+    return max(later - before for before, later in pairwise(times))
+
+
+def check_lines(seen: Seen) -> None:
+    for _, line in seen:
+        assert len(line) <= WIDTH
+        assert line.isprintable()
+
+
+BLOCKING = """
+import time
+def slow(response):
+    time.sleep(1.5)
+    return None if response == "Brak" else 1.0
+"""
+
+
+def test_lines_come_while_the_event_loop_is_blocked(
+    seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "blocking_metric.py").write_text(BLOCKING, encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"response": "Tesk"}\n{"response": "Brak"}\n', encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(
+        "dataset: rows.jsonl\nmetrics: [slow]\noutput_dir: out\nname: run\nreport: false\n"
+        'custom_metrics: {slow: {function: "blocking_metric:slow", columns: [response], range: [0, 1]}}\n',
+        encoding="utf-8",
+    )
+    began = time.monotonic()
+    assert main([str(tmp_path / "config.yaml")]) == 0
+    assert largest_gap(seen, began, time.monotonic()) < MOST_APART + SPARE < BLOCKED
+    check_lines(seen)
+    assert len(seen) > 6
+    assert any("scores 0/2 (0 %), 0 missing" in line for _, line in seen)
+    assert any(re.search(r"scores 1/2 \(50 %\), [\d.]+/min, 00:00:0\d left", line) for _, line in seen)
+
+
+def config_of(folder: Path, model: Path) -> Path:
+    (folder / "rows.jsonl").write_text(
+        '{"user_input": "Who?", "retrieved_contexts": ["Nolu.", "Tesk."], "response": "Nolu.", "reference": "Nolu."}\n',
+        encoding="utf-8",
+    )
+    path = folder / "config.yaml"
+    path.write_text(
+        f"dataset: rows.jsonl\nmetrics: [context_relevance]\noutput_dir: out\nname: run\nreport: false\n"
+        f"judge: {{model: {model}, dtype: float32, max_new_tokens: 40}}\nprobe: {{sample: 1}}\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def tiny(model_folder: Callable[..., Path]) -> Path:
+    return model_folder("llama")
+
+
+LOADING, SCORES, QUESTIONS = "loading ", "scores ", "questions "
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["evaluate"], [LOADING, SCORES, "reading rows.jsonl", "writing results to", " tokens"]),
+        (["sort"], [LOADING, QUESTIONS, "reading rows.jsonl"]),
+        (["generate", "--set", "generate.replace=true"], [LOADING, QUESTIONS, "reading rows.jsonl"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_every_long_command_says_what_it_loads_and_how_far_it_is(
+    command: Sequence[str], said: Sequence[str], seen: Seen, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phases: list[str] = []
+    phase, at = ACTIVITY.phase, Activity.state
+
+    def noted(text: str) -> Any:
+        phases.append(text)
+        return phase(text)
+
+    def state(activity: Activity) -> State:
+        found = at(activity)
+        phases.append(line_of(found))
+        return found
+
+    monkeypatch.setattr(ACTIVITY, "phase", noted)
+    monkeypatch.setattr(Activity, "state", state)
+    assert main([command[0], str(config_of(tmp_path, tiny)), *command[1:]]) in (0, 1)
+    check_lines(seen)
+    for part in said:
+        assert any(part in line for line in phases), part
+
+
+WAYS = [
+    (State(elapsed=3), "00:00:03 working"),
+    (State("loading /models/Qwen3-8B", 25, elapsed=65), "00:01:05 loading /models/Qwen3-8B (00:00:25)"),
+    (
+        State("writing results to x", 4, (30, 120), "scores", 960, 960, 2, 9, 7, elapsed=65),
+        "00:01:05 writing results to x 30/120 (00:00:04); scores 960/960 (100 %), 2 missing",
+    ),
+    (
+        State(noun="scores", done=120, total=960, missing=2, tokens=512, rate=3.42, seconds_left=247, elapsed=65),
+        "00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 512 tokens",
+    ),
+    (State(noun="scores", done=959, total=960, elapsed=90_000), "1 d 01:00:00 scores 959/960 (99 %), 0 missing"),
+    (State(noun="texts", total=0, elapsed=1), "00:00:01 texts 0/0, 0 missing"),
+    (State(noun="pairs", done=1, total=3, rate=0.05, elapsed=20), "00:00:20 pairs 1/3 (33 %), 3.0/min, 0 missing"),
+    (State("reading a\rb\x1b[31mc\n.csv", 1, elapsed=1), r"00:00:01 reading a\rb\x1b[31mc\n.csv (00:00:01)"),
+]
+
+
+@pytest.mark.parametrize(("state", "line"), WAYS)
+def test_a_line_says_what_is_done_and_what_is_left(state: State, line: str) -> None:
+    assert line_of(state) == line
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "/models/" + "Ω" * 200, "\x1b" * 100, "長" * 130])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_no_line_is_wider_than_120_characters_whatever_a_folder_is_called(name: str, encoding: str) -> None:
+    file = io.BytesIO()
+    stream = io.TextIOWrapper(file, encoding=encoding, errors="strict", write_through=True)
+    write_to(stream)(
+        line_of(State(f"loading {name}", 5, (1, 2), "scores", 10**6, 10**7, 10, 10**9, 10**6, 9.5, 9e6, 9e6))
+    )
+    line = file.getvalue().decode(encoding)
+    assert line.endswith("\n")
+    assert len(line) <= WIDTH + 1
+    assert line[:-1].isprintable()
+    assert "scores 1000000/10000000 (10 %), 10 missing" in line
+
+
+def test_a_line_comes_ten_seconds_after_the_last_if_something_changed_and_after_twenty_if_not() -> None:
+    now, written = [0.0], list[float]()
+    lines = Lines(lambda line: written.append(now[0]), clock=lambda: now[0])
+    for second in range(400):
+        now[0] = float(second)
+        done = min(second // 5, 10)
+        lines.show(State(noun="scores", done=done, total=99, elapsed=second))
+    assert written[:7] == [2, 12, 22, 32, 42, 52, 72]
+    assert max(later - before for before, later in pairwise(written)) <= MOST < 25
+
+
+def test_a_long_run_writes_a_line_at_once_for_a_new_phase_and_else_every_twenty_seconds() -> None:
+    now, written = [0.0], list[str]()
+    lines = Lines(written.append, clock=lambda: now[0])
+    for second in range(1000, 1200):
+        now[0] = float(second)
+        phase = "loading b" if second >= 1090 else ""
+        lines.show(State(phase, noun="scores", done=second, total=9999, elapsed=second))
+    assert len(written) == 11
+    assert sum("loading b" in line for line in written) == 6
+
+
+@pytest.mark.parametrize("kind", ["closed", "none", "full pipe", "broken pipe"])
+def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from rag_evaluator.progress import ACTIVITY\n"
+        "from rag_evaluator.progress.lines import Lines, write_to\n"
+        "from rag_evaluator.progress.watch import Watch\n"
+        f"if {kind!r} == 'closed': sys.stderr.close()\n"
+        "lines = Lines(write_to(sys.stderr), first=0, least=0, most=0)\n"
+        "with Watch(lines, tick=0.0001), ACTIVITY.phase('x' * 90):\n"
+        "    time.sleep(1.0)\n"
+        "print('ended', flush=True)\n"
+    )
+    reader, writer = os.pipe()
+    if kind == "broken pipe":
+        os.close(reader)
+    command = [sys.executable, "-c", code]
+    if kind == "none":
+        command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=writer, text=True, timeout=60, cwd=ROOT)
+    os.close(writer)
+    assert (done.returncode, done.stdout) == (0, "ended\n")
+
+
+class Slow:
+    """A display that is at work for a while."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended, self.shown = threading.Event(), False, list[bool]()
+
+    def show(self, state: State) -> None:
+        self.begun.set()
+        time.sleep(0.05)
+        self.shown.append(self.ended)
+
+    def close(self) -> None:
+        self.ended = True
+
+
+def test_nothing_is_written_after_the_end() -> None:
+    display = Slow()
+    with Watch(display, tick=0.001):
+        assert display.begun.wait(5)
+    time.sleep(0.1)
+    assert display.shown
+    assert not any(display.shown)
+
+
+def test_time_of_loading_is_no_time_of_judging() -> None:
+    pace = Pace()
+    assert pace.rate(0, State(noun="scores", done=0, total=100)) is None
+    assert pace.rate(1, State("loading", noun="scores", done=0, total=100)) is None
+    assert pace.rate(600, State(noun="scores", done=0, total=100)) is None
+    assert pace.rate(610, State(noun="scores", done=20, total=100)) == 2.0
+    assert pace.rate(620, State(noun="scores", done=20, total=100)) == 1.0
+
+
+def test_the_rate_is_that_of_the_last_minutes() -> None:
+    pace = Pace(window=100)
+    for second in range(0, 1000, 10):
+        assert second == 0 or pace.rate(second, State(noun="scores", done=second, total=9999)) == pytest.approx(1.0)
+        pace.rate(second, State(noun="scores", done=second, total=9999))
+    for second in range(1000, 1300, 10):
+        rate = pace.rate(second, State(noun="scores", done=990 + (second - 990) * 3, total=9999))
+    assert rate == pytest.approx(3.0)

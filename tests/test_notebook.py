@@ -1,0 +1,52 @@
+"""The example notebook runs from top to bottom, and shows tables and a bar."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"
+WIDGETS = "IProgress not found"  # tqdm's advice to install ipywidgets
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
+    assert NOTEBOOK.stat().st_size < 20_000
+
+
+@pytest.fixture(scope="module")
+def executed() -> list[Any]:
+    """The code cells with their outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(NOTEBOOK.parent)}})
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def html_of(cells: list[Any], beginning: str) -> list[str]:
+    """What the outputs of the cell with this line are as HTML."""
+    [cell] = [cell for cell in cells if beginning in cell.source]
+    outputs = [output for output in cell.outputs if "data" in output]
+    return [output["data"]["text/html"] for output in outputs if "text/html" in output["data"]]
+
+
+@pytest.mark.docs
+@pytest.mark.enable_socket  # between the notebook and its kernel
+def test_the_notebook_shows_tables_a_bar_and_nothing_that_libraries_say(executed: list[Any]) -> None:
+    bar, summary = html_of(executed, "base = RAGEvaluator")
+    assert "scores 12/12 (100 %), 0 missing" in bar
+    assert "<progress" not in bar
+    assert "faithfulness" in summary
+    [comparison] = html_of(executed, "compare(base, other)")[1:]
+    assert "6 rows of base and careless matched by" in comparison
+    [verdicts] = html_of(executed, "gate(other")
+    assert "3 rules, 3 failed" in verdicts
+    said = [output for cell in executed for output in cell.outputs if output.get("name") == "stderr"]
+    assert [output.text for output in said if WIDGETS not in output.text] == []

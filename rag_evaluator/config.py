@@ -30,6 +30,7 @@ from rag_evaluator.config_sections import (
     SortConfig,
     section_of,
 )
+from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
 from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, read_yaml
@@ -80,6 +81,7 @@ class Config(Section):
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
     probe: ProbeConfig = ProbeConfig()
+    testset: TestsetConfig = TestsetConfig()
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
     weight: str | None = None

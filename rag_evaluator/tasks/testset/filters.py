@@ -1,0 +1,116 @@
+"""The filters: what a question of a test set must be. One row each; a verdict says why a candidate is left out."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rag_evaluator.languages import Language
+from rag_evaluator.prompts.language_id import foreign
+from rag_evaluator.tasks.testset.candidate import Candidate, Verdict
+from rag_evaluator.tasks.testset.questions import Questions
+
+LIKELY = 0.5  # a probability above it is a yes
+WORD = re.compile(r"\w+")
+OF_THE_TEXT = "answer_from_its_contexts"
+
+
+class Setting(Protocol):
+    """What filters need beside the candidate.
+
+    Attributes:
+        questions: who asks the judge.
+        language: of the test set.
+    """
+
+    @property
+    def questions(self) -> Questions: ...
+
+    @property
+    def language(self) -> Language: ...
+
+    def distractors(self, candidate: Candidate) -> Sequence[str]:
+        """The chunks of other documents that are nearest to the question, the nearest first."""
+
+
+Check = Callable[[Candidate, Setting], Awaitable[Verdict]]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter; `about` is one line of meaning for people."""
+
+    check: Check
+    about: str
+
+
+async def _language(candidate: Candidate, setting: Setting) -> Verdict:
+    reason = foreign(f"{candidate.question} {candidate.answer}", setting.language)
+    return Verdict(reason is None, reason)
+
+
+async def _not_copied(candidate: Candidate, setting: Setting) -> Verdict:
+    """Every word of the answer is in the question. A choice between things that it names is no copy."""
+    words = [set(map(str.lower, WORD.findall(text))) for text in (candidate.answer, candidate.question)]
+    is_copy = candidate.kind != "comparison" and words[0] <= words[1]
+    return Verdict(not is_copy, "every word of the answer is in the question" if is_copy else None)
+
+
+async def _answerable(candidate: Candidate, setting: Setting) -> Verdict:
+    """Asked again with the contexts that it was made from."""
+    questions = setting.questions
+    answer = await questions.answer(candidate.question, candidate.contexts)
+    if not candidate.is_answerable:
+        return _no_answer(answer, "its contexts hold an answer")
+    if answer is None:
+        return Verdict(False, "the judge finds no answer in its contexts")
+    agreement = await questions.agreement(candidate.question, candidate.answer, answer)
+    details = {"answer": answer, "agreement": agreement}
+    return Verdict(agreement > LIKELY, None if agreement > LIKELY else "another answer from its contexts", details)
+
+
+async def _not_known(candidate: Candidate, setting: Setting) -> Verdict:
+    """Asked without contexts: what the judge knows by heart measures no retrieval."""
+    if not candidate.is_answerable:
+        return Verdict(True)
+    answer = await setting.questions.known(candidate.question)
+    if answer is None:
+        return Verdict(True, details={"answer": None})
+    agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
+    is_known = agreement > LIKELY
+    details = {"answer": answer, "agreement": agreement}
+    return Verdict(not is_known, "the judge answers it without contexts" if is_known else None, details)
+
+
+async def _names_document(candidate: Candidate, setting: Setting) -> Verdict:
+    """Asked with its contexts among the nearest ones of other documents."""
+    others = setting.distractors(candidate)
+    shown = [*candidate.contexts, *others]
+    answer = await setting.questions.answer(candidate.question, shown, seed=candidate.question)
+    details = {"distractors": len(others), "answer": answer}
+    if not candidate.is_answerable:
+        verdict = _no_answer(answer, "chunks of other documents hold an answer")
+        return Verdict(verdict.keep, verdict.reason, details)
+    if answer is None:
+        return Verdict(False, "no answer among similar chunks of other documents", details)
+    agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
+    reason = None if agreement > LIKELY else "another answer among similar chunks of other documents"
+    return Verdict(reason is None, reason, {**details, "agreement": agreement})
+
+
+def _no_answer(answer: str | None, reason: str) -> Verdict:
+    return Verdict(answer is None, reason if answer is not None else None, {"answer": answer})
+
+
+FILTERS: Mapping[str, Filter] = {
+    "language": Filter(_language, "question and answer are in the configured language"),
+    "not_copied": Filter(_not_copied, "the answer says something that the question does not"),
+    "answerable": Filter(_answerable, "asked again with its contexts, the judge gives the same answer"),
+    "not_known": Filter(_not_known, "without contexts the judge does not know the answer"),
+    "names_document": Filter(
+        _names_document, "among the nearest chunks of other documents the judge gives the same answer"
+    ),
+}
+"""In the order in which they are applied: those that ask nothing first."""
+DUPLICATE = "not_duplicate"
+"""The filter that compares candidates with each other, when the test set is chosen."""

@@ -1,18 +1,18 @@
 """The filters: what a question of a test set must be. One row each; a verdict says why a candidate is left out."""
 
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from rag_evaluator.languages import Language
-from rag_evaluator.prompts.language_id import foreign
+from rag_evaluator.prompts.language_id import foreign, script_of
 from rag_evaluator.tasks.testset.candidate import Candidate, Verdict
 from rag_evaluator.tasks.testset.questions import Questions
 
 LIKELY = 0.5  # a probability above it is a yes
 WORD = re.compile(r"\w+")
-OF_THE_TEXT = "answer_from_its_contexts"
 
 
 class Setting(Protocol):
@@ -45,8 +45,18 @@ class Filter:
 
 
 async def _language(candidate: Candidate, setting: Setting) -> Verdict:
-    reason = foreign(f"{candidate.question} {candidate.answer}", setting.language)
+    text = f"{candidate.question} {candidate.answer}"
+    reason = _other_letters(text, setting.language) or foreign(text, setting.language)
     return Verdict(reason is None, reason)
+
+
+def _other_letters(text: str, language: Language) -> str | None:
+    """Whether most letters are of another script, which also a short question shows."""
+    scripts = Counter(script_of(letter) for letter in text if letter.isalpha())
+    own = sum(scripts[script] for script in language.scripts)
+    if not language.scripts or 2 * own >= scripts.total():
+        return None
+    return f"most of its letters are {scripts.most_common(1)[0][0]}"
 
 
 async def _not_copied(candidate: Candidate, setting: Setting) -> Verdict:

@@ -12,6 +12,7 @@ from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.tasks.testset.filters import DUPLICATE
 from rag_evaluator.tasks.testset.kinds import in_turn
 
+SAME_WORDS = 100  # whatever their order
 SAME_LETTERS = 90  # of 100: two questions that differ in a few letters, or in the order of words
 SAME_MEANING = 0.95  # cosine
 
@@ -69,7 +70,10 @@ def _longest(queues: Mapping[str, list[int]]) -> list[int]:
 
 
 def _duplicates(kept: Sequence[Made]) -> dict[int, int]:
-    """Candidates that repeat an earlier one, in letters or in meaning."""
+    """Candidates that repeat an earlier one: the same words, or nearly the same answered by a same chunk.
+
+    "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
+    """
     found: dict[int, int] = {}
     firsts: list[Made] = []
     vectors: list[Any] = []
@@ -81,13 +85,20 @@ def _duplicates(kept: Sequence[Made]) -> dict[int, int]:
         for place, first in enumerate(firsts):
             assert first.fields is not None
             letters = fuzz.token_sort_ratio(candidate.fields["question"].lower(), first.fields["question"].lower())
-            if letters >= SAME_LETTERS or similar[place] >= SAME_MEANING:
+            is_near = letters >= SAME_LETTERS or similar[place] >= SAME_MEANING
+            if letters == SAME_WORDS or (is_near and not _places(candidate).isdisjoint(_places(first))):
                 found[candidate.index] = first.index
                 break
         else:
             firsts.append(candidate)
             vectors.append(vector / length)
     return found
+
+
+def _places(candidate: Made) -> set[int]:
+    """The chunks that a question is about."""
+    assert candidate.fields is not None
+    return {*candidate.fields["chunks"], *candidate.fields["correct"]["chunks"]}
 
 
 def reasons(made: Sequence[Made], selection: Selection) -> dict[str, dict[str, int]]:

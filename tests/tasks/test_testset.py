@@ -100,7 +100,9 @@ def test_columns_can_have_the_names_of_the_seed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["language", "not_copied", "answerable", "not_known", "names_document"])
 def test_a_filter_that_is_turned_off_leaves_nothing_out(tmp_path: Path, name: str) -> None:
-    filters = [other for other in ("language", "not_copied", "answerable", "not_known", "names_document") if other != name]
+    filters = [
+        other for other in ("language", "not_copied", "answerable", "not_known", "names_document") if other != name
+    ]
     made = make(tmp_path, filters=filters)
     assert name not in made.summary["left_out"]
     assert all(name not in slot.get("verdicts", {}) for slot in details(made).values())
@@ -126,7 +128,9 @@ def test_the_same_input_gives_the_same_bytes_and_a_larger_set_asks_only_what_is_
 
 
 def test_more_questions_than_the_corpus_can_give_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="50 questions are wanted, and 12 chunks that are long enough give at most 12"):
+    with pytest.raises(
+        ConfigError, match="50 questions are wanted, and 12 chunks that are long enough give at most 12"
+    ):
         make(tmp_path, size=50)
     assert not (tmp_path / "out" / "testset.jsonl").exists()
 

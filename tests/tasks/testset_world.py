@@ -10,7 +10,20 @@ from langchain_core.embeddings import Embeddings
 
 from rag_evaluator.judge.scripted import ScriptedJudge
 
-TOWNS = ("Arlen", "Tesk", "Corvania", "Melund", "Pardo", "Quiral", "Sonna", "Velt", "Widmar", "Zarent", "Brisk", "Dorla")
+TOWNS = (
+    "Arlen",
+    "Tesk",
+    "Corvania",
+    "Melund",
+    "Pardo",
+    "Quiral",
+    "Sonna",
+    "Velt",
+    "Widmar",
+    "Zarent",
+    "Brisk",
+    "Dorla",
+)
 NUMBER = re.compile(r"\d+")
 
 

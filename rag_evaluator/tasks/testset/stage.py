@@ -18,6 +18,7 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Table
 from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
+from rag_evaluator.tasks.testset.checker import Checker
 from rag_evaluator.tasks.testset.making import Maker
 from rag_evaluator.tasks.testset.neighbours import neighbours_of
 from rag_evaluator.tasks.testset.output import details_of, rows_of, summary_of
@@ -75,12 +76,15 @@ class Testset(QuestionStage[Slot]):
             config.results_dir / FOLDER,
             lambda done: None,
         )
-        questions = Questions(judge, self.asking.prompts)
-        language = find_language(config.language)
-        maker = Maker(
-            self.corpus, frozenset(self.useful), neighbours, questions, model.aembed_text, language, config.testset
+        checker = Checker(
+            text=lambda place: self.corpus[place].text,
+            neighbours=neighbours,
+            questions=Questions(judge, self.asking.prompts),
+            embed=model.aembed_text,
+            language=find_language(config.language),
+            settings=config.testset,
         )
-        return maker.make
+        return Maker(self.corpus, frozenset(self.useful), checker).make
 
     def made(self, table: Table[Slot]) -> list[Made]:
         """What became of each slot."""

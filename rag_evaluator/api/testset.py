@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.functions import Settings, judge_source, settings_of
+from rag_evaluator.config import Config
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.models.embeddings_source import embeddings_of
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, silent
+from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.question import Asking
+from rag_evaluator.tasks.testset.check import check_stage, summary_of
 from rag_evaluator.tasks.testset.prepare import corpus_of
 from rag_evaluator.tasks.testset.stage import ROWS, read_summary, testset_stage
 
@@ -65,13 +69,64 @@ def make_testset(
     settings = settings_of(config, language)
     if size is not None:
         settings = settings.model_copy(update={"testset": settings.testset.model_copy(update={"size": size})})
-    if output_dir is not None:
-        folder = Path(output_dir).expanduser().resolve()
-        settings = settings.model_copy(update={"output_dir": folder.parent, "name": folder.name})
-    source = judge_source(judge, settings)
-    asking = Asking("testset", settings, source, OWNERS)
+    settings = _in_folder(settings, output_dir)
+    asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)
     stage = testset_stage(settings, corpus, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
     run_stage(stage, settings.results_dir, ALONE, run, progress, start="fresh" if fresh else "update")
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
+
+
+@dataclass(frozen=True)
+class CheckedTestset:
+    """What `check_testset` gives.
+
+    Attributes:
+        folder: where the files are.
+        findings: a row each, with its flags: too_easy, ambiguous, not_answerable, wrong_reference, duplicate,
+            other_language, copied.
+        summary: how many rows have each flag.
+    """
+
+    folder: Path
+    findings: list[dict[str, Any]] = field(repr=False)
+    summary: Mapping[str, Any]  # Any: JSON
+
+
+def check_testset(
+    data: Any,
+    *,
+    judge: Any = None,
+    embeddings: Any = None,
+    language: str | None = None,
+    config: Settings = None,
+    output_dir: str | Path | None = None,
+    fresh: bool = False,
+    progress: Progress = silent,
+) -> CheckedTestset:
+    """Pass the rows of a test set that exists through the filters of `make_testset`.
+
+    Args:
+        data: a file or rows with `user_input`, `reference` and `reference_contexts` or `retrieved_contexts`.
+        judge, embeddings, language, config, fresh, progress: as in `make_testset`.
+        output_dir: gets `testset_check.jsonl`; None: `results/<name>`.
+
+    Raises `RagEvaluatorError` for bad input before the judge is loaded.
+    """
+    settings = _in_folder(settings_of(config, language), output_dir)
+    if isinstance(data, str | Path):
+        settings = settings.model_copy(update={"dataset": Path(data).expanduser().resolve()})
+    asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
+    samples = open_dataset(data, settings.columns)
+    stage = check_stage(samples, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
+    journal = run_stage(stage, settings.results_dir, ALONE, run, progress, start="fresh" if fresh else "update")
+    findings = stage.findings(ChunkTable(journal, stage))
+    return CheckedTestset(settings.results_dir, findings, summary_of(findings))
+
+
+def _in_folder(settings: Config, output_dir: str | Path | None) -> Config:
+    if output_dir is None:
+        return settings
+    folder = Path(output_dir).expanduser().resolve()
+    return settings.model_copy(update={"output_dir": folder.parent, "name": folder.name})

@@ -12,6 +12,7 @@ from rag_evaluator.tasks.testset.candidate import Candidate, Verdict
 from rag_evaluator.tasks.testset.questions import Questions
 
 LIKELY = 0.5  # a probability above it is a yes
+NOT_FOUND = "the judge finds no answer in its contexts"
 WORD = re.compile(r"\w+")
 
 
@@ -73,7 +74,7 @@ async def _answerable(candidate: Candidate, setting: Setting) -> Verdict:
     if not candidate.is_answerable:
         return _no_answer(answer, "its contexts hold an answer")
     if answer is None:
-        return Verdict(False, "the judge finds no answer in its contexts")
+        return Verdict(False, NOT_FOUND)
     agreement = await questions.agreement(candidate.question, candidate.answer, answer)
     details = {"answer": answer, "agreement": agreement}
     return Verdict(agreement > LIKELY, None if agreement > LIKELY else "another answer from its contexts", details)

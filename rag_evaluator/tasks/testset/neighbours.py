@@ -36,7 +36,7 @@ class Neighbours:
             leave_out: places of chunks.
             other_than: ids of documents whose chunks are left out.
         """
-        similar = self.vectors @ _unit(np.asarray([vector], np.float32))[0]
+        similar = self.vectors @ unit_vectors(np.asarray([vector], np.float32))[0]
         similar[list(leave_out)] = -np.inf
         similar[np.isin(self.documents, list(other_than))] = -np.inf
         order = np.argsort(-similar, kind="stable")[:count]
@@ -73,7 +73,7 @@ def neighbours_of(
 
 
 def _embedded(chunks: Sequence[Chunk], embed: Embed, done: Callable[[int], None], start: int) -> Matrix:
-    vectors = _unit(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32))
+    vectors = unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32))
     done(start + len(chunks))
     return vectors
 
@@ -85,7 +85,8 @@ def shown(chunk: Chunk) -> str:
     return "\n".join([" > ".join(missing), chunk.text]) if missing else chunk.text
 
 
-def _unit(vectors: Matrix) -> Matrix:
+def unit_vectors(vectors: Matrix) -> Matrix:
+    """Vectors of length 1; zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
     unit: Matrix = (vectors / lengths).astype(np.float32)

@@ -14,6 +14,7 @@ from rag_evaluator.tasks.testset.kinds import in_turn
 
 SAME_WORDS = 100  # whatever their order
 SAME_LETTERS = 90  # of 100: two questions that differ in a few letters, or in the order of words
+SAME_ANSWER = 80  # of 100: the words that two answers share
 SAME_MEANING = 0.95  # cosine
 
 
@@ -48,7 +49,7 @@ def select(made: Sequence[Made], settings: TestsetConfig) -> Selection:
     Kinds get their shares; what a kind lacks is filled with the others.
     """
     kept = [candidate for candidate in made if candidate.fields is not None and candidate.fields["keep"]]
-    duplicates = _duplicates(kept) if DUPLICATE in settings.filters else {}
+    duplicates = duplicates_of(kept) if DUPLICATE in settings.filters else {}
     queues: dict[str, list[int]] = {kind: [] for kind, share in settings.kinds.items() if share > 0}
     for candidate in kept:
         if candidate.index not in duplicates:
@@ -69,8 +70,8 @@ def _longest(queues: Mapping[str, list[int]]) -> list[int]:
     return max(queues.values(), key=len)
 
 
-def _duplicates(kept: Sequence[Made]) -> dict[int, int]:
-    """Candidates that repeat an earlier one: the same words, or nearly the same answered by a same chunk.
+def duplicates_of(kept: Sequence[Made]) -> dict[int, int]:
+    """Candidates that repeat an earlier one: the same words, or nearly the same ones and the same answer.
 
     "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
     """
@@ -86,7 +87,7 @@ def _duplicates(kept: Sequence[Made]) -> dict[int, int]:
             assert first.fields is not None
             letters = fuzz.token_sort_ratio(candidate.fields["question"].lower(), first.fields["question"].lower())
             is_near = letters >= SAME_LETTERS or similar[place] >= SAME_MEANING
-            if letters == SAME_WORDS or (is_near and not _places(candidate).isdisjoint(_places(first))):
+            if letters == SAME_WORDS or (is_near and _answered_alike(candidate.fields, first.fields)):
                 found[candidate.index] = first.index
                 break
         else:
@@ -95,10 +96,11 @@ def _duplicates(kept: Sequence[Made]) -> dict[int, int]:
     return found
 
 
-def _places(candidate: Made) -> set[int]:
-    """The chunks that a question is about."""
-    assert candidate.fields is not None
-    return {*candidate.fields["chunks"], *candidate.fields["correct"]["chunks"]}
+def _answered_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two questions are about a same chunk, and the words of one answer are nearly all in the other."""
+    places = [{*fields["chunks"], *fields["correct"]["chunks"]} for fields in (one, other)]
+    words = fuzz.token_set_ratio(one["answer"].lower(), other["answer"].lower())
+    return not places[0].isdisjoint(places[1]) and words >= SAME_ANSWER
 
 
 def reasons(made: Sequence[Made], selection: Selection) -> dict[str, dict[str, int]]:

@@ -106,6 +106,13 @@ def duel(options: argparse.Namespace) -> int:
     return _stoppable(module.duel, options)
 
 
+def testset(options: argparse.Namespace) -> int:
+    """`rag-evaluator testset make config.yaml --documents docs/`."""
+    from rag_evaluator.cli import testset as module
+
+    return _stoppable(module.testset, options)
+
+
 def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
     """The exit code of a task that the first signal asks to end soon."""
     stop = Stop(options.grace)
@@ -196,6 +203,7 @@ COMMANDS = {
     "generate": function,
     "probe": probe,
     "duel": duel,
+    "testset": testset,
     "report": report,
     "compare": compare,
     "gate": gate,

@@ -82,7 +82,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     corpus = corpus_of(config)
     say(f"{corpus.documents} documents, {len(corpus)} chunks")
     for entry in corpus.unread[:SHOWN]:
-        say(f"  left out: {entry.id}: {entry.reason}")
+        say(f"  left out: {entry.reason if entry.id in entry.reason else f'{entry.id}: {entry.reason}'}")
     if len(corpus.unread) > SHOWN:
         say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
     stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
@@ -100,8 +100,9 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
     from rag_evaluator.cli.console import print_table, say
 
     say(f"{name}: {summary['chosen']} of {summary['wanted']} questions, chosen from {summary['candidates']} candidates")
-    columns = [("kind", "left"), ("questions", "right")]
-    print_table("kinds of questions", columns, [(kind, str(count)) for kind, count in summary["kinds"].items()])
+    if summary["kinds"]:
+        columns = [("kind", "left"), ("questions", "right")]
+        print_table("kinds of questions", columns, [(kind, str(count)) for kind, count in summary["kinds"].items()])
     reasons = [
         (step, reason, str(count)) for step, found in summary["left_out"].items() for reason, count in found.items()
     ]

@@ -9,7 +9,8 @@ import pytest
 
 from rag_evaluator.api.testset import MadeTestset, make_testset
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.errors import ConfigError, DatasetError
+from rag_evaluator.errors import ConfigError, DatasetError, JudgeLostError
+from rag_evaluator.judge.scripted import ScriptedJudge
 from tests.tasks.testset_world import (
     LANGUAGES,
     LEFT_OUT,
@@ -121,10 +122,65 @@ def test_an_unanswerable_question_is_kept_unless_any_chunk_answers_it(tmp_path: 
     assert made.rows[0]["reference_contexts"] == [] and made.rows[0]["answerable"] is False
 
 
-def test_the_same_input_gives_the_same_bytes_and_a_larger_set_asks_only_what_is_new(tmp_path: Path) -> None:
-    first, second = make(tmp_path / "1"), make(tmp_path / "2")
-    for name in ("testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json"):
-        assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
+FILES = ("testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json")
+
+
+def make_with(judge: ScriptedJudge, folder: Path, candidates: int = len(TOWNS)) -> MadeTestset:
+    """With the demo embeddings, which have a name, so that what was made is found again."""
+    documents = write_documents(folder / "documents", "english")
+    settings = {"kinds": {"single_fact": 1}, "candidates": candidates}
+    config = {"metrics": ["faithfulness"], "testset": settings}
+    return make_testset([documents], 4, judge=judge, config=config, output_dir=folder / "out")
+
+
+def test_a_run_that_is_stopped_again_and_again_gives_the_same_bytes_and_asks_nothing_twice(tmp_path: Path) -> None:
+    whole = Knowing("english").judge()
+    expected = make_with(whole, tmp_path / "whole")
+    judge, stops = Knowing("english").judge(), 0
+    while True:
+        left = [15]
+
+        def said(prompt: str, model: type, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise JudgeLostError("gone")
+            return Knowing("english").said(prompt, model)
+
+        judge.script = said
+        try:
+            made = make_with(judge, tmp_path / "stopped")
+            break
+        except JudgeLostError:
+            stops += 1
+            assert stops < 20
+    assert stops >= 2
+    assert [(made.folder / name).read_bytes() for name in FILES] == [
+        (expected.folder / name).read_bytes() for name in FILES
+    ]
+    lost = judge.asked - whole.asked
+    assert lost <= stops * 64  # those that were on their way, and failed
+
+
+def test_more_candidates_begin_with_the_same_ones_and_only_new_ones_are_asked(tmp_path: Path) -> None:
+    judge = Knowing("english").judge()
+    make_with(judge, tmp_path, 6)
+    first = judge.asked
+    made = make_with(judge, tmp_path, 12)
+    again = Knowing("english").judge()
+    alone = make_with(again, tmp_path / "alone", 12)
+    assert judge.asked == again.asked > first
+    assert (made.folder / "testset.jsonl").read_bytes() == (alone.folder / "testset.jsonl").read_bytes()
+
+
+def test_a_smaller_set_is_chosen_without_asking(tmp_path: Path) -> None:
+    judge = Knowing("english").judge()
+    make_with(judge, tmp_path)
+    asked = judge.asked
+    documents = tmp_path / "documents"
+    settings = {"kinds": {"single_fact": 1}, "candidates": 12}
+    config = {"metrics": ["faithfulness"], "testset": settings}
+    made = make_testset([documents], 2, judge=judge, config=config, output_dir=tmp_path / "out")
+    assert (len(made.rows), judge.asked) == (2, asked)
 
 
 def test_more_questions_than_the_corpus_can_give_are_refused_before_anything_is_asked(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.probe import probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
+    from rag_evaluator.api.testset import CheckedTestset, MadeTestset, check_testset, make_testset
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -47,6 +48,7 @@ __all__ = [
     "Applied",
     "BudgetError",
     "Certification",
+    "CheckedTestset",
     "Config",
     "ConfigError",
     "CustomMetric",
@@ -56,6 +58,7 @@ __all__ = [
     "Judge",
     "JudgeLostError",
     "JudgementError",
+    "MadeTestset",
     "MissingChunksError",
     "ModelError",
     "PromptError",
@@ -69,6 +72,7 @@ __all__ = [
     "UndefinedScoreError",
     "apply_reviews",
     "certify",
+    "check_testset",
     "collect",
     "compare",
     "duel",
@@ -78,6 +82,7 @@ __all__ = [
     "label_sheet",
     "load_config",
     "load_dataset",
+    "make_testset",
     "metric",
     "probe",
     "read_questions",
@@ -89,6 +94,7 @@ _HOMES = {
     "Applied": "api.review",
     "BudgetError": "errors",
     "Certification": "api.certify",
+    "CheckedTestset": "api.testset",
     "Config": "config",
     "ConfigError": "errors",
     "CustomMetric": "metrics.own_metrics",
@@ -98,6 +104,7 @@ _HOMES = {
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
     "JudgementError": "errors",
+    "MadeTestset": "api.testset",
     "MissingChunksError": "errors",
     "ModelError": "errors",
     "PromptError": "errors",
@@ -111,6 +118,7 @@ _HOMES = {
     "UndefinedScoreError": "errors",
     "apply_reviews": "api.review",
     "certify": "api.certify",
+    "check_testset": "api.testset",
     "collect": "api.collect",
     "compare": "api.compare",
     "duel": "api.duel",
@@ -120,6 +128,7 @@ _HOMES = {
     "label_sheet": "api.label_sheet",
     "load_config": "config",
     "load_dataset": "dataset",
+    "make_testset": "api.testset",
     "metric": "metrics.own_metrics",
     "probe": "api.probe",
     "read_questions": "results.kept_prompts",

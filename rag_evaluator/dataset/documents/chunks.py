@@ -22,7 +22,7 @@ EXTRA = "Cutting documents into chunks needs semantic-text-splitter: pip install
 
 
 @dataclass(frozen=True)
-class Chunk:
+class DocumentChunk:
     """A part of a document.
 
     Attributes:
@@ -62,11 +62,11 @@ class Splitter:
         tokenizer.no_padding()
         self._splitter = MarkdownSplitter.from_huggingface_tokenizer(tokenizer, tokens)
 
-    def chunks(self, document: Document) -> Iterator[Chunk]:
+    def chunks(self, document: Document) -> Iterator[DocumentChunk]:
         """The chunks of a document in order; they do not overlap."""
         headings = _Headings(document.text)
         for start, text in self._splitter.chunk_indices(document.text):
-            yield Chunk(document.id, start, start + len(text), text, headings.above(start))
+            yield DocumentChunk(document.id, start, start + len(text), text, headings.above(start))
 
 
 class _Headings:

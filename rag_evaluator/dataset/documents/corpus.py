@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, overload
 
-from rag_evaluator.dataset.documents.chunks import Chunk, Splitter
+from rag_evaluator.dataset.documents.chunks import DocumentChunk, Splitter
 from rag_evaluator.dataset.documents.document import Document, Unread
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_json, write_lines
@@ -16,7 +16,7 @@ from rag_evaluator.files.digest import file_digest
 CHUNKS, ABOUT = "chunks.jsonl", "corpus.json"
 
 
-class Corpus(Sequence[Chunk]):
+class Corpus(Sequence[DocumentChunk]):
     """The chunks of a corpus, in the order of the documents, read from its file where they are needed.
 
     Args:
@@ -62,17 +62,17 @@ class Corpus(Sequence[Chunk]):
         return len(self._places) - 1
 
     @overload
-    def __getitem__(self, index: int) -> Chunk: ...
+    def __getitem__(self, index: int) -> DocumentChunk: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Chunk]: ...
-    def __getitem__(self, index: int | slice) -> Chunk | Sequence[Chunk]:
+    def __getitem__(self, index: slice) -> Sequence[DocumentChunk]: ...
+    def __getitem__(self, index: int | slice) -> DocumentChunk | Sequence[DocumentChunk]:
         if isinstance(index, slice):
             return [self[place] for place in range(len(self))[index]]
         place = range(len(self))[index]
         self._file.seek(self._places[place])
         return _chunk(json.loads(self._file.read(self._places[place + 1] - self._places[place])))
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[DocumentChunk]:
         return (self[place] for place in range(len(self)))
 
 
@@ -106,5 +106,5 @@ def write_corpus(folder: Path, documents: Iterable[Document | Unread], splitter:
     return Corpus(folder)
 
 
-def _chunk(fields: dict[str, Any]) -> Chunk:
-    return Chunk(**{**fields, "headings": tuple(fields["headings"])})
+def _chunk(fields: dict[str, Any]) -> DocumentChunk:
+    return DocumentChunk(**{**fields, "headings": tuple(fields["headings"])})

@@ -8,7 +8,7 @@ from rag_evaluator.tasks.testset.kinds import KINDS
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FilterVerdict:
     """What a filter says.
 
     Attributes:

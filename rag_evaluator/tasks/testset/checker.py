@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.languages import Language
-from rag_evaluator.tasks.testset.candidate import Candidate, Verdict
+from rag_evaluator.tasks.testset.candidate import Candidate, FilterVerdict
 from rag_evaluator.tasks.testset.filters import FILTERS
 from rag_evaluator.tasks.testset.neighbours import Neighbours
 from rag_evaluator.tasks.testset.questions import Questions
@@ -50,11 +50,11 @@ class Checker:
                 break
         return is_kept, verdicts
 
-    async def _verdict(self, name: str, candidate: Candidate) -> Verdict:
+    async def _verdict(self, name: str, candidate: Candidate) -> FilterVerdict:
         try:
             return await FILTERS[name].check(candidate, self)
         except JudgementError as error:  # what could not be checked is not trusted
-            return Verdict(False, f"could not be checked: {error}")
+            return FilterVerdict(False, f"could not be checked: {error}")
 
     def distractors(self, candidate: Candidate) -> Sequence[str]:
         own = {str(self.neighbours.documents[place]) for place in candidate.chunks}

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rag_evaluator.languages import Language
 from rag_evaluator.prompts.language_id import foreign, script_of
-from rag_evaluator.tasks.testset.candidate import Candidate, Verdict
+from rag_evaluator.tasks.testset.candidate import Candidate, FilterVerdict
 from rag_evaluator.tasks.testset.questions import Questions
 
 LIKELY = 0.5  # a probability above it is a yes
@@ -34,7 +34,7 @@ class Setting(Protocol):
         """The chunks of other documents that are nearest to the question, the nearest first."""
 
 
-Check = Callable[[Candidate, Setting], Awaitable[Verdict]]
+Check = Callable[[Candidate, Setting], Awaitable[FilterVerdict]]
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Filter:
     about: str
 
 
-async def _language(candidate: Candidate, setting: Setting) -> Verdict:
+async def _language(candidate: Candidate, setting: Setting) -> FilterVerdict:
     text = f"{candidate.question} {candidate.answer}"
     reason = _other_letters(text, setting.language) or foreign(text, setting.language)
-    return Verdict(reason is None, reason)
+    return FilterVerdict(reason is None, reason)
 
 
 def _other_letters(text: str, language: Language) -> str | None:
@@ -60,40 +60,42 @@ def _other_letters(text: str, language: Language) -> str | None:
     return f"most of its letters are {scripts.most_common(1)[0][0]}"
 
 
-async def _not_copied(candidate: Candidate, setting: Setting) -> Verdict:
+async def _not_copied(candidate: Candidate, setting: Setting) -> FilterVerdict:
     """Every word of the answer is in the question. A choice between things that it names is no copy."""
     words = [set(map(str.lower, WORD.findall(text))) for text in (candidate.answer, candidate.question)]
     is_copy = candidate.kind != "comparison" and words[0] <= words[1]
-    return Verdict(not is_copy, "every word of the answer is in the question" if is_copy else None)
+    return FilterVerdict(not is_copy, "every word of the answer is in the question" if is_copy else None)
 
 
-async def _answerable(candidate: Candidate, setting: Setting) -> Verdict:
+async def _answerable(candidate: Candidate, setting: Setting) -> FilterVerdict:
     """Asked again with the contexts that it was made from."""
     questions = setting.questions
     answer = await questions.answer(candidate.question, candidate.contexts)
     if not candidate.is_answerable:
         return _no_answer(answer, "its contexts hold an answer")
     if answer is None:
-        return Verdict(False, NOT_FOUND)
+        return FilterVerdict(False, NOT_FOUND)
     agreement = await questions.agreement(candidate.question, candidate.answer, answer)
     details = {"answer": answer, "agreement": agreement}
-    return Verdict(agreement > LIKELY, None if agreement > LIKELY else "another answer from its contexts", details)
+    return FilterVerdict(
+        agreement > LIKELY, None if agreement > LIKELY else "another answer from its contexts", details
+    )
 
 
-async def _not_known(candidate: Candidate, setting: Setting) -> Verdict:
+async def _not_known(candidate: Candidate, setting: Setting) -> FilterVerdict:
     """Asked without contexts: what the judge knows by heart measures no retrieval."""
     if not candidate.is_answerable:
-        return Verdict(True)
+        return FilterVerdict(True)
     answer = await setting.questions.known(candidate.question)
     if answer is None:
-        return Verdict(True, details={"answer": None})
+        return FilterVerdict(True, details={"answer": None})
     agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
     is_known = agreement > LIKELY
     details = {"answer": answer, "agreement": agreement}
-    return Verdict(not is_known, "the judge answers it without contexts" if is_known else None, details)
+    return FilterVerdict(not is_known, "the judge answers it without contexts" if is_known else None, details)
 
 
-async def _names_document(candidate: Candidate, setting: Setting) -> Verdict:
+async def _names_document(candidate: Candidate, setting: Setting) -> FilterVerdict:
     """Asked with its contexts among the nearest ones of other documents."""
     others = setting.distractors(candidate)
     shown = [*candidate.contexts, *others]
@@ -101,16 +103,16 @@ async def _names_document(candidate: Candidate, setting: Setting) -> Verdict:
     details = {"distractors": len(others), "answer": answer}
     if not candidate.is_answerable:
         verdict = _no_answer(answer, "chunks of other documents hold an answer")
-        return Verdict(verdict.keep, verdict.reason, details)
+        return FilterVerdict(verdict.keep, verdict.reason, details)
     if answer is None:
-        return Verdict(False, "no answer among similar chunks of other documents", details)
+        return FilterVerdict(False, "no answer among similar chunks of other documents", details)
     agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
     reason = None if agreement > LIKELY else "another answer among similar chunks of other documents"
-    return Verdict(reason is None, reason, {**details, "agreement": agreement})
+    return FilterVerdict(reason is None, reason, {**details, "agreement": agreement})
 
 
-def _no_answer(answer: str | None, reason: str) -> Verdict:
-    return Verdict(answer is None, reason if answer is not None else None, {"answer": answer})
+def _no_answer(answer: str | None, reason: str) -> FilterVerdict:
+    return FilterVerdict(answer is None, reason if answer is not None else None, {"answer": answer})
 
 
 FILTERS: Mapping[str, Filter] = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.dataset import is_blank
-from rag_evaluator.dataset.documents.chunks import Chunk
+from rag_evaluator.dataset.documents.chunks import DocumentChunk
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.testset.candidate import Candidate
@@ -30,7 +30,7 @@ class Maker:
         checker: what its candidates pass through.
     """
 
-    corpus: Sequence[Chunk]
+    corpus: Sequence[DocumentChunk]
     useful: frozenset[int]
     checker: Checker
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.dataset.documents.chunks import Chunk
+from rag_evaluator.dataset.documents.chunks import DocumentChunk
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import short_digest
@@ -48,7 +48,7 @@ class Neighbours:
 
 
 def neighbours_of(
-    corpus: Sequence[Chunk], digest: str, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]
+    corpus: Sequence[DocumentChunk], digest: str, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]
 ) -> Neighbours:
     """The neighbours of a corpus; its vectors are read from the folder, or made and kept there.
 
@@ -72,13 +72,13 @@ def neighbours_of(
     return Neighbours(kept, [chunk.document for chunk in corpus])
 
 
-def _embedded(chunks: Sequence[Chunk], embed: Embed, done: Callable[[int], None], start: int) -> Matrix:
+def _embedded(chunks: Sequence[DocumentChunk], embed: Embed, done: Callable[[int], None], start: int) -> Matrix:
     vectors = unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32))
     done(start + len(chunks))
     return vectors
 
 
-def shown(chunk: Chunk) -> str:
+def shown(chunk: DocumentChunk) -> str:
     """A chunk as it is embedded: its text under its headings, which often name what it is about."""
     lines = chunk.text.splitlines()
     missing = [title for title in chunk.headings if not any(title in line for line in lines[:1])]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.dataset.documents.chunks import Chunk
+from rag_evaluator.dataset.documents.chunks import DocumentChunk
 from rag_evaluator.dataset.documents.corpus import Corpus
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.tasks.testset.kinds import KINDS
@@ -18,7 +18,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 """Of columns; those that are not named keep their name."""
 
 
-def rows_of(made: Sequence[Made], selection: Selection, corpus: Sequence[Chunk], names: str) -> Iterator[Row]:
+def rows_of(made: Sequence[Made], selection: Selection, corpus: Sequence[DocumentChunk], names: str) -> Iterator[Row]:
     """The rows of the test set."""
     by_index = {candidate.index: candidate for candidate in made}
     for index in selection.chosen:
@@ -40,12 +40,12 @@ def rows_of(made: Sequence[Made], selection: Selection, corpus: Sequence[Chunk],
         yield {NAMES[names].get(name, name): value for name, value in row.items()}
 
 
-def place_of(chunk: Chunk) -> Row:
+def place_of(chunk: DocumentChunk) -> Row:
     """Where a chunk is, for users who cut the documents in their own way."""
     return {"document": chunk.document, "start": chunk.start, "end": chunk.end, "headings": list(chunk.headings)}
 
 
-def details_of(made: Sequence[Made], selection: Selection, corpus: Sequence[Chunk]) -> Iterator[Row]:
+def details_of(made: Sequence[Made], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """Every candidate with its verdicts, and what became of it."""
     chosen = set(selection.chosen)
     for candidate in made:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rag_evaluator.dataset.documents.chunks import Chunk
+from rag_evaluator.dataset.documents.chunks import DocumentChunk
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.tasks.testset.kinds import KINDS, in_turn
 
@@ -35,7 +35,7 @@ class Slot:
         return short_digest(f"{self.kind}\0{self.chunk_id}")
 
 
-def useful(corpus: Sequence[Chunk]) -> list[int]:
+def useful(corpus: Sequence[DocumentChunk]) -> list[int]:
     """Places of the chunks that questions can be made from."""
     return [place for place, chunk in enumerate(corpus) if len(chunk.text.encode()) >= FEWEST_BYTES]
 
@@ -46,7 +46,7 @@ def most_slots(places: Sequence[int], shares: Mapping[str, float]) -> int:
 
 
 def slots_of(
-    corpus: Sequence[Chunk], places: Sequence[int], shares: Mapping[str, float], count: int, seed: int
+    corpus: Sequence[DocumentChunk], places: Sequence[int], shares: Mapping[str, float], count: int, seed: int
 ) -> list[Slot]:
     """The first `count` slots, or all that there are; more of them begin with the same ones.
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.probe import ProbeReport, probe
     from rag_evaluator.api.report import write_report
     from rag_evaluator.api.review import Applied, apply_reviews
+    from rag_evaluator.api.testset import CheckedTestset, MadeTestset, check_testset, make_testset
     from rag_evaluator.config import Config, load_config
     from rag_evaluator.dataset import load_dataset
     from rag_evaluator.errors import (
@@ -53,6 +54,7 @@ __all__ = [
     "Certification",
     "Check",
     "CheckReport",
+    "CheckedTestset",
     "Config",
     "ConfigError",
     "CustomMetric",
@@ -64,6 +66,7 @@ __all__ = [
     "Judge",
     "JudgeLostError",
     "JudgementError",
+    "MadeTestset",
     "MissingChunksError",
     "ModelError",
     "PlannedJudge",
@@ -82,6 +85,7 @@ __all__ = [
     "apply_reviews",
     "certify",
     "check",
+    "check_testset",
     "collect",
     "compare",
     "doctor",
@@ -92,6 +96,7 @@ __all__ = [
     "label_sheet",
     "load_config",
     "load_dataset",
+    "make_testset",
     "metric",
     "plan",
     "probe",
@@ -106,6 +111,7 @@ _HOMES = {
     "Certification": "api.certify",
     "Check": "api.check",
     "CheckReport": "api.check",
+    "CheckedTestset": "api.testset",
     "Config": "config",
     "ConfigError": "errors",
     "CustomMetric": "metrics.own_metrics",
@@ -117,6 +123,7 @@ _HOMES = {
     "Judge": "judge.judge",
     "JudgeLostError": "errors",
     "JudgementError": "errors",
+    "MadeTestset": "api.testset",
     "MissingChunksError": "errors",
     "ModelError": "errors",
     "PlannedJudge": "api.planned",
@@ -135,6 +142,7 @@ _HOMES = {
     "apply_reviews": "api.review",
     "certify": "api.certify",
     "check": "api.check",
+    "check_testset": "api.testset",
     "collect": "api.collect",
     "compare": "api.compare",
     "doctor": "api.doctor",
@@ -145,6 +153,7 @@ _HOMES = {
     "label_sheet": "api.label_sheet",
     "load_config": "config",
     "load_dataset": "dataset",
+    "make_testset": "api.testset",
     "metric": "metrics.own_metrics",
     "plan": "api.plan",
     "probe": "api.probe",

@@ -30,6 +30,7 @@ from rag_evaluator.config_sections import (
     SortConfig,
     section_of,
 )
+from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
 from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, read_yaml
@@ -84,6 +85,7 @@ class Config(Section):
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
     probe: ProbeConfig = ProbeConfig()
+    testset: TestsetConfig = TestsetConfig()
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
     weight: str | None = None
@@ -198,12 +200,16 @@ def _resolve_paths(config: Config, base: Path) -> Config:
     resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
     judges = [_resolve_judge(config, judge, base, "judges", place) for place, judge in enumerate(config.judges)]
     embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
+    documents = [
+        _try(config, ("testset", "documents", place), resolve) for place in range(len(config.testset.documents))
+    ]
     return config.model_copy(
         update={
             **resolved,
             "judge": _resolve_judge(config, config.judge, base, "judge"),
             "judges": name_judges(judges, config.place),
             "embeddings": config.embeddings.model_copy(update=embeddings),
+            "testset": config.testset.model_copy(update={"documents": documents}),
         }
     )
 

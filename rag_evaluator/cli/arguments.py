@@ -18,6 +18,7 @@ from rag_evaluator.cli.plan import add_plan_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
 from rag_evaluator.cli.review import add_review_commands
+from rag_evaluator.cli.testset import add_testset_commands
 from rag_evaluator.cli.view import add_view_command
 from rag_evaluator.program import NAME, program
 from rag_evaluator.signals import GRACE
@@ -146,6 +147,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_certify_commands(commands)
     add_view_command(commands)
     add_review_commands(commands)
+    add_testset_commands(commands, _add_config, _add_beginning)
     add_prompt_commands(commands)
     add_list_command(commands)
     add_doctor_command(commands)

@@ -125,6 +125,13 @@ def plan(options: argparse.Namespace) -> int:
     return _stoppable(module.plan, options)
 
 
+def testset(options: argparse.Namespace) -> int:
+    """`rag-evaluator testset make config.yaml --documents docs/`."""
+    from rag_evaluator.cli import testset as module
+
+    return _stoppable(module.testset, options)
+
+
 def _stoppable(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
     """The exit code of a task that the first signal asks to end soon."""
     stop = Stop(options.grace)
@@ -224,6 +231,7 @@ COMMANDS = {
     "probe": probe,
     "duel": duel,
     "plan": plan,
+    "testset": testset,
     "report": report,
     "compare": compare,
     "gate": gate,

@@ -14,10 +14,10 @@ from rag_evaluator.progress.lines import Lines, pace, shortened, write_to
 from rag_evaluator.progress.watch import Display, Watch
 
 LONG = frozenset(
-    "evaluate sort generate probe duel merge report compare gate certify prompts check plan doctor".split()
+    "evaluate sort generate probe duel testset merge report compare gate certify prompts check plan doctor".split()
 )
 """Commands that may take longer than some seconds and ask nothing."""
-CONTINUED = frozenset("evaluate sort generate probe duel prompts".split())
+CONTINUED = frozenset("evaluate sort generate probe duel testset prompts".split())
 SAFE = "Ctrl-C is safe; the same command continues"
 BAR, WIDE = 20, 100  # columns: of the bar, and of a terminal with room for more figures
 FIRST = 0.7  # seconds: a command that takes less shows no bar

@@ -13,6 +13,8 @@ TASKS: Mapping[str, str] = {
     "generate": "rag_evaluator.tasks.generate:of_journal",
     "probe": "rag_evaluator.tasks.probe.stage:of_journal",
     "duel": "rag_evaluator.tasks.duel.stage:of_journal",
+    "testset": "rag_evaluator.tasks.testset.stage:of_journal",
+    "testset_check": "rag_evaluator.tasks.testset.check:of_journal",
 }
 """Name of a task -> what makes a stage from its journal, to write the results of."""
 

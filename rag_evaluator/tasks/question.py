@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rag_evaluator.config import Config
 from rag_evaluator.config_judges import refuse_panel
@@ -26,8 +26,20 @@ from rag_evaluator.run.task import Context, Record, Table, Work
 
 MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
 SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
-Q = TypeVar("Q", bound="Question")
+Q = TypeVar("Q", bound="AskedUnit")
 Make = Callable[[Q], Awaitable[Record]]
+
+
+class AskedUnit(Protocol):
+    """A unit that is known by the digest of what is asked about it."""
+
+    @property
+    def index(self) -> int:
+        """Its place in the stage, from 0."""
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +64,19 @@ def units_of(questions: Sequence[str], contexts: Sequence[Sequence[str]]) -> lis
 class Asking:
     """The prompts and the judge of a task, found and checked; the judge is not loaded.
 
+    Args:
+        owners: of the prompts; None: the task has its own.
+
     Raises `RagEvaluatorError` for missing prompts or models.
     """
 
     @ACTIVITY.phase(CHECKING)
-    def __init__(self, task: str, config: Config, judge: Any = None) -> None:
+    def __init__(self, task: str, config: Config, judge: Any = None, owners: Sequence[str] | None = None) -> None:
         if judge is None:
             refuse_panel(config.judges, task, config.place)
         self.judge = source_of(judge, config.judge, config.offline)
         self.config = config.model_copy(update={"judge": self.judge.config, "judges": []})
-        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts([task], config, self.judge)
+        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts(owners or [task], config, self.judge)
 
     def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""
@@ -80,7 +95,7 @@ class Asking:
 def plan_of(
     task: str,
     stage: str,
-    units: Sequence[Question],
+    units: Sequence[AskedUnit],
     column: str,
     signature: str | None,
     chunk_size: int | str,
@@ -108,7 +123,7 @@ def plan_of(
     )
 
 
-def digest_of(units: Sequence[Question]) -> str:
+def digest_of(units: Sequence[AskedUnit]) -> str:
     """16 hexadecimal digits of all questions and contexts."""
     return short_digest("".join(unit.digest for unit in units))
 

@@ -224,7 +224,7 @@ def test_the_command_shows_a_table_and_every_fault_and_fails(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     shown = capsys.readouterr().out
     [row] = [line for line in shown.splitlines() if "│ spanish" in line]
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "37/38", "", "", "1", "", "", "", "", "1"]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "47/48", "", "", "1", "", "", "", "", "1"]
     assert f"{tmp_path / NLI}: language: is 'english', the file's name says 'spanish'\n" in shown
     assert f"{tmp_path / NLI}: original_hash: made from another English source (0; " in shown
 
@@ -237,7 +237,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     assert main(["prompts", "check", str(tmp_path), "--language", "hi", "--metrics", "LLMContextRecall", "sort"]) == 0
     shown = capsys.readouterr().out
-    assert "│ 3/38 │" in " ".join(shown.split())
+    assert "│ 3/48 │" in " ".join(shown.split())
     assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
 
 

@@ -13,6 +13,18 @@ from rag_evaluator.prompts.own.retrieval import ChunkPrompt, MatchPrompt
 from rag_evaluator.prompts.own.rubric import RubricPrompt
 from rag_evaluator.prompts.own.sentences import SentencesPrompt
 from rag_evaluator.prompts.own.sort import ComparePrompt, FilterPrompt
+from rag_evaluator.prompts.own.testset import (
+    AcrossDocumentsPrompt,
+    AgreePrompt,
+    ComparisonPrompt,
+    FalsePremisePrompt,
+    KnownPrompt,
+    ListPrompt,
+    ReasoningPrompt,
+    SeveralChunksPrompt,
+    SingleFactPrompt,
+    UnanswerablePrompt,
+)
 
 OWN_PROMPTS: Mapping[tuple[str, str], type[BasePrompt[Any, Any]]] = {
     ("sort", "filter_prompt"): FilterPrompt,
@@ -28,5 +40,15 @@ OWN_PROMPTS: Mapping[tuple[str, str], type[BasePrompt[Any, Any]]] = {
     ("refusal_correctness", "refused_prompt"): RefusedPrompt,
     ("duel", "prompt"): DuelPrompt,
     ("custom", "prompt"): CustomPrompt,
+    ("testset", "single_fact_prompt"): SingleFactPrompt,
+    ("testset", "reasoning_prompt"): ReasoningPrompt,
+    ("testset", "several_chunks_prompt"): SeveralChunksPrompt,
+    ("testset", "across_documents_prompt"): AcrossDocumentsPrompt,
+    ("testset", "comparison_prompt"): ComparisonPrompt,
+    ("testset", "list_prompt"): ListPrompt,
+    ("testset", "unanswerable_prompt"): UnanswerablePrompt,
+    ("testset", "false_premise_prompt"): FalsePremisePrompt,
+    ("testset", "known_prompt"): KnownPrompt,
+    ("testset", "agree_prompt"): AgreePrompt,
 }
 """(owner, prompt) -> prompt class. An owner is a metric, several metrics that share prompts, or a task."""

@@ -1,0 +1,110 @@
+"""A corpus: the chunks of all documents in a file, so that memory does not grow with them."""
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, overload
+
+from rag_evaluator.dataset.documents.chunks import DocumentChunk, Splitter
+from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator.errors import DatasetError
+from rag_evaluator.files.atomic import write_json, write_lines
+from rag_evaluator.files.digest import file_digest
+
+CHUNKS, ABOUT = "chunks.jsonl", "corpus.json"
+
+
+class Corpus(Sequence[DocumentChunk]):
+    """The chunks of a corpus, in the order of the documents, read from its file where they are needed.
+
+    Args:
+        folder: with the files that `write_corpus` has written.
+
+    Attributes:
+        digest: of all chunks.
+        documents: their number.
+        source: what it was made from, as `write_corpus` was given it.
+        unread: what gave no document.
+
+    Raises `DatasetError` if the files are not there, or not as they were written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / CHUNKS
+        try:
+            about = json.loads((folder / ABOUT).read_bytes())
+            self.documents: int = about["documents"]
+            self.digest: str = about["digest"]
+            self.source: str = about["source"]
+            self.unread = [Unread(**entry) for entry in about["unread"]]
+            is_whole = file_digest(self._path) == self.digest
+            self._file = self._path.open("rb")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DatasetError(f"{folder}: no corpus that can be read: {error!r}. Remove the folder.") from error
+        if not is_whole:
+            raise DatasetError(f"{self._path}: not as it was written. Remove the folder {folder}.")
+        self._places = array("Q", [0])
+        for line in self._file:
+            self._places.append(self._places[-1] + len(line))
+
+    @classmethod
+    def find(cls, folder: Path, source: str) -> "Corpus | None":
+        """The corpus of a folder, if there is one that was made from the same."""
+        try:
+            corpus = cls(folder)
+        except DatasetError:  # none yet, or one that a killed process has left half written
+            return None
+        return corpus if corpus.source == source else None
+
+    def __len__(self) -> int:
+        return len(self._places) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> DocumentChunk: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[DocumentChunk]: ...
+    def __getitem__(self, index: int | slice) -> DocumentChunk | Sequence[DocumentChunk]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        place = range(len(self))[index]
+        self._file.seek(self._places[place])
+        return _chunk(json.loads(self._file.read(self._places[place + 1] - self._places[place])))
+
+    def __iter__(self) -> Iterator[DocumentChunk]:
+        return (self[place] for place in range(len(self)))
+
+
+def write_corpus(folder: Path, documents: Iterable[Document | Unread], splitter: Splitter, source: str = "") -> Corpus:
+    """Cut documents into chunks and keep them in a folder. Raises `DatasetError` if there is no text at all.
+
+    Args:
+        source: names all that the corpus depends on.
+    """
+    read, unread = [0], []
+
+    def chunks() -> Iterator[dict[str, Any]]:
+        for document in documents:
+            if isinstance(document, Unread):
+                unread.append(document)
+                continue
+            read[0] += 1
+            yield from map(asdict, splitter.chunks(document))
+
+    write_lines(folder / CHUNKS, chunks())
+    if not read[0]:
+        reasons = "".join(f"\n  {entry.id}: {entry.reason}" for entry in unread[:5])
+        raise DatasetError(f"no document with text in it: {len(unread)} could not be read.{reasons}")
+    about = {
+        "digest": file_digest(folder / CHUNKS),
+        "source": source,
+        "documents": read[0],
+        "unread": [asdict(entry) for entry in unread],
+    }
+    write_json(folder / ABOUT, about)
+    return Corpus(folder)
+
+
+def _chunk(fields: dict[str, Any]) -> DocumentChunk:
+    return DocumentChunk(**{**fields, "headings": tuple(fields["headings"])})

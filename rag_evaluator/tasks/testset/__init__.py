@@ -1,0 +1,1 @@
+"""Test sets: questions made from documents, checked one by one, and those that survive chosen."""

@@ -1,0 +1,182 @@
+"""`testset check` as a task: rows x one column, each cell what the filters say of a row that exists already."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_evaluator.config import Config, make_config
+from rag_evaluator.config_testset import TestsetConfig
+from rag_evaluator.dataset import Sample
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.languages import find_language
+from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.plan import Plan
+from rag_evaluator.run.task import Record, Table
+from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
+from rag_evaluator.tasks.rows import samples_of
+from rag_evaluator.tasks.testset.checker import Checker
+from rag_evaluator.tasks.testset.filters import DUPLICATE, NOT_FOUND
+from rag_evaluator.tasks.testset.making import DECIMALS
+from rag_evaluator.tasks.testset.neighbours import Neighbours, unit_vectors
+from rag_evaluator.tasks.testset.questions import Questions
+from rag_evaluator.tasks.testset.rows import Contexts, RowUnit, candidate_of, missing_of
+from rag_evaluator.tasks.testset.selection import Made, duplicates_of
+
+TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
+FINDINGS, SUMMARY, MANIFEST = "testset_check.jsonl", "testset_check_summary.json", "testset_check_manifest.json"
+FLAGS: Mapping[str, str] = {
+    "not_known": "too_easy",
+    "names_document": "ambiguous",
+    DUPLICATE: "duplicate",
+    "language": "other_language",
+    "not_copied": "copied",
+}
+"""Filter -> what people call a row that it would leave out; `answerable` has two, see `flags_of`."""
+
+
+class TestsetCheck(QuestionStage[RowUnit]):
+    """The stage of `testset check`.
+
+    Args:
+        units: the rows.
+        embeddings: None where nothing is left to be checked.
+    """
+
+    __test__ = False  # for pytest
+    files = (FINDINGS, SUMMARY, MANIFEST)
+
+    def __init__(
+        self,
+        units: Sequence[RowUnit],
+        plan: Plan,
+        about: Mapping[str, Any],
+        asking: Asking | None = None,
+        embeddings: EmbeddingsSource | None = None,
+    ) -> None:
+        super().__init__(units, plan, about, asking)
+        self.embeddings = embeddings
+        self.contexts = Contexts.of([unit.sample for unit in units])
+
+    @property
+    def settings(self) -> TestsetConfig:
+        """Of the configuration of this start."""
+        return make_config(self.about["config"]).testset
+
+    def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
+        assert self.asking is not None and self.embeddings is not None
+        model, texts = self.embeddings.load(), list(self.contexts.texts)
+        vectors = unit_vectors(np.asarray(model.embed_texts(texts) or [[0.0]], np.float32))
+        checker = Checker(
+            text=lambda place: texts[place],
+            neighbours=Neighbours(vectors, [str(place) for place in range(len(vectors))]),
+            questions=Questions(judge, self.asking.prompts),
+            embed=model.aembed_text,
+            language=find_language(self.asking.config.language),
+            settings=self.asking.config.testset,
+        )
+
+        async def check(unit: RowUnit) -> Record:
+            reason = missing_of(unit.sample)
+            if reason is not None:
+                return Record(None, reason)
+            try:
+                vector = await checker.embed(unit.sample.columns["user_input"])
+                candidate = candidate_of(unit.sample, self.contexts, vector)
+                _, verdicts = await checker.verdicts(candidate, all_filters=True)
+            except JudgementError as error:
+                return Record(None, str(error), retry=True)
+            fields = candidate.to_json()
+            return Record({**fields, "verdicts": verdicts, "vector": [round(part, DECIMALS) for part in vector]})
+
+        return check
+
+    def findings(self, table: Table[RowUnit]) -> list[dict[str, Any]]:
+        """What is said of each row, in order."""
+        records = [(unit, records[COLUMN][0]) for unit, records in table]
+        made = [
+            Made(unit.index, "", {**record.value, "keep": True, "correct": {"chunks": record.value["chunks"]}})
+            for unit, record in records
+            if not record.missing
+        ]
+        repeats = duplicates_of(made) if DUPLICATE in self.settings.filters else {}
+        return [_finding(unit, record, repeats.get(unit.index)) for unit, record in records]
+
+    def write(self, table: Table[RowUnit], folder: Path) -> None:
+        findings = self.findings(table)
+        write_lines(folder / FINDINGS, findings)
+        write_json(folder / SUMMARY, summary_of(findings))
+        write_wide_json(folder / MANIFEST, manifest_of(table))
+
+
+def flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None = None) -> dict[str, str]:
+    """What is wrong with a row, by flag, with its reason: too_easy, ambiguous, not_answerable, wrong_reference, ...
+
+    A row whose own contexts do not give its reference is not called ambiguous, too.
+    """
+    flags = {
+        FLAGS[name]: str(verdict["reason"])
+        for name, verdict in verdicts.items()
+        if name in FLAGS and not verdict["keep"]
+    }
+    answerable = verdicts.get("answerable", {"keep": True})
+    if not answerable["keep"]:
+        flags.pop("ambiguous", None)
+        flag = "not_answerable" if answerable["reason"] == NOT_FOUND else "wrong_reference"
+        flags[flag] = str(answerable["reason"])
+    if repeats is not None:
+        flags["duplicate"] = f"nearly the same question as row {repeats}"
+    return flags
+
+
+def check_stage(
+    samples: Sequence[Sample], config: Config, asking: Asking, embeddings: EmbeddingsSource
+) -> TestsetCheck:
+    """The stage for the rows of a dataset."""
+    units = [RowUnit(sample.index, sample) for sample in samples]
+    contexts = short_digest("\n".join(Contexts.of(samples).texts))
+    line, settings = asking.signature(), config.testset
+    parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": contexts, **embeddings.parts}
+    signature = None
+    if line is not None and embeddings.identity is not None:
+        signature = "|".join([line, *(f"{name}:{value}" for name, value in parts.items())])
+    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size)
+    return TestsetCheck(units, plan, asking.about(TASK, len(units)), asking, embeddings)
+
+
+def of_journal(journal: Journal) -> TestsetCheck:
+    """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not there any more."""
+    config = make_config(journal.about["config"])
+    units = [RowUnit(sample.index, sample) for sample in samples_of(journal, config, TASK)]
+    return TestsetCheck(units, journal.plan, journal.about)
+
+
+def summary_of(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many rows have each flag, and why some could not be checked."""
+    flags = Counter(flag for finding in findings for flag in finding["flags"])
+    return {
+        "rows": len(findings),
+        "checked": sum(finding["reason"] is None for finding in findings),
+        "flagged": sum(bool(finding["flags"]) for finding in findings),
+        "flags": dict(flags.most_common()),
+        "not_checked": dict(Counter(finding["reason"] for finding in findings if finding["reason"]).most_common()),
+    }
+
+
+def _finding(unit: RowUnit, record: Record, repeats: int | None) -> dict[str, Any]:
+    fields: Mapping[str, Any] = record.value or {}
+    return {
+        "row": unit.index,
+        "id": unit.sample.row.get("id"),
+        "sample": unit.sample.digest,
+        "user_input": unit.sample.columns.get("user_input"),
+        "flags": {} if record.missing else flags_of(fields["verdicts"], repeats),
+        "reason": record.reason,
+        "verdicts": fields.get("verdicts", {}),
+    }

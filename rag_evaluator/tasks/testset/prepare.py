@@ -1,0 +1,75 @@
+"""The corpus of a test set: documents read and cut once, and kept in the results folder for all workers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from rag_evaluator.config import Config
+from rag_evaluator.dataset.documents.chunks import Splitter
+from rag_evaluator.dataset.documents.corpus import Corpus, write_corpus
+from rag_evaluator.dataset.documents.readers import read_documents
+from rag_evaluator.errors import ConfigError, DatasetError
+from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.models.embeddings import find_embeddings
+
+FOLDER = "corpus"
+TOKENIZER = "tokenizer.json"
+
+
+def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
+    """The corpus of a configuration; it is made if the documents are not those that were read last.
+
+    Args:
+        documents: LangChain `Document`s or paths in place of those of the configuration. Any: not imported.
+
+    Raises `ConfigError` without documents, `DatasetError` where none can be read.
+    """
+    sources = list(config.testset.documents if documents is None else documents)
+    if not sources:
+        raise ConfigError(
+            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
+        )
+    folder = config.results_dir / FOLDER
+    tokenizer = _tokenizer(config)
+    settings = config.testset
+    source = short_digest(
+        f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".lock"):
+        corpus = Corpus.find(folder, source)
+        if corpus is None:
+            from tokenizers import Tokenizer
+
+            splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
+            corpus = write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
+    return corpus
+
+
+def _tokenizer(config: Config) -> Path:
+    """The file by which tokens are counted: the embedding model's, so that chunks are the same for any judge."""
+    model = Path(find_embeddings(config.embeddings, config.offline))
+    if not (model / TOKENIZER).is_file():
+        raise ConfigError(
+            f"{config.place('embeddings', 'model')}: {model} has no {TOKENIZER}, by which chunks are measured. Save "
+            "its tokenizer as a fast one."
+        )
+    return model / TOKENIZER
+
+
+def _digest(sources: Sequence[Any]) -> str:
+    """Of all that is read: texts of objects, names, sizes and times of files."""
+    parts: list[str] = []
+    for source in sources:
+        if isinstance(source, str | Path):
+            path = Path(source).expanduser()
+            if not path.exists():
+                raise DatasetError(f"{path}: no such file or folder of documents. Correct the path.")
+            files = sorted(path.rglob("*")) if path.is_dir() else [path]
+            known = ((file.relative_to(path.parent), file.stat()) for file in files if file.is_file())
+            parts += [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in known]
+        else:
+            parts.append(f"{getattr(source, 'metadata', None)!r}\0{source.page_content}")
+    return short_digest("\n".join(parts))

@@ -1,0 +1,125 @@
+"""Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rapidfuzz import fuzz
+
+from rag_evaluator.config_testset import TestsetConfig
+from rag_evaluator.tasks.testset.filters import DUPLICATE
+from rag_evaluator.tasks.testset.kinds import in_turn
+
+SAME_WORDS = 100  # whatever their order
+SAME_LETTERS = 90  # of 100: two questions that differ in a few letters, or in the order of words
+SAME_ANSWER = 80  # of 100: the words that two answers share
+SAME_MEANING = 0.95  # cosine
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of a slot; `fields` is None where there is no question, for the `reason`. Any: JSON."""
+
+    index: int
+    kind: str
+    fields: Mapping[str, Any] | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen.
+
+    Attributes:
+        chosen: places of slots, in order.
+        duplicates: place -> place of the question that it repeats.
+        survivors: kept by all filters, chosen or not.
+    """
+
+    chosen: Sequence[int]
+    duplicates: Mapping[int, int]
+    survivors: int
+
+
+def select(made: Sequence[Made], settings: TestsetConfig) -> Selection:
+    """Choose at most `settings.size` of the candidates that all filters keep.
+
+    Kinds get their shares; what a kind lacks is filled with the others.
+    """
+    kept = [candidate for candidate in made if candidate.fields is not None and candidate.fields["keep"]]
+    duplicates = duplicates_of(kept) if DUPLICATE in settings.filters else {}
+    queues: dict[str, list[int]] = {kind: [] for kind, share in settings.kinds.items() if share > 0}
+    for candidate in kept:
+        if candidate.index not in duplicates:
+            queues[candidate.kind].append(candidate.index)
+    survivors = sum(map(len, queues.values()))
+    chosen: list[int] = []
+    for kind in in_turn({kind: settings.kinds[kind] for kind in queues}):
+        if len(chosen) == min(settings.size, survivors):
+            break
+        chosen += queues[kind][:1] or _longest(queues)[:1]
+        for queue in queues.values():
+            if queue and queue[0] == chosen[-1]:
+                del queue[0]
+    return Selection(sorted(chosen), duplicates, survivors)
+
+
+def _longest(queues: Mapping[str, list[int]]) -> list[int]:
+    return max(queues.values(), key=len)
+
+
+def duplicates_of(kept: Sequence[Made]) -> dict[int, int]:
+    """Candidates that repeat an earlier one: the same words, or nearly the same ones and the same answer.
+
+    "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
+    """
+    found: dict[int, int] = {}
+    firsts: list[Made] = []
+    vectors: list[Any] = []
+    for candidate in kept:
+        assert candidate.fields is not None
+        vector = np.asarray(candidate.fields["vector"], np.float32)
+        length = float(np.linalg.norm(vector)) or 1.0
+        similar = np.asarray(vectors) @ (vector / length) if vectors and len(vector) else np.zeros(len(firsts))
+        for place, first in enumerate(firsts):
+            assert first.fields is not None
+            letters = fuzz.token_sort_ratio(candidate.fields["question"].lower(), first.fields["question"].lower())
+            is_near = letters >= SAME_LETTERS or similar[place] >= SAME_MEANING
+            if letters == SAME_WORDS or (is_near and _answered_alike(candidate.fields, first.fields)):
+                found[candidate.index] = first.index
+                break
+        else:
+            firsts.append(candidate)
+            vectors.append(vector / length)
+    return found
+
+
+def _answered_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two questions are about a same chunk, and the words of one answer are nearly all in the other."""
+    places = [{*fields["chunks"], *fields["correct"]["chunks"]} for fields in (one, other)]
+    words = fuzz.token_set_ratio(one["answer"].lower(), other["answer"].lower())
+    return not places[0].isdisjoint(places[1]) and words >= SAME_ANSWER
+
+
+def reasons(made: Sequence[Made], selection: Selection) -> dict[str, dict[str, int]]:
+    """For each step that leaves candidates out how many it left out, and why: `{"answerable": {reason: 3}}`."""
+    counts: dict[str, Counter[str]] = {}
+    for candidate in made:
+        step, reason = why(candidate, selection)
+        if step:
+            counts.setdefault(step, Counter())[reason] += 1
+    return {step: dict(counter.most_common()) for step, counter in counts.items()}
+
+
+def why(candidate: Made, selection: Selection) -> tuple[str | None, str]:
+    """The step that leaves a candidate out and its reason; None for one that survives."""
+    if candidate.fields is None:
+        return "question", candidate.reason or ""
+    if not candidate.fields["keep"]:
+        step = next(name for name, verdict in candidate.fields["verdicts"].items() if not verdict["keep"])
+        return step, candidate.fields["verdicts"][step]["reason"]
+    if candidate.index in selection.duplicates:
+        return DUPLICATE, "nearly the same question as another"
+    return None, ""

@@ -1,0 +1,171 @@
+"""`testset` as a task: slots x one column, each cell a candidate with its verdicts; chosen among them at the end."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config import Config, make_config
+from rag_evaluator.config_testset import TestsetConfig
+from rag_evaluator.dataset.documents.corpus import Corpus
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.languages import find_language
+from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.plan import Plan
+from rag_evaluator.run.task import Table
+from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
+from rag_evaluator.tasks.testset.checker import Checker
+from rag_evaluator.tasks.testset.making import Maker
+from rag_evaluator.tasks.testset.neighbours import neighbours_of
+from rag_evaluator.tasks.testset.output import details_of, rows_of, summary_of
+from rag_evaluator.tasks.testset.prepare import FOLDER
+from rag_evaluator.tasks.testset.questions import Questions
+from rag_evaluator.tasks.testset.selection import Made, Selection, select
+from rag_evaluator.tasks.testset.sheet import write_sheet
+from rag_evaluator.tasks.testset.slots import Slot, most_slots, slots_of, useful
+
+TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
+ROWS, BOOK, DETAILS, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json"
+MANIFEST = "testset_manifest.json"
+ASKED_WITH = ("neighbours", "filters", "all_filters", "keep_hard")  # settings that a candidate depends on
+
+
+class Testset(QuestionStage[Slot]):
+    """The stage of `testset make`.
+
+    Args:
+        units: the slots.
+        corpus: of the documents.
+        useful: places of the chunks that questions are made from.
+        embeddings: None where nothing is left to be made.
+    """
+
+    __test__ = False  # for pytest
+    files = (ROWS, BOOK, DETAILS, SUMMARY, MANIFEST)
+
+    def __init__(
+        self,
+        units: Sequence[Slot],
+        plan: Plan,
+        about: Mapping[str, Any],
+        corpus: Corpus,
+        useful: Sequence[int],
+        asking: Asking | None = None,
+        embeddings: EmbeddingsSource | None = None,
+    ) -> None:
+        super().__init__(units, plan, about, asking)
+        self.corpus, self.useful, self.embeddings = corpus, useful, embeddings
+
+    @property
+    def settings(self) -> TestsetConfig:
+        """Of the configuration of this start."""
+        return make_config(self.about["config"]).testset
+
+    def make(self, judge: JudgeProtocol) -> Make[Slot]:
+        assert self.asking is not None and self.embeddings is not None
+        config, model = self.asking.config, self.embeddings.load()
+        neighbours = neighbours_of(
+            self.corpus,
+            self.corpus.digest,
+            model.embed_texts,
+            self.embeddings.identity or "",
+            config.results_dir / FOLDER,
+            lambda done: None,
+        )
+        checker = Checker(
+            text=lambda place: self.corpus[place].text,
+            neighbours=neighbours,
+            questions=Questions(judge, self.asking.prompts),
+            embed=model.aembed_text,
+            language=find_language(config.language),
+            settings=config.testset,
+        )
+        return Maker(self.corpus, frozenset(self.useful), checker).make
+
+    def made(self, table: Table[Slot]) -> list[Made]:
+        """What became of each slot."""
+        return [
+            Made(unit.index, unit.kind, record.value, record.reason)
+            for unit, records in table
+            for record in records[COLUMN][:1]
+        ]
+
+    def is_written(self, folder: Path, plan: Plan) -> bool:
+        try:
+            summary = read_summary(folder)
+        except ResultsError:
+            return False
+        return bool(summary["settings"] == _of_selection(self.settings))
+
+    def write(self, table: Table[Slot], folder: Path) -> None:
+        made, settings = self.made(table), self.settings
+        selection = select(made, settings)
+        rows = list(rows_of(made, selection, self.corpus, settings.names))
+        write_lines(folder / ROWS, rows)
+        write_sheet(folder / BOOK, rows)
+        write_lines(folder / DETAILS, details_of(made, selection, self.corpus))
+        write_wide_json(folder / MANIFEST, manifest_of(table))
+        summary = summary_of(made, selection, self.corpus, settings.size)
+        write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
+
+
+def testset_stage(config: Config, corpus: Corpus, asking: Asking, embeddings: EmbeddingsSource) -> Testset:
+    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions."""
+    settings = config.testset
+    places = useful(corpus)
+    wanted = settings.candidates or 2 * settings.size
+    most = most_slots(places, settings.kinds)
+    if settings.size > most:
+        raise ConfigError(
+            f"{config.place('testset', 'size')}: {settings.size} questions are wanted, and {len(places)} chunks that "
+            f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
+        )
+    slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
+    signature = _signature(asking, embeddings, corpus, settings)
+    plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size)
+    return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, embeddings)
+
+
+def of_journal(journal: Journal) -> Testset:
+    """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
+    config = make_config(journal.about["config"])
+    corpus = Corpus(journal.results / FOLDER)
+    places, settings = useful(corpus), config.testset
+    slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
+    if short_digest("".join(slot.digest for slot in slots)) != journal.plan.data:
+        raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
+    return Testset(slots, journal.plan, journal.about, corpus, places)
+
+
+def read_summary(results: Path) -> dict[str, Any]:
+    """What `testset_summary.json` says. Raises `ResultsError`."""
+    try:
+        summary: dict[str, Any] = json.loads((results / SUMMARY).read_bytes())
+        summary["settings"], summary["chosen"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{results / SUMMARY}: cannot be read: {error!r}.") from error
+    return summary
+
+
+def _signature(asking: Asking, embeddings: EmbeddingsSource, corpus: Corpus, settings: TestsetConfig) -> str | None:
+    """What a candidate depends on beside its slot."""
+    line = asking.signature()
+    if line is None or embeddings.identity is None:
+        return None
+    parts = {**{name: getattr(settings, name) for name in ASKED_WITH}, "corpus": corpus.digest[:16], **embeddings.parts}
+    return "|".join([line, *(f"{name}:{value}" for name, value in parts.items())])
+
+
+def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
+    """What the choice among the candidates depends on."""
+    fields = settings.model_dump(mode="json")
+    return {name: fields[name] for name in ("size", "kinds", "filters", "names")}
+
+
+def selection_of(stage: Testset, table: Table[Slot]) -> Selection:
+    """Which candidates were chosen."""
+    return select(stage.made(table), stage.settings)

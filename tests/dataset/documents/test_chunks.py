@@ -1,0 +1,108 @@
+"""Chunks are what lies between their offsets, in order, within the limit, and known wherever the corpus lies."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from rag_evaluator.dataset.documents.chunks import Splitter
+from rag_evaluator.dataset.documents.corpus import CHUNKS, Corpus, write_corpus
+from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import DatasetError
+
+TOKENS = 40
+TEXT = (
+    """# Río
+
+Nace en Tesk. 他出生于一座小城市。
+
+## Puentes
+
+El puente de Arlen mide 412 metros.
+
+```
+# no heading
+```
+
+### Nuevos
+Hay dos 😀 más.
+
+# Mar
+"""
+    + "El mar es grande y azul. " * 30
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(DEMO_JUDGE / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def splitter(tokenizer: Tokenizer) -> Splitter:
+    return Splitter(tokenizer, TOKENS)
+
+
+def test_chunks_are_the_text_between_their_offsets(splitter: Splitter, tokenizer: Tokenizer) -> None:
+    chunks = list(splitter.chunks(Document("a", TEXT)))
+    assert all(TEXT[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+    assert all(len(tokenizer.encode(chunk.text, add_special_tokens=False)) <= TOKENS for chunk in chunks)
+    assert all(first.end <= second.start for first, second in itertools.pairwise(chunks))
+    assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(TEXT.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("Nace en", ("Río",)),
+        ("El puente", ("Río", "Puentes")),
+        ("Hay dos", ("Río", "Puentes", "Nuevos")),
+        ("azul. El mar es grande", ("Mar",)),
+    ],
+)
+def test_a_chunk_has_the_headings_that_it_is_under(splitter: Splitter, text: str, headings: tuple[str, ...]) -> None:
+    place = TEXT.index(text)
+    (chunk,) = (chunk for chunk in splitter.chunks(Document("a", TEXT)) if chunk.start <= place < chunk.end)
+    assert chunk.headings == headings
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(max_size=300))
+def test_any_text_can_be_cut(text: str) -> None:
+    splitter = Splitter(Tokenizer.from_file(str(DEMO_JUDGE / "tokenizer.json")), 8)
+    for chunk in splitter.chunks(Document("a", text)):
+        assert text[chunk.start : chunk.end] == chunk.text
+
+
+def test_a_corpus_is_read_as_it_was_written(tmp_path: Path, splitter: Splitter) -> None:
+    documents = [Document("a", TEXT), Unread("b", "why"), Document("c", "fin")]
+    corpus = write_corpus(tmp_path, documents, splitter)
+    chunks = [chunk for document in (documents[0], documents[2]) for chunk in splitter.chunks(document)]  # type: ignore[arg-type]
+    assert list(corpus) == chunks
+    assert (corpus[-1], list(corpus[1:3])) == (chunks[-1], chunks[1:3])
+    assert (corpus.documents, corpus.unread) == (2, [Unread("b", "why")])
+    assert Corpus(tmp_path).digest == corpus.digest
+
+
+def test_ids_of_chunks_do_not_depend_on_the_rest_of_the_corpus(tmp_path: Path, splitter: Splitter) -> None:
+    first = write_corpus(tmp_path / "1", [Document("a", TEXT)], splitter)
+    second = write_corpus(tmp_path / "2", [Document("z", "zzz"), Document("a", TEXT)], splitter)
+    assert [chunk.id for chunk in first] == [chunk.id for chunk in second if chunk.document == "a"]
+    assert len({chunk.id for chunk in first}) == len(first)
+
+
+def test_a_corpus_that_was_changed_is_refused(tmp_path: Path, splitter: Splitter) -> None:
+    write_corpus(tmp_path, [Document("a", TEXT)], splitter)
+    with (tmp_path / CHUNKS).open("a") as file:
+        file.write("{}\n")
+    with pytest.raises(DatasetError, match="not as it was written"):
+        Corpus(tmp_path)
+
+
+def test_a_corpus_without_text_is_an_error_with_the_reasons(tmp_path: Path, splitter: Splitter) -> None:
+    with pytest.raises(DatasetError, match=r"no document with text in it: 1 could not be read.\n  b: why"):
+        write_corpus(tmp_path, [Unread("b", "why")], splitter)

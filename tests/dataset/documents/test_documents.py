@@ -1,0 +1,108 @@
+"""Documents of many kinds are read; what cannot be is named with its reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+
+from rag_evaluator.dataset.documents import readers
+from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator.dataset.documents.readers import read_documents
+from rag_evaluator.errors import DatasetError
+from tests.dataset.documents.document_files import write_docx, write_pdf
+
+
+def read(folder: Path, **options: str) -> dict[str, str]:
+    return {entry.id: entry.text for entry in read_documents([folder], **options) if isinstance(entry, Document)}
+
+
+def unread(folder: Path, **options: str) -> dict[str, str]:
+    return {entry.id: entry.reason for entry in read_documents([folder], **options) if isinstance(entry, Unread)}
+
+
+def test_each_format_gives_its_text_and_headings(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Die Brücke von Arlen\n", encoding="utf-8")
+    (tmp_path / "b.md").write_text("# Arlen\n\n412 m", encoding="utf-8")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "c.HTML").write_text("<h2>Puente</h2><p>Mide <b>412</b> metros.</p><script>x()</script>")
+    write_docx(tmp_path / "d.docx", "Bridge", "It is 412 metres long.")
+    write_pdf(tmp_path / "e.pdf", "The bridge of Arlen is 412 metres long.")
+    found = read(tmp_path)
+    assert list(found) == ["a.txt", "b.md", "d.docx", "deep/c.HTML", "e.pdf"]
+    assert found["deep/c.HTML"] == "## Puente\n\nMide **412** metros."
+    assert found["d.docx"].startswith("# Bridge\n\nIt is 412")
+    assert found["e.pdf"].strip() == "The bridge of Arlen is 412 metres long."
+
+
+def test_the_charset_that_a_page_declares_is_used(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_bytes('<meta charset="iso-8859-1"><p>Größe</p>'.encode("latin-1"))
+    assert read(tmp_path) == {"a.html": "Größe"}
+
+
+def test_a_table_gives_a_document_a_row_named_by_its_id(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,Text\nx,one\nx,two\n,three\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text(json.dumps({"page_content": "vier"}) + "\n", encoding="utf-8")
+    assert read(tmp_path) == {"a.csv#x": "one", "a.csv#1": "two", "a.csv#2": "three", "b.jsonl#0": "vier"}
+
+
+def test_the_column_with_the_text_can_be_chosen(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,cuerpo\nshort,long\n", encoding="utf-8")
+    assert read(tmp_path, text_column="Cuerpo") == {"a.csv#0": "long"}
+
+
+def test_documents_of_langchain_are_known_by_their_source() -> None:
+    made = [
+        LangChainDocument("one", metadata={"source": "a.pdf", "page": 3}),
+        LangChainDocument("two", id="own"),
+        LangChainDocument("three"),
+    ]
+    assert [entry.id for entry in read_documents(made)] == ["a.pdf#3", "own", "document 2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("scan.pdf", None, "no text in it. A scan needs OCR"),
+        ("latin.txt", b"caf\xe9", "line 1: expected UTF-8, received the byte 0xe9"),
+        ("utf16.txt", "Größe".encode("utf-16"), "The file looks like UTF-16"),
+        ("blank.md", b" \n\n", "no text in it"),
+        ("broken.docx", b"no archive", "cannot be read"),
+        ("broken.pdf", b"%PDF-1.4 nothing", "cannot be read"),
+        ("rows.csv", b"a,b\n1,2\n", "no column with the text, expected one of text, page_content"),
+        ("video.mp4", b"\0", "unknown suffix '.mp4'"),
+        ("empty.jsonl", b"", "empty file"),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_the_rest_is_read(
+    tmp_path: Path, name: str, content: bytes | None, reason: str
+) -> None:
+    (tmp_path / "good.txt").write_text("good", encoding="utf-8")
+    if content is None:
+        write_pdf(tmp_path / name, "")
+    else:
+        (tmp_path / name).write_bytes(content)
+    assert reason in unread(tmp_path)[name]
+    assert read(tmp_path) == {"good.txt": "good"}
+
+
+def test_a_file_of_200_mb_is_left_out_unless_it_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(200_000_000)
+    assert unread(tmp_path) == {"large.txt": "200 MB, more than 100 MB. Split it into chapters."}
+    monkeypatch.setattr(readers, "MAX_BYTES", 3)
+    (tmp_path / "rows.csv").write_text("text\nlong enough\n")
+    assert read(tmp_path) == {"rows.csv#0": "long enough"}
+
+
+def test_hidden_files_and_office_locks_are_no_documents(tmp_path: Path) -> None:
+    for name in (".git/config.txt", "~$open.docx", "a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert [entry.id for entry in read_documents([tmp_path])] == ["a.txt"]
+
+
+@pytest.mark.parametrize("make", [lambda folder: folder / "no", lambda folder: folder])
+def test_a_folder_without_documents_is_an_error(tmp_path: Path, make: object) -> None:
+    with pytest.raises(DatasetError, match=r"no such file|no documents here. Expected files with one of .txt"):
+        list(read_documents([make(tmp_path)]))  # type: ignore[operator]

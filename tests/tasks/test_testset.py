@@ -1,0 +1,215 @@
+"""Test sets: every filter leaves out what it should and nothing else, and everything left out has its reason."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.api.testset import MadeTestset, make_testset
+from rag_evaluator.dataset import open_dataset
+from rag_evaluator.errors import ConfigError, DatasetError, JudgeLostError
+from rag_evaluator.judge.scripted import ScriptedJudge
+from tests.tasks.testset_world import (
+    LANGUAGES,
+    LEFT_OUT,
+    TOWNS,
+    Knowing,
+    Letters,
+    length_of,
+    text_of,
+    write_documents,
+)
+
+GOOD = [town for town in TOWNS if town not in LEFT_OUT]
+
+
+def make(folder: Path, language: str = "english", size: int = len(TOWNS), **testset: Any) -> MadeTestset:
+    documents = write_documents(folder / "documents", language)
+    settings = {"kinds": {"single_fact": 1}, "candidates": len(TOWNS), **testset}
+    return make_testset(
+        [documents],
+        size,
+        judge=Knowing(language).judge(),
+        embeddings=Letters(),
+        language=language,
+        config={"metrics": ["faithfulness"], "testset": settings},
+        output_dir=folder / "out",
+    )
+
+
+def details(made: MadeTestset) -> dict[str, Mapping[str, Any]]:
+    """Town -> what became of its candidate."""
+    lines = (made.folder / "testset_details.jsonl").read_text(encoding="utf-8").splitlines()
+    slots = map(json.loads, lines)
+    found = {}
+    for slot in slots:
+        place = slot["made_from"][0]["document"].removesuffix(".txt") if slot["made_from"] else "Widmar"
+        found[place] = slot
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_planted_faults_are_found_and_nothing_else_is_left_out(tmp_path: Path, language: str) -> None:
+    made = make(tmp_path, language)
+    found = {town: slot["left_out_by"] for town, slot in details(made).items()}
+    assert found == {town: LEFT_OUT.get(town) for town in TOWNS} | _one_of_two(found)
+    assert made.summary["survived"] == len(made.rows) == len(GOOD)
+    assert all(slot["reason"] for slot in details(made).values() if slot["left_out_by"])
+
+
+def _one_of_two(found: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Of two equal questions the second one that was made is left out."""
+    return {"Arlen": found["Arlen"], "Velt": found["Velt"]} if found["Velt"] is None else {}
+
+
+def test_a_row_has_all_its_correct_contexts_and_where_they_are(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    rows = {row["reference_places"][0]["document"]: row for row in made.rows}
+    row = rows["Dorla.txt"]
+    assert row["user_input"] == "How long is the bridge of Dorla near the old market?"
+    assert row["reference_contexts"] == [text_of("Dorla", "english")]
+    place = row["reference_places"][0]
+    assert place == {"document": "Dorla.txt", "start": 0, "end": len(text_of("Dorla", "english")), "headings": []}
+    assert (row["kind"], row["difficulty"], row["answerable"]) == ("single_fact", "medium", True)
+    assert row["recall_known_within"] == 11
+
+
+def test_another_chunk_that_supports_the_answer_is_a_correct_context(tmp_path: Path) -> None:
+    documents = write_documents(tmp_path / "documents", "english")
+    again = f"A guide of the region says: {text_of('Dorla', 'english')}"
+    (documents / "Guide.txt").write_text(again, encoding="utf-8")
+    made = make(tmp_path, candidates=13)
+    (row,) = [row for row in made.rows if "Dorla" in row["user_input"]]
+    assert sorted(row["reference_contexts"]) == sorted([text_of("Dorla", "english"), again])
+
+
+def test_what_was_made_is_a_dataset(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    for name in ("testset.jsonl", "testset.xlsx"):
+        samples = open_dataset(made.folder / name, {})
+        assert [sample.columns["user_input"] for sample in samples] == [row["user_input"] for row in made.rows]
+        assert samples[0].columns["reference_contexts"] == made.rows[0]["reference_contexts"]
+        assert samples[0].columns["answerable"] is True
+
+
+def test_columns_can_have_the_names_of_the_seed(tmp_path: Path) -> None:
+    made = make(tmp_path, names="seed2")
+    assert list(made.rows[0])[:4] == ["id", "input", "correct_answer", "correct_context"]
+
+
+@pytest.mark.parametrize("name", ["language", "not_copied", "answerable", "not_known", "names_document"])
+def test_a_filter_that_is_turned_off_leaves_nothing_out(tmp_path: Path, name: str) -> None:
+    filters = [
+        other for other in ("language", "not_copied", "answerable", "not_known", "names_document") if other != name
+    ]
+    made = make(tmp_path, filters=filters)
+    assert name not in made.summary["left_out"]
+    assert all(name not in slot.get("verdicts", {}) for slot in details(made).values())
+
+
+def test_questions_that_are_hard_among_similar_chunks_are_kept_on_demand(tmp_path: Path) -> None:
+    made = make(tmp_path, keep_hard=True)
+    assert details(made)["Tesk"]["difficulty"] == "hard"
+    assert details(made)["Tesk"]["chosen"]
+
+
+def test_an_unanswerable_question_is_kept_unless_any_chunk_answers_it(tmp_path: Path) -> None:
+    made = make(tmp_path, kinds={"unanswerable": 1}, filters=["answerable", "names_document"])
+    kept = [row["user_input"] for row in made.rows]
+    assert kept == ["How wide is the bridge of Corvania near the old market?"]
+    assert made.rows[0]["reference_contexts"] == [] and made.rows[0]["answerable"] is False
+
+
+FILES = ("testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json")
+
+
+def make_with(judge: ScriptedJudge, folder: Path, candidates: int = len(TOWNS)) -> MadeTestset:
+    """With the demo embeddings, which have a name, so that what was made is found again."""
+    documents = write_documents(folder / "documents", "english")
+    settings = {"kinds": {"single_fact": 1}, "candidates": candidates}
+    config = {"metrics": ["faithfulness"], "testset": settings}
+    return make_testset([documents], 4, judge=judge, config=config, output_dir=folder / "out")
+
+
+def test_a_run_that_is_stopped_again_and_again_gives_the_same_bytes_and_asks_nothing_twice(tmp_path: Path) -> None:
+    whole = Knowing("english").judge()
+    expected = make_with(whole, tmp_path / "whole")
+    judge, stops = Knowing("english").judge(), 0
+    while True:
+        left = [15]
+
+        def said(prompt: str, model: type, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise JudgeLostError("gone")
+            return Knowing("english").said(prompt, model)
+
+        judge.script = said
+        try:
+            made = make_with(judge, tmp_path / "stopped")
+            break
+        except JudgeLostError:
+            stops += 1
+            assert stops < 20
+    assert stops >= 2
+    assert [(made.folder / name).read_bytes() for name in FILES] == [
+        (expected.folder / name).read_bytes() for name in FILES
+    ]
+    lost = judge.asked - whole.asked
+    assert lost <= stops * 64  # those that were on their way, and failed
+
+
+def test_more_candidates_begin_with_the_same_ones_and_only_new_ones_are_asked(tmp_path: Path) -> None:
+    judge = Knowing("english").judge()
+    make_with(judge, tmp_path, 6)
+    first = judge.asked
+    made = make_with(judge, tmp_path, 12)
+    again = Knowing("english").judge()
+    alone = make_with(again, tmp_path / "alone", 12)
+    assert judge.asked == again.asked > first
+    assert (made.folder / "testset.jsonl").read_bytes() == (alone.folder / "testset.jsonl").read_bytes()
+
+
+def test_a_smaller_set_is_chosen_without_asking(tmp_path: Path) -> None:
+    judge = Knowing("english").judge()
+    make_with(judge, tmp_path)
+    asked = judge.asked
+    documents = tmp_path / "documents"
+    settings = {"kinds": {"single_fact": 1}, "candidates": 12}
+    config = {"metrics": ["faithfulness"], "testset": settings}
+    made = make_testset([documents], 2, judge=judge, config=config, output_dir=tmp_path / "out")
+    assert (len(made.rows), judge.asked) == (2, asked)
+
+
+def test_more_questions_than_the_corpus_can_give_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match="50 questions are wanted, and 12 chunks that are long enough give at most 12"
+    ):
+        make(tmp_path, size=50)
+    assert not (tmp_path / "out" / "testset.jsonl").exists()
+
+
+def test_a_failing_judge_loses_nothing_each_failure_has_its_reason(tmp_path: Path) -> None:
+    judge = Knowing("english").judge()
+    judge.choices = None
+    documents = write_documents(tmp_path / "documents", "english")
+    made = make_testset(
+        [documents],
+        3,
+        judge=judge,
+        embeddings=Letters(),
+        config={"metrics": ["faithfulness"], "testset": {"kinds": {"single_fact": 1}, "candidates": 12}},
+        output_dir=tmp_path / "out",
+    )
+    assert made.rows == []
+    reasons = [slot["reason"] for slot in details(made).values()]
+    assert sum("could not be checked: the script has no choices" in reason for reason in reasons) >= 8
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DatasetError, match="no documents here"):
+        make_testset([tmp_path / "empty"], 3, output_dir=tmp_path / "out", config={"metrics": ["faithfulness"]})
+    assert length_of("Arlen") == 300

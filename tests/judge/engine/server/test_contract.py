@@ -84,6 +84,7 @@ def test_what_passes_costs_no_judgement(faults: list[Any], fake: Fake, monkeypat
 
 LASTING = {
     "too many requests": (status(429), JudgeLostError, "429"),
+    "too many requests for an hour": (status(429, Retry_After="3600"), JudgeLostError, "Retry-After: 3600"),
     "an internal error, whatever is asked": (status(500), JudgeLostError, "500"),
     "a bad request": (status(400, "too long"), JudgementError, "too long"),
     "a wrong key": (status(401), JudgeLostError, "judge.api_key_env"),
@@ -101,6 +102,7 @@ def test_what_lasts_stops_the_run_unless_it_concerns_one_question(
     fault: Any, kind: type[Exception], told: str, fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "TRIES", 3)
+    monkeypatch.setattr(http, "LONGEST_PAUSE", 0.01)
     judge = judge_of(fake)
     monkeypatch.setattr(http, "READ", 0.1 if fault is SLOW else 10.0)
     fake.always = fault
@@ -123,13 +125,34 @@ def test_an_internal_error_that_only_one_question_causes_is_a_missing_judgement(
     assert type(bad) is JudgementError and "500" in str(bad)
 
 
-def test_the_time_that_a_server_asks_to_wait_is_waited(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+RETRY_AFTER = {  # header -> seconds that are waited; None: our own pause
+    "7": 7.0,
+    "0": 0.0,
+    "-5": 0.0,
+    "3600": http.LONGEST_PAUSE,
+    "Sun, 06 Nov 1994 08:49:47 GMT": 10.0,  # the three forms of a date in HTTP
+    "Sunday, 06-Nov-94 08:49:47 GMT": 10.0,
+    "Sun Nov  6 08:49:47 1994": 10.0,
+    "Sun, 06 Nov 1994 10:49:47 +0200": 10.0,
+    "Sun, 06 Nov 1994 08:00:00 GMT": 0.0,
+    "Sun, 06 Nov 1994 09:49:47 GMT": http.LONGEST_PAUSE,
+    "soon": None,
+    "nan": None,
+    "Sun, 99 Nov 1994 99:49:47 GMT": None,
+}
+
+
+@pytest.mark.parametrize(("header", "seconds"), RETRY_AFTER.items())
+def test_the_time_that_a_server_asks_to_wait_is_waited(
+    header: str, seconds: float | None, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judge, waited = judge_of(fake), []
-    fake.faults += [status(429, Retry_After="7"), status(503, Retry_After="3600"), status(429, Retry_After="soon")]
+    monkeypatch.setattr(http, "_now", lambda: 784111777.0)  # 6 November 1994, 08:49:37 GMT
+    fake.faults.append(status(429, Retry_After=header))
     sleep = asyncio.sleep
     monkeypatch.setattr(http.asyncio, "sleep", lambda seconds: waited.append(seconds) or sleep(0))
     assert ask(judge) == [Verdict(reason="a", verdict=0)]
-    assert waited[:2] == [7.0, http.LONGEST_PAUSE] and 0 < waited[2] < 1
+    assert waited[0] == seconds or (seconds is None and 0 < waited[0] < 1)
 
 
 def test_a_server_that_ignores_schemas_is_refused_before_the_first_judgement(fake: Fake) -> None:

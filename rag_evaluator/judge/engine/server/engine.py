@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from rag_evaluator.config_engines import MERGE
 from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import Engine, Form
 from rag_evaluator.judge.engine.server.address import Address
 from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet
@@ -107,7 +109,14 @@ class ServerEngine:
 
 
 def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
-    return _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
+    """What the server says of itself. Raises `ModelError`, also for one with an adapter that is not the program's."""
+    server = _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
+    if server.adapter and config.adapter is None:
+        raise ModelError(
+            f"judge.url: the server's '{server.adapter}' is an adapter, of whose content nothing would be known. "
+            f"{MERGE} and serve the result, or set judge.engine: vllm and judge.adapter."
+        )
+    return server
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

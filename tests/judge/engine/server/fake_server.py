@@ -33,6 +33,7 @@ class Fake:
         always: in place of every answer, if something is there.
         content: what a chat answers.
         write: what vLLM's other end points answer.
+        models: what `/v1/models` tells, if not of one model of `owner` at `root`.
         bears: open requests that are not refused with 429.
     """
 
@@ -42,6 +43,7 @@ class Fake:
     always: Reply | str | None = None
     content: Callable[[dict[str, Any]], str] = lambda body: shortest(body["response_format"]["json_schema"]["schema"])
     write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    models: list[dict[str, Any]] = field(default_factory=list)
     asked: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     url: str = ""
     open: int = 0
@@ -51,12 +53,8 @@ class Fake:
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
-            return status(
-                200,
-                json.dumps(
-                    {"data": [{"id": "tiny", "owned_by": self.owner, "max_model_len": 8192, "root": self.root}]}
-                ),
-            )
+            alone = {"id": "tiny", "owned_by": self.owner, "max_model_len": 8192, "root": self.root}
+            return status(200, json.dumps({"data": self.models or [alone]}))
         if path == "/version":
             return status(200, '{"version": "9.9.9"}')
         if self.open > self.bears:

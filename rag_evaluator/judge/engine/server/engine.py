@@ -12,7 +12,7 @@ from rag_evaluator.judge.engine.server.address import Address
 from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.engine.server.local import LocalModel
-from rag_evaluator.judge.engine.server.openai import OpenAI, OpenAIEngine
+from rag_evaluator.judge.engine.server.openai import Abilities, OpenAI, OpenAIEngine
 from rag_evaluator.judge.engine.server.probe import probe
 from rag_evaluator.judge.engine.server.writing import write
 from rag_evaluator.judge.protocol import Capabilities
@@ -48,8 +48,11 @@ class ServerEngine:
 
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
-        server = _meet(Address.of(config), config, offline)
-        return _parts(server, "" if server.dialect == OpenAI.name else LocalModel.find(config, offline))
+        address = Address.of(config)
+        server = _meet(address, config, offline)
+        if server.dialect == OpenAI.name:
+            return {**_parts(server, ""), "logprobs": str(_abilities(address, offline, server).tops)}
+        return _parts(server, LocalModel.find(config, offline))
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
@@ -62,8 +65,8 @@ class ServerEngine:
         address = Address.of(config)
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
-            limit = _first(address, offline, lambda first: OpenAI.tried(first, server))
-            return OpenAIEngine(config, Transport(address, offline, config.batch_size), limit, server)
+            abilities = _abilities(address, offline, server)
+            return OpenAIEngine(config, Transport(address, offline, config.batch_size), abilities, server)
         return cls.at(config, address, offline, server)
 
     @classmethod
@@ -117,6 +120,10 @@ def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
             f"{MERGE} and serve the result, or set judge.engine: vllm and judge.adapter."
         )
     return server
+
+
+def _abilities(address: Address, offline: bool, server: Server) -> Abilities:
+    return _first(address, offline, lambda first: OpenAI.tried(first, server))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

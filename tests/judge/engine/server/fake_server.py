@@ -32,6 +32,8 @@ class Fake:
         faults: in place of the next answers to POST requests.
         always: in place of every answer, if something is there.
         content: what a chat answers.
+        message: what else is in its message: a thought.
+        tokens: what a chat tells of the tokens of a text, if it is asked for log probabilities.
         write: what vLLM's other end points answer.
         models: what `/v1/models` tells, if not of one model of `owner` at `root`.
         bears: open requests that are not refused with 429.
@@ -44,6 +46,8 @@ class Fake:
     content: Callable[[dict[str, Any]], str] = lambda body: shortest(body["response_format"]["json_schema"]["schema"])
     write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     models: list[dict[str, Any]] = field(default_factory=list)
+    message: dict[str, Any] = field(default_factory=dict)
+    tokens: Callable[[str], Any] | None = None
     asked: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     url: str = ""
     open: int = 0
@@ -66,8 +70,11 @@ class Fake:
         if self.faults:
             return self.faults.pop(0)
         if path == "/v1/chat/completions":
-            message = {"role": "assistant", "content": self.content(body)}
-            return status(200, json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}))
+            text = self.content(body)
+            choice = {"message": {"role": "assistant", "content": text, **self.message}, "finish_reason": "stop"}
+            if self.tokens is not None and body.get("logprobs"):
+                choice["logprobs"] = {"content": self.tokens(text)}
+            return status(200, json.dumps({"choices": [choice]}))
         if self.write is not None:
             return status(200, json.dumps(self.write({"path": path, **body})))
         return status(404)

@@ -1,7 +1,7 @@
 """What a chat's `top_logprobs` say of verdicts and choices: each one's share among those that were allowed.
 
-A server tells the texts of tokens, not their ids, and a token may hold more than a value. So a value is looked up in the
-answer's text, and the alternatives of the token that decides it are read as the beginning of the allowed values.
+A server tells the texts of tokens, not their ids, and a token may hold more than a value. So a value is looked up in
+the text of the answer, and the alternatives of the token that decides it are read as beginnings of the allowed values.
 """
 
 import json

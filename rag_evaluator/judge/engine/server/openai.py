@@ -124,8 +124,8 @@ class OpenAI:
             return limit
         raise ModelError(
             f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
-            f"{said.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a model "
-            "that obeys schemas."
+            f"{said.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a "
+            "model that obeys schemas."
         )
 
     @classmethod

@@ -8,7 +8,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.engine.server.schema import plain
-from rag_evaluator.judge.grammar.schema import off_scale, tighten
+from rag_evaluator.judge.grammar.schema import Schema, off_scale, tighten
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 
@@ -119,7 +119,7 @@ class LangchainJudge(_WithoutTokens):
         raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")
 
     async def _structured(self, prompt: str, response_model: type[BaseModel]) -> Any:
-        """The answer as LangChain has read it, or the text in place of it; None where the model has to be asked for text.
+        """The answer as LangChain has read it, or the text in its place; None where the model must be asked for text.
 
         Any: whatever the model has given.
         """
@@ -142,12 +142,25 @@ class LangchainJudge(_WithoutTokens):
 
 def _form(llm: Any, response_model: type[BaseModel]) -> Any:
     """The model with structured output; None if it has none. Any: LangChain's runnables."""
-    schema = plain(tighten(response_model))
+    schema = _as_object(plain(tighten(response_model)))
     told = {"title": response_model.__name__, "description": f"A {response_model.__name__}", **schema}
     try:
-        return llm.with_structured_output(told if "properties" in schema else response_model, include_raw=True)
+        return llm.with_structured_output(told, include_raw=True)
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         return None
+
+
+def _as_object(schema: Schema) -> Schema:
+    """A plain schema of several forms as one object, as tools need it; what the forms rule out is checked later."""
+    if "anyOf" not in schema:
+        return schema
+    forms, properties = schema["anyOf"], {}
+    for name, part in forms[-1]["properties"].items():
+        parts = [form["properties"][name] for form in forms]
+        listed = all("enum" in each for each in parts)
+        options = {"enum": [value for each in parts for value in each["enum"]]} if listed else {}
+        properties[name] = {"type": part["type"], **options}
+    return {**forms[-1], "properties": properties}
 
 
 def _text_of(reply: Any) -> str:

@@ -18,6 +18,7 @@ from ragas.llms import LangchainLLMWrapper
 
 from rag_evaluator import METRICS, RAGEvaluator, generate, sort
 from rag_evaluator.judge.adapters import LangchainJudge, as_judge
+from rag_evaluator.prompts.own.generate import ReferenceOutput
 
 
 class Rating(BaseModel):
@@ -25,9 +26,9 @@ class Rating(BaseModel):
 
 
 def shortest(schema: dict[str, Any]) -> Any:
-    """The shortest value of a tool's parameters, lists with one item."""
+    """The shortest value of a tool's parameters: the last verdict, lists with one item."""
     if "enum" in schema:
-        return schema["enum"][0]
+        return schema["enum"][-1]
     if "anyOf" in schema:
         return shortest(schema["anyOf"][0])
     if schema["type"] == "object":
@@ -100,7 +101,7 @@ def score_of(judge: Any, rows: list[dict[str, Any]]) -> Any:
 
 def test_a_model_that_can_is_asked_for_structured_output_on_the_scale(rows: list[dict[str, Any]]) -> None:
     model = ToolModel(text="I would say 2.")
-    assert score_of(model, rows).value == 0.0
+    assert score_of(model, rows).value == 1.0
     assert {json.dumps(tools[0]["function"]["parameters"]["properties"]) for tools in model.asked} == {
         '{"rating": {"type": "integer", "enum": [0, 1, 2]}}'
     }
@@ -148,14 +149,14 @@ def test_a_langchain_model_in_the_wrapper_of_ragas_is_the_model_itself(rows: lis
         wrapped = LangchainLLMWrapper(model)
     judge = as_judge(wrapped)
     assert isinstance(judge, LangchainJudge) and judge.llm is model
-    assert score_of(wrapped, rows).value == 0.0
+    assert score_of(wrapped, rows).value == 1.0
 
 
 def test_every_metric_and_its_files_do_without_probabilities_confidences_and_counts(
     rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     names = [name for name, metric in METRICS.items() if metric.judge]
-    rubrics = {f"score{number}_description": f"level {number}" for number in (1, 2, 3)}
+    rubrics = {f"score{number}_description": f"level {number}" for number in range(1, 6)}
     whole = [{**row, "reference_contexts": ["He."], "rubrics": rubrics} for row in rows[:1]]
     evaluator = RAGEvaluator({"metrics": names}, judge=ToolModel(), embeddings=DeterministicFakeEmbedding(size=8))
     known = as_judge(evaluator.judge.model).capabilities
@@ -172,4 +173,15 @@ def test_sort_and_generate_do_without_probabilities_and_counts(tmp_path: Path) -
     (ranking,) = sort(["q"], [["a", "b", "c"]], judge=ToolModel(), output_dir=tmp_path, fast=False)
     assert sorted(ranking["sorted"]) == [0, 1, 2]
     (reference,) = generate(["q"], [["a", "b", "c"]], judge=ToolModel(), output_dir=tmp_path)
-    assert reference
+    assert reference == "a"
+
+
+def test_a_form_that_depends_on_a_flag_is_one_object_with_a_text_that_may_be_empty() -> None:
+    model = ToolModel()
+    assert asyncio.run(as_judge(model).opinion("a", ReferenceOutput)).answer == ReferenceOutput(
+        answerable=1, answer="a"
+    )
+    assert model.asked[0][0]["function"]["parameters"]["properties"] == {
+        "answerable": {"type": "integer", "enum": [0, 1]},
+        "answer": {"type": "string"},
+    }

@@ -33,6 +33,7 @@ class Fake:
         always: in place of every answer, if something is there.
         content: what a chat answers.
         message: what else is in its message: a thought.
+        finish: why it ended.
         tokens: what a chat tells of the tokens of a text, if it is asked for log probabilities.
         write: what vLLM's other end points answer.
         models: what `/v1/models` tells, if not of one model of `owner` at `root`.
@@ -47,6 +48,7 @@ class Fake:
     write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     models: list[dict[str, Any]] = field(default_factory=list)
     message: dict[str, Any] = field(default_factory=dict)
+    finish: str = "stop"
     tokens: Callable[[str], Any] | None = None
     asked: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     url: str = ""
@@ -71,7 +73,8 @@ class Fake:
             return self.faults.pop(0)
         if path == "/v1/chat/completions":
             text = self.content(body)
-            choice = {"message": {"role": "assistant", "content": text, **self.message}, "finish_reason": "stop"}
+            message = {"role": "assistant", "content": text, **self.message}
+            choice: dict[str, Any] = {"message": message, "finish_reason": self.finish}
             if self.tokens is not None and body.get("logprobs"):
                 choice["logprobs"] = {"content": self.tokens(text)}
             return status(200, json.dumps({"choices": [choice]}))

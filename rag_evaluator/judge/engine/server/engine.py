@@ -51,7 +51,7 @@ class ServerEngine:
         address = Address.of(config)
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
-            return {**_parts(server, ""), "logprobs": str(_abilities(address, offline, server).tops)}
+            return {**_parts(server, ""), "logprobs": str(_abilities(address, offline, server, config).tops)}
         return _parts(server, LocalModel.find(config, offline))
 
     @staticmethod
@@ -65,7 +65,7 @@ class ServerEngine:
         address = Address.of(config)
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
-            abilities = _abilities(address, offline, server)
+            abilities = _abilities(address, offline, server, config)
             return OpenAIEngine(config, Transport(address, offline, config.batch_size), abilities, server)
         return cls.at(config, address, offline, server)
 
@@ -122,8 +122,8 @@ def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
     return server
 
 
-def _abilities(address: Address, offline: bool, server: Server) -> Abilities:
-    return _first(address, offline, lambda first: OpenAI.tried(first, server))
+def _abilities(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
+    return _first(address, offline, lambda first: OpenAI.tried(first, server, config))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

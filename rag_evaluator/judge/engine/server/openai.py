@@ -101,20 +101,21 @@ class OpenAI:
         return Server(OpenAI.name, "", str(model["id"]))
 
     @classmethod
-    async def tried(cls, transport: Transport, server: Server) -> Abilities:
+    async def tried(cls, transport: Transport, server: Server, config: JudgeConfig) -> Abilities:
         """What the server can do, once it has written what a schema dictates. Raises `ModelError`."""
         try:
-            return await cls._weighing(transport, server, await cls._limit(transport, server))
+            most = MOST + thought_room(config)
+            return await cls._weighing(transport, server, await cls._limit(transport, server, most), most)
         except (JudgementError, JudgeLostError) as error:
             raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
 
     @classmethod
-    async def _limit(cls, transport: Transport, server: Server) -> str:
+    async def _limit(cls, transport: Transport, server: Server, most: int) -> str:
         """How the server calls the budget of an answer. Raises `ModelError` if it ignores schemas."""
         said = None
         for limit in LIMITS:
             try:
-                said = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, MOST, JudgeConfig())
+                said = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, most, JudgeConfig())
                 break
             except JudgementError as error:
                 if limit == LIMITS[-1] or LIMITS[1] not in str(error):
@@ -122,6 +123,11 @@ class OpenAI:
         assert said is not None
         if _json(said.text) == CONSTANT:
             return limit
+        if not said.ended:
+            raise ModelError(
+                f"judge.url: the server's answer to a first question did not end within {most} tokens. If its model "
+                "thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
+            )
         raise ModelError(
             f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
             f"{said.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a "
@@ -129,13 +135,13 @@ class OpenAI:
         )
 
     @classmethod
-    async def _weighing(cls, transport: Transport, server: Server, limit: str) -> Abilities:
+    async def _weighing(cls, transport: Transport, server: Server, limit: str, most: int) -> Abilities:
         """The log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
         why = ""
         for tops in TOPS:
             abilities = Abilities(limit, tops)
             try:
-                await cls(transport, server, abilities).weigh(VERDICT, VERDICTS, MOST, JudgeConfig())
+                await cls(transport, server, abilities).weigh(VERDICT, VERDICTS, most, JudgeConfig())
                 return abilities
             except NotToldError as error:
                 return Abilities(limit, why=why or str(error))
@@ -225,7 +231,7 @@ class OpenAIEngine:
         prompt = "".join(map(chr, request.input_ids))
         config = self.config.model_copy(update={"seed": request.seed % 2**31})
         schema, weighed = dict(request.schema), self.abilities.tops > 0 and has_scale(dict(request.schema))
-        most = request.budget.max_length + self._thought
+        most = request.budget.max_length + thought_room(self.config)
         said = await self.dialect.chat(prompt, schema, most, config, weighed)
         value = _json(said.text)
         if not said.ended or value is None:
@@ -235,7 +241,7 @@ class OpenAIEngine:
             raise JudgementError(f"the server did not obey the schema: {fault}")
         answer = json.dumps(value, ensure_ascii=False, indent=4)
         confidence = _confidences(said, schema, value) if weighed else ()
-        return Reply(answer, array("I"), True, confidence, thinking=said.thought if self._thought else None)
+        return Reply(answer, array("I"), True, confidence, thinking=said.thought if thought_room(self.config) else None)
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
         """See `WeighsTexts`."""
@@ -244,14 +250,9 @@ class OpenAIEngine:
         if len(options) == 1:
             return Shares({options[0]: 1.0})
         config = self.config.model_copy(update={"temperature": 0.0, "seed": 0})
-        most = MOST + sum(map(len, options)) + self._thought
+        most = MOST + sum(map(len, options)) + thought_room(self.config)
         shares, thought = await self.dialect.weigh(prompt, options, most, config)
-        return Shares(dict(zip(options, shares, strict=True)), thought if self._thought else None)
-
-    @property
-    def _thought(self) -> int:
-        """Tokens that an answer may have more because the server thinks."""
-        return THOUGHT if self.config.thinking == "on" else 0
+        return Shares(dict(zip(options, shares, strict=True)), thought if thought_room(self.config) else None)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
@@ -260,6 +261,11 @@ class OpenAIEngine:
 
     async def aclose(self) -> None:
         await self.transport.aclose()
+
+
+def thought_room(config: JudgeConfig) -> int:
+    """Tokens that an answer may have more because the server thinks."""
+    return THOUGHT if config.thinking == "on" else 0
 
 
 def _confidences(said: Said, schema: Mapping[str, Any], value: Any) -> tuple[float, ...]:

@@ -447,3 +447,19 @@ def test_how_long_a_server_thinks_is_its_own_affair(settings: dict[str, Any], fa
         ModelError, match=r"judge\.thinking_tokens and judge\.thinking_markers need a server that takes"
     ):
         judge_of(fake, thinking="on", **settings)
+
+
+def test_a_server_that_thinks_before_the_first_question_gets_room_for_that_and_else_the_message_says_so(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = fake.answer
+
+    def thinking(path: str, body: dict[str, Any]) -> Any:
+        fake.finish = "stop" if body.get("max_tokens", 0) > 1000 else "length"
+        fake.message = {} if fake.finish == "stop" else {"content": None, "reasoning": "Hmm, hmm,"}
+        return answer(path, body)
+
+    monkeypatch.setattr(fake, "answer", thinking)
+    assert ask(judge_of(fake, thinking="on")) == [Verdict(reason="a", verdict=0)]
+    with pytest.raises(ModelError, match=r"did not end.*judge\.thinking: on"):
+        judge_of(fake)

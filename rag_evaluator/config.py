@@ -219,6 +219,8 @@ def _resolve_judge(config: Config, judge: AnyJudge, base: Path, *key: str | int)
         "model": _try(config, (*key, "model"), lambda model: model_path(model, base)),
         "chat_template": _try(config, (*key, "chat_template"), lambda template: _template_path(template, base)),
     }
+    if judge.adapter is not None:
+        paths["adapter"] = _try(config, (*key, "adapter"), lambda adapter: str(base / expand(adapter)))
     return judge.model_copy(update=paths)
 
 

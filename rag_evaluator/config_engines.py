@@ -9,7 +9,7 @@ from rag_evaluator.origin import Key, dotted
 OWN_KEYS: Mapping[str, frozenset[str]] = {
     "transformers": frozenset({"dtype", "device_map", "model_kwargs"}),
     "server": frozenset({"url", "api_key_env", "served_model", "dialect"}),
-    "vllm": frozenset({"vllm", "dtype"}),
+    "vllm": frozenset({"vllm", "dtype", "adapter"}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
 NEEDED: Mapping[str, str] = {"server": "url"}
@@ -18,7 +18,11 @@ WHY: Mapping[str, str] = {
     "dtype": "the server has loaded the model",
     "device_map": "the server has loaded the model",
     "model_kwargs": "the server has loaded the model",
+    "adapter": "the server has loaded the model",
 }
+MERGE = "Merge it into its base model with peft's merge_and_unload() and save_pretrained()"
+INSTEAD: Mapping[str, str] = {"adapter": f"{MERGE}, and take or serve the result"}
+"""Key -> what to do in place of setting it, if not just to leave it out."""
 
 
 def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable[..., str]) -> None:
@@ -40,7 +44,7 @@ def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable
                 why = f", as {WHY[name]}" if section.engine == "server" and name in WHY else ""
                 raise ConfigError(
                     f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{section.engine}'"
-                    f"{why}. Remove it, or set {dotted((*key, 'engine'))} to {owners}."
+                    f"{why}. {INSTEAD.get(name, 'Remove it')}, or set {dotted((*key, 'engine'))} to {owners}."
                 )
         needed = NEEDED.get(section.engine)
         if needed is not None and getattr(section, needed) is None:

@@ -78,6 +78,7 @@ class JudgeConfig(Section):
     """The generative model that judges; `engine` is a row of `rag_evaluator.judge.engine.table.ENGINES`.
 
     Attributes:
+        adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
         thinking_markers: what stands before a thought and after it, for models whose way to think is not known.
@@ -85,6 +86,7 @@ class JudgeConfig(Section):
 
     engine: str = "transformers"
     model: str = DEMO
+    adapter: str | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device_map: str | dict[str, int | str] | None = "auto"
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value

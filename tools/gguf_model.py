@@ -102,14 +102,34 @@ def _add_tokenizer(writer: Any, folder: Path, size: int) -> None:
     writer.add_add_bos_token(False)
 
 
+def write_gguf_adapter(adapter: Path, path: Path) -> Path:
+    """A LoRA adapter of a Llama, so that llama.cpp loads it; its numbers are not put in llama.cpp's order."""
+    from gguf import GGUFWriter
+
+    writer = GGUFWriter(path, "llama")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", 8.0)
+    for name, tensor in load_file(adapter / "adapter_model.safetensors").items():
+        layer, _, part, side, _ = name.split(".layers.")[1].split(".")
+        writer.add_tensor(f"blk.{layer}.{NAMES[f'self_attn.{part}']}.weight.{side.lower()}", tensor)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
 @contextmanager
-def llama_cpp(path: Path, slots: int = 1) -> Iterator[str]:
+def llama_cpp(path: Path, slots: int = 1, adapter: Path | None = None) -> Iterator[str]:
     """The address of a server, as long as the block lasts."""
     import xllamacpp as llama
 
     parameters = llama.CommonParams()
     parameters.model.path = str(path)
     parameters.n_parallel = slots
+    if adapter is not None:
+        parameters.lora_adapters = [llama.CommonAdapterLoraInfo(str(adapter), 1.0)]
     parameters.n_ctx = 4096 * slots
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1

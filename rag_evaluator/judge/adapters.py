@@ -7,7 +7,8 @@ from pydantic import BaseModel, ValidationError
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.schema import off_scale
+from rag_evaluator.judge.engine.server.schema import plain
+from rag_evaluator.judge.grammar.schema import Schema, off_scale, tighten
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 
@@ -23,6 +24,7 @@ def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
 
     Raises `TypeError` for what is no judge.
     """
+    judge = unwrapped(judge)
     if isinstance(judge, Judge):
         judge.inner.signature = signature or judge.inner.signature
         return judge.inner
@@ -33,6 +35,11 @@ def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
     if is_langchain(judge):
         return LangchainJudge(judge)
     raise TypeError(f"expected a judge, received {type(judge).__name__}")
+
+
+def unwrapped(judge: Any) -> Any:
+    """The LangChain model in the wrapper that ragas had for it; all else as it is. Any: whatever the user gave."""
+    return getattr(judge, "langchain_llm", judge)
 
 
 def is_langchain(judge: Any) -> bool:
@@ -85,24 +92,87 @@ class RagasJudge(_WithoutTokens):
 
 
 class LangchainJudge(_WithoutTokens):
-    """A LangChain LLM or chat model, asked for JSON; an answer that is none, or is off its scale, is no judgement."""
+    """A LangChain LLM or chat model; an answer that is not what was asked for, or is off its scale, is no judgement.
+
+    A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some can only in
+    LangChain's eyes: they call no tools, or their server knows none. Their text is read, too, as long as no structured
+    output has come.
+    """
 
     capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
 
     def __init__(self, llm: Any) -> None:
         self.llm = llm
+        self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
+        self._has_obeyed = False
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        reply = await self.llm.ainvoke(str(prompt))
-        text = str(getattr(reply, "text", reply))  # a chat model gives a message
-        try:
-            answer = response_model.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
-        except ValidationError as error:
-            first = error.errors()[0]["msg"]
-            raise JudgementError(f"the answer {text!r:.80} is no {response_model.__name__}: {first}") from error
+        given = await self._structured(str(prompt), response_model)
+        if given is None:
+            given = _text_of(await self.llm.ainvoke(str(prompt)))
+        answer = _read(given, response_model)
         for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
         return Opinion(answer)
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")
+
+    async def _structured(self, prompt: str, response_model: type[BaseModel]) -> Any:
+        """The answer as LangChain has read it, or the text in its place; None where the model must be asked for text.
+
+        Any: whatever the model has given.
+        """
+        if response_model not in self._forms:
+            self._forms[response_model] = _form(self.llm, response_model)
+        form = self._forms[response_model]
+        if form is None:
+            return None
+        try:
+            reply = await form.ainvoke(prompt)
+        except Exception:  # each provider has errors of its own for what its server cannot do
+            if self._has_obeyed:
+                raise
+            return None
+        if reply["parsed"] is None:
+            return _text_of(reply["raw"])
+        self._has_obeyed = True
+        return reply["parsed"]
+
+
+def _form(llm: Any, response_model: type[BaseModel]) -> Any:
+    """The model with structured output; None if it has none. Any: LangChain's runnables."""
+    schema = _as_object(plain(tighten(response_model)))
+    told = {"title": response_model.__name__, "description": f"A {response_model.__name__}", **schema}
+    try:
+        return llm.with_structured_output(told, include_raw=True)
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def _as_object(schema: Schema) -> Schema:
+    """A plain schema of several forms as one object, as tools need it; what the forms rule out is checked later."""
+    if "anyOf" not in schema:
+        return schema
+    forms, properties = schema["anyOf"], {}
+    for name, part in forms[-1]["properties"].items():
+        parts = [form["properties"][name] for form in forms]
+        listed = all("enum" in each for each in parts)
+        options = {"enum": [value for each in parts for value in each["enum"]]} if listed else {}
+        properties[name] = {"type": part["type"], **options}
+    return {**forms[-1], "properties": properties}
+
+
+def _text_of(reply: Any) -> str:
+    return str(getattr(reply, "text", reply))  # a chat model gives a message
+
+
+def _read(given: Any, response_model: type[BaseModel]) -> BaseModel:
+    """An answer from JSON in a text, or from what has been read of it. Raises `JudgementError`."""
+    try:
+        if isinstance(given, str):
+            return response_model.model_validate_json(given[given.find("{") : given.rfind("}") + 1])
+        return response_model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]["msg"]
+        raise JudgementError(f"the answer {given!r:.80} is no {response_model.__name__}: {first}") from error

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.judge.engine.protocol import Engine, WeighsTexts
 from rag_evaluator.judge.grammar.budget import share_out
 from rag_evaluator.judge.grammar.choice import probabilities
 from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
@@ -46,6 +46,7 @@ class EngineJudge:
         self.window = engine.capabilities.window or ENDLESS
         self._replies = SingleFlight[Key, Reply]()
         self._shares = SingleFlight[str, list[float]]()
+        self._weighed = SingleFlight[str, Shares]()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         thinks = config.thinking == "on" and "ids" in engine.accepts  # others think by themselves
         self.thinker = Thinker(engine, config) if thinks else None
@@ -87,6 +88,10 @@ class EngineJudge:
         Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
         `capabilities.probabilities` is false.
         """
+        if isinstance(self.engine, WeighsTexts):
+            key = short_digest(repr((str(prompt), tuple(map(str, options)))))
+            engine = self.engine
+            return await self._weighed.get(key, lambda: engine.weigh(prompt, options))
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self.encoder.continuation(option)) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
@@ -119,6 +124,7 @@ class EngineJudge:
             self.thinker.clear()
         self._replies.clear()
         self._shares.clear()
+        self._weighed.clear()
         await self.engine.aclose()
 
     def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:

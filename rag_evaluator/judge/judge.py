@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
+from rag_evaluator.config_engines import check_engine_keys
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.judge.engine.protocol import Encoder, Engine
 from rag_evaluator.judge.engine.table import find_engine
@@ -57,7 +58,8 @@ class Judge(InstructorBaseRagasLLM):
 
     @classmethod
     def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
-        """Load the configured model. Raises `ModelError`."""
+        """Load the configured model. Raises `ConfigError` for keys of another engine, `ModelError`."""
+        check_engine_keys([(("judge",), config)], lambda *_: "JudgeConfig")
         return cls(find_engine(config.engine).load(config, offline), config)
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:

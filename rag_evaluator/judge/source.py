@@ -12,7 +12,7 @@ from rag_evaluator.config import model_path
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.adapters import as_judge, is_langchain
+from rag_evaluator.judge.adapters import as_judge, is_langchain, unwrapped
 from rag_evaluator.judge.engine.table import find_engine
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
@@ -41,6 +41,7 @@ class GivenJudge:
     """
 
     def __init__(self, judge: Any, config: JudgeConfig, offline: bool = True) -> None:
+        judge = unwrapped(judge)
         if isinstance(judge, str | Path):
             config, judge = config.model_copy(update={"model": model_path(str(judge), Path.cwd())}), None
         if not (judge is None or _is_judge(judge) or _is_pipeline(judge) or is_langchain(judge)):

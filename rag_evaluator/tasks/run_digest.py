@@ -35,6 +35,7 @@ def run_digest_of(config: Config, data: str | None = None) -> str | None:
     folders = []
     if any(metric.judge for metric in metrics):
         folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))
+        folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
     if any(metric.embeddings for metric in metrics):
         folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
     if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):

@@ -117,8 +117,14 @@ def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(
         assert opinion.prompt_tokens == len(thought.input_ids)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize(
+    "family, temperature",
+    [
+        *((family, 0.0) for family in FAMILIES),
+        ("r1", 0.9),
+        *(pytest.param(family, 0.9, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
+    ],
+)
 def test_thoughts_and_answers_do_not_depend_on_the_batch(
     thinking: Callable[..., Judge], family: str, temperature: float
 ) -> None:

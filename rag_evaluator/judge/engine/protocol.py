@@ -6,7 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.protocol import Capabilities, Shares
 from rag_evaluator.judge.requests import Reply, Request, TextEnd
 
 Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
@@ -93,6 +93,18 @@ class Engine(Protocol):
         """
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class WeighsTexts(Protocol):
+    """An engine that takes no token ids, and weighs whole options by itself."""
+
+    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
+        """The probability of each option as the answer.
+
+        Raises `JudgementError`, `JudgeLostError`, and `NotImplementedError` where `capabilities.probabilities` is
+        false.
+        """
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class Server:
         slots: answers that it writes at a time; None: not known.
         path: of the model's files on the server's machine.
         precision: dtype or quantisation, as far as it says.
+        adapter: what was added to the model's weights; empty: nothing, as far as it says.
     """
 
     dialect: str
@@ -32,6 +33,7 @@ class Server:
     slots: int | None = None
     path: str | None = None
     precision: str = ""
+    adapter: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from rag_evaluator.config_engines import MERGE
 from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import Engine, Form
 from rag_evaluator.judge.engine.server.address import Address
 from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.engine.server.local import LocalModel
-from rag_evaluator.judge.engine.server.openai import OpenAI, OpenAIEngine
+from rag_evaluator.judge.engine.server.openai import Abilities, OpenAI, OpenAIEngine
 from rag_evaluator.judge.engine.server.probe import probe
 from rag_evaluator.judge.engine.server.writing import write
 from rag_evaluator.judge.protocol import Capabilities
@@ -47,8 +49,11 @@ class ServerEngine:
 
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
-        server = _meet(Address.of(config), config, offline)
-        return _parts(server, "" if server.dialect == OpenAI.name else LocalModel.find(config, offline))
+        address = Address.of(config)
+        server = _meet(address, config, offline)
+        if server.dialect == OpenAI.name:
+            return {**_parts(server, ""), "logprobs": str(_abilities(address, offline, server, config).tops)}
+        return _parts(server, LocalModel.find(config, offline))
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
@@ -61,8 +66,8 @@ class ServerEngine:
         address = Address.of(config)
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
-            limit = _first(address, offline, lambda first: OpenAI.tried(first, server))
-            return OpenAIEngine(config, Transport(address, offline, config.batch_size), limit, server)
+            abilities = _abilities(address, offline, server, config)
+            return OpenAIEngine(config, Transport(address, offline, config.batch_size), abilities, server)
         return cls.at(config, address, offline, server)
 
     @classmethod
@@ -110,7 +115,18 @@ class ServerEngine:
 
 
 def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
-    return _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
+    """What the server says of itself. Raises `ModelError`, also for one with an adapter that is not the program's."""
+    server = _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
+    if server.adapter and config.adapter is None:
+        raise ModelError(
+            f"judge.url: the server's '{server.adapter}' is an adapter, of whose content nothing would be known. "
+            f"{MERGE} and serve the result, or set judge.engine: vllm and judge.adapter."
+        )
+    return server
+
+
+def _abilities(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
+    return _first(address, offline, lambda first: OpenAI.tried(first, server, config))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

@@ -2,9 +2,13 @@
 
 import asyncio
 import json
+import math
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +20,7 @@ from rag_evaluator.judge.engine.server.limits import OpenRequests
 
 CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
 TRIES = 7  # of a request; with the pauses between them about a minute and a half
-PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds: the first pause, and the longest
+PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds: the first pause, and the longest, whatever a server asks for
 BUSY = frozenset({408, 425, 429, 503, 529})
 GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
 Json = Any  # what a server says
@@ -195,7 +199,9 @@ async def _check_status(response: httpx.Response, key: str | None) -> None:
         hint = " Set judge.api_key_env to the variable that holds the key." if status in (401, 403) else ""
         raise JudgeLostError(f"judge.url: the server refuses to answer, {reason}.{hint}")
     if status in BUSY:
-        raise Failure(reason, busy=True, wait=_wait(response.headers.get("retry-after")))
+        wait = response.headers.get("retry-after")
+        asked = "" if wait is None else f" (Retry-After: {wait[:40]})"
+        raise Failure(reason + asked, busy=True, wait=_wait(wait))
     if status >= 500:
         raise Failure(reason)
     raise JudgementError(f"the server refuses the question, {reason}")
@@ -215,11 +221,22 @@ def _reason(text: str, key: str | None) -> str:
 
 
 def _wait(header: str | None) -> float | None:
-    """Seconds from `Retry-After`; its dates are not read."""
-    try:
-        return None if header is None else min(max(float(header), 0.0), LONGEST_PAUSE)
-    except ValueError:
+    """Seconds from `Retry-After`, which is a number or a date; None where it is neither. Not more than is waited."""
+    if header is None:
         return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(header)
+        except ValueError:
+            return None
+        seconds = date.replace(tzinfo=date.tzinfo or UTC).timestamp() - _now()  # HTTP's dates are in GMT
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_PAUSE)
+
+
+def _now() -> float:
+    return time.time()
 
 
 def _words(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import PurePath
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
@@ -30,7 +31,7 @@ class LlamaCpp:
         if not any(model.get("owned_by") == "llamacpp" for model in models):
             return None
         known: Mapping[str, Any] = await transport.get("/props", root=True)
-        return known
+        return {**known, "adapters": await _adapters(transport)}
 
     @staticmethod
     def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
@@ -42,6 +43,7 @@ class LlamaCpp:
             known.get("total_slots"),
             known.get("model_path"),
             str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
+            known.get("adapters", ""),
         )
 
     async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
@@ -89,6 +91,15 @@ class LlamaCpp:
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         return {"prompt": list(input_ids), **NEUTRAL}
+
+
+async def _adapters(transport: Transport) -> str:
+    """Names of the adapters that the server adds to its model; empty where it tells of none."""
+    try:
+        added = await transport.get("/lora-adapters", root=True)
+        return ", ".join(PurePath(adapter["path"]).name for adapter in added if adapter.get("scale") != 0)
+    except (JudgeLostError, JudgementError, KeyError, TypeError, AttributeError):  # older servers have no such list
+        return ""
 
 
 def _form(continuation: Continuation) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.transformers.chat import PromptEncoder, check_template
-from rag_evaluator.judge.engine.transformers.loading import check_tokenizer, window_of
+from rag_evaluator.judge.engine.transformers.loading import check_adapter, check_tokenizer, window_of
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
 from rag_evaluator.models.hub import find_model, load_failure
 from rag_evaluator.offline import hub
@@ -30,6 +30,7 @@ class LocalModel:
     @staticmethod
     def find(config: JudgeConfig, offline: bool) -> str:
         """The folder, or a hub id. Raises `ModelError`."""
+        check_adapter(Path(config.model))
         source = find_model(config.model, offline)
         check_template(config.chat_template, Path(source))
         return source

@@ -1,9 +1,10 @@
-"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted or weighed."""
+"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted."""
 
 import json
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.config_sections import JudgeConfig
@@ -11,15 +12,20 @@ from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engine.protocol import Form
 from rag_evaluator.judge.engine.server.dialects import Server
 from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.logprobs import Choice, NotToldError, Tokens, confidences, has_scale
 from rag_evaluator.judge.engine.server.schema import faults, plain, settle
-from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.protocol import Capabilities, Shares
 from rag_evaluator.judge.requests import Reply, Request
 
 LIMITS = ("max_tokens", "max_completion_tokens")  # how servers call the budget, the newer name last
 QUESTION = "Which colour has the sky on a clear day? Answer with one word."
 CONSTANT = {"zq": "brimfold-40716"}  # no model would say it
 PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
+VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no."
+VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
+TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
 LETTERS = 3  # of a token, roughly
+MOST = 100  # tokens of a short answer
 THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
 
 
@@ -42,17 +48,49 @@ class Characters:
         return math.ceil(len(text) / LETTERS)
 
 
-class OpenAI:
-    """A server that takes chats with `response_format`.
+@dataclass(frozen=True)
+class Abilities:
+    """What a server of this kind was found to do.
 
-    Args:
+    Attributes:
         limit: how it calls the budget of an answer.
+        tops: log probabilities of each token that it tells; 0: none that can be used.
+        why: why none.
     """
+
+    limit: str
+    tops: int = 0
+    why: str = ""
+
+    @property
+    def logprobs(self) -> str:
+        """For people."""
+        return f"top {self.tops}" if self.tops else f"none: {self.why}"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a server answered.
+
+    Attributes:
+        ended: whether the answer ended by itself.
+        thought: before it, if the server tells one.
+        choice: all of it as the server wrote it.
+    """
+
+    text: str
+    ended: bool
+    thought: str
+    choice: Mapping[str, Any] = field(repr=False)
+
+
+class OpenAI:
+    """A server that takes chats with `response_format`."""
 
     name = "openai"
 
-    def __init__(self, transport: Transport, server: Server, limit: str = LIMITS[0]) -> None:
-        self.transport, self.server, self.limit = transport, server, limit
+    def __init__(self, transport: Transport, server: Server, abilities: Abilities) -> None:
+        self.transport, self.server, self.abilities = transport, server, abilities
 
     @staticmethod
     async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -63,29 +101,61 @@ class OpenAI:
         return Server(OpenAI.name, "", str(model["id"]))
 
     @classmethod
-    async def tried(cls, transport: Transport, server: Server) -> str:
-        """How the server calls the budget, once it has written what a schema dictates. Raises `ModelError`."""
+    async def tried(cls, transport: Transport, server: Server, config: JudgeConfig) -> Abilities:
+        """What the server can do, once it has written what a schema dictates. Raises `ModelError`."""
+        try:
+            most = MOST + thought_room(config)
+            return await cls._weighing(transport, server, await cls._limit(transport, server, most), most)
+        except (JudgementError, JudgeLostError) as error:
+            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+
+    @classmethod
+    async def _limit(cls, transport: Transport, server: Server, most: int) -> str:
+        """How the server calls the budget of an answer. Raises `ModelError` if it ignores schemas."""
+        said = None
         for limit in LIMITS:
             try:
-                answer, _, _ = await cls(transport, server, limit).chat(QUESTION, PROBE, 100, JudgeConfig())
-            except JudgeLostError as error:
-                raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
-            except JudgementError as error:
-                if limit == LIMITS[0] and LIMITS[1] in str(error):
-                    continue
-                raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
-            if _json(answer) != CONSTANT:
+                said = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, most, JudgeConfig())
                 break
+            except JudgementError as error:
+                if limit == LIMITS[-1] or LIMITS[1] not in str(error):
+                    raise
+        assert said is not None
+        if _json(said.text) == CONSTANT:
             return limit
+        if not said.ended:
+            raise ModelError(
+                f"judge.url: the server's answer to a first question did not end within {most} tokens. If its model "
+                "thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
+            )
         raise ModelError(
-            f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote {answer[:60]!r}: "
-            "it ignores response_format, so its answers could not be used. Take a server or a model that obeys schemas."
+            f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
+            f"{said.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a "
+            "model that obeys schemas."
         )
 
+    @classmethod
+    async def _weighing(cls, transport: Transport, server: Server, limit: str, most: int) -> Abilities:
+        """The log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
+        why = ""
+        for tops in TOPS:
+            abilities = Abilities(limit, tops)
+            try:
+                await cls(transport, server, abilities).weigh(VERDICT, VERDICTS, most, JudgeConfig())
+                return abilities
+            except NotToldError as error:
+                return Abilities(limit, why=why or str(error))
+            except JudgementError as error:
+                why = why or str(error)
+        return Abilities(limit, why=why)
+
     async def chat(
-        self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig
-    ) -> tuple[str, bool, str]:
-        """The answer to a prompt, whether it ended by itself, and the thought before it, if the server tells one.
+        self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig, weighed: bool = False
+    ) -> Said:
+        """The answer to a prompt.
+
+        Args:
+            weighed: whether to ask for log probabilities.
 
         Raises `JudgementError`, `JudgeLostError`.
         """
@@ -96,29 +166,40 @@ class OpenAI:
             "response_format": {"type": "json_schema", "json_schema": form},
             "temperature": config.temperature,
             "seed": config.seed,
-            self.limit: most,
+            self.abilities.limit: most,
+            **({"logprobs": True, "top_logprobs": self.abilities.tops} if weighed else {}),
         }
         answer = await self.transport.post("/chat/completions", body)
         try:
             choice = answer["choices"][0]
             message = choice["message"]
             thought = message.get("reasoning_content") or message.get("reasoning") or ""
-            return str(message["content"] or ""), choice.get("finish_reason") != "length", str(thought)
-        except (KeyError, IndexError, TypeError) as error:
+            ended = choice.get("finish_reason") != "length"
+            return Said(str(message["content"] or ""), ended, str(thought), choice)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
+
+    async def weigh(
+        self, prompt: str, options: Sequence[str], most: int, config: JudgeConfig
+    ) -> tuple[list[float], str]:
+        """The probability of each option as the answer, summing to 1, and the thought before it.
+
+        Raises `NotToldError`, `JudgementError`, `JudgeLostError`.
+        """
+        choice = Choice.of(options)
+        said = await self.chat(prompt, choice.schema, most, config, weighed=True)
+        if not said.ended or _json(said.text) is None:
+            raise JudgementError("the server's answer did not end within its budget")
+        return Tokens.of(said.choice, said.text).shares(choice.path, choice.values), said.thought
 
 
 class OpenAIEngine:
-    """An `Engine` of a server that has the tokenizer for itself.
-
-    Args:
-        limit: how the server calls the budget of an answer.
-    """
+    """An `Engine` of a server that has the tokenizer for itself."""
 
     accepts: frozenset[Form] = frozenset({"json_schema"})
     encoder = Characters()
 
-    def __init__(self, config: JudgeConfig, transport: Transport, limit: str, server: Server) -> None:
+    def __init__(self, config: JudgeConfig, transport: Transport, abilities: Abilities, server: Server) -> None:
         default = JudgeConfig()
         if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
             raise ModelError(
@@ -126,7 +207,7 @@ class OpenAIEngine:
                 "by itself, and its own settings say how long."
             )
         self.config, self.transport, self.server = config, transport, server
-        self.dialect = OpenAI(transport, server, limit)
+        self.dialect, self.abilities = OpenAI(transport, server, abilities), abilities
         self.model_id = f"served:{server.model}"  # never a folder
 
     @property
@@ -134,31 +215,44 @@ class OpenAIEngine:
         return Capabilities(
             in_flight=self.config.batch_size,
             greedy=None,
-            probabilities=False,
-            confidence=False,
+            probabilities=self.abilities.tops > 0,
+            confidence=self.abilities.tops > 0,
             counts_tokens=False,
             same_bytes="no",
         )
 
     @property
     def about(self) -> Mapping[str, str]:
-        return {"path": "server", "dialect": OpenAI.name, "served_model": self.server.model, "same_bytes": "no"}
+        known = {"dialect": OpenAI.name, "served_model": self.server.model, "logprobs": self.abilities.logprobs}
+        return {"path": "server", **known, "same_bytes": "no"}
 
     async def generate(self, request: Request) -> Reply:
         """The answer, checked against the schema, since servers obey parts of it only."""
         prompt = "".join(map(chr, request.input_ids))
         config = self.config.model_copy(update={"seed": request.seed % 2**31})
-        thinks = self.config.thinking == "on"
-        most = request.budget.max_length + (THOUGHT if thinks else 0)
-        text, ended, thought = await self.dialect.chat(prompt, request.schema, most, config)
-        value = _json(text)
-        if not ended or value is None:
-            return Reply(text, array("I"), complete=False)
-        value = settle(dict(request.schema), value)
-        for fault in faults(dict(request.schema), value):
+        schema, weighed = dict(request.schema), self.abilities.tops > 0 and has_scale(dict(request.schema))
+        most = request.budget.max_length + thought_room(self.config)
+        said = await self.dialect.chat(prompt, schema, most, config, weighed)
+        value = _json(said.text)
+        if not said.ended or value is None:
+            return Reply(said.text, array("I"), complete=False)
+        value = settle(schema, value)
+        for fault in faults(schema, value):
             raise JudgementError(f"the server did not obey the schema: {fault}")
         answer = json.dumps(value, ensure_ascii=False, indent=4)
-        return Reply(answer, array("I"), complete=True, thinking=thought if thinks else None)
+        confidence = _confidences(said, schema, value) if weighed else ()
+        return Reply(answer, array("I"), True, confidence, thinking=said.thought if thought_room(self.config) else None)
+
+    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
+        """See `WeighsTexts`."""
+        if not self.abilities.tops:
+            raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
+        if len(options) == 1:
+            return Shares({options[0]: 1.0})
+        config = self.config.model_copy(update={"temperature": 0.0, "seed": 0})
+        most = MOST + sum(map(len, options)) + thought_room(self.config)
+        shares, thought = await self.dialect.weigh(prompt, options, most, config)
+        return Shares(dict(zip(options, shares, strict=True)), thought if thought_room(self.config) else None)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
@@ -167,6 +261,18 @@ class OpenAIEngine:
 
     async def aclose(self) -> None:
         await self.transport.aclose()
+
+
+def thought_room(config: JudgeConfig) -> int:
+    """Tokens that an answer may have more because the server thinks."""
+    return THOUGHT if config.thinking == "on" else 0
+
+
+def _confidences(said: Said, schema: Mapping[str, Any], value: Any) -> tuple[float, ...]:
+    try:
+        return confidences(Tokens.of(said.choice, said.text), dict(schema), value)
+    except NotToldError:
+        return ()
 
 
 def _json(text: str) -> Any:

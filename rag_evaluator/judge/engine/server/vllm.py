@@ -36,11 +36,19 @@ class Vllm:
         if not any(model.get("owned_by") == "vllm" for model in models):
             return None
         version = await transport.get("/version", root=True)
-        return {"version": str(version["version"])}
+        return {"version": str(version["version"]), "windows": {m["id"]: m.get("max_model_len") for m in models}}
 
     @staticmethod
     def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
-        return Server("vllm", known["version"], model["id"], model.get("max_model_len"), None, model.get("root"))
+        base = model.get("parent")  # of an adapter, of which no window is said
+        return Server(
+            "vllm",
+            known["version"],
+            model["id"],
+            model.get("max_model_len") or known["windows"].get(base),
+            path=model.get("root"),
+            adapter=model["id"] if base else "",
+        )
 
     async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
         body = {

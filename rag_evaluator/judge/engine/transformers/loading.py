@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.config_engines import MERGE
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.transformers.chat import check_template
@@ -30,7 +31,7 @@ NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a l
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> str:
     """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
-    _check_adapter(Path(config.model))
+    check_adapter(Path(config.model))
     source = find_model(config.model, offline)
     _check_folder(Path(source), bool(_model_kwargs(config, offline)["use_safetensors"]))
     check_template(config.chat_template, Path(source))
@@ -152,20 +153,20 @@ def _check_direction(name: str, config: Mapping[str, Any]) -> None:
         raise ModelError(f"judge.model: {name} is an encoder ({kind}), which cannot write answers; {_CAUSAL}")
 
 
-def _check_adapter(folder: Path) -> None:
+def check_adapter(folder: Path) -> None:
     """Refuse an adapter: with peft installed transformers would load it with its model, without peft it would not."""
     adapter = next((name for name in ADAPTERS if (folder / name).is_file()), None)
     if adapter is None:
         return
-    merge = "with peft's merge_and_unload() and save_pretrained()"
     if (folder / "config.json").is_file():
         raise ModelError(
             f"judge.model: {folder} holds an adapter ({adapter}) beside a model, and it is not clear whether it "
-            f"counts. Merge it into the model {merge}, or move the adapter's files away."
+            "counts. Merge it into the model with peft's merge_and_unload() and save_pretrained(), or move the "
+            "adapter's files away."
         )
     raise ModelError(
-        f"judge.model: {folder} holds an adapter ({adapter}) without its model. Merge it into its base model {merge}, "
-        "and give the folder of the result."
+        f"judge.model: {folder} holds an adapter ({adapter}) without its model. {MERGE}, and give the folder "
+        "of the result."
     )
 
 
@@ -182,7 +183,7 @@ def _check_folder(folder: Path, safetensors: bool) -> None:
     if config.get("is_encoder_decoder"):
         raise ModelError(_ENCODER_DECODER.format(model=config.get("model_type", "unknown")))
     _check_direction(str(folder), config)
-    _check_adapter(folder)  # of a model in the cache
+    check_adapter(folder)  # of a model in the cache
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
         raise ModelError(
             f"judge.model: {folder} has no tokenizer (tokenizer.json). Copy the model's tokenizer files there."

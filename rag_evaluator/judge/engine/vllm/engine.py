@@ -18,6 +18,7 @@ from rag_evaluator.judge.engine.protocol import Encoder, Form
 from rag_evaluator.judge.engine.server.address import UNIX, Address
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.server.local import LocalModel
+from rag_evaluator.judge.engine.vllm.adapter import ADAPTED, Adapter
 from rag_evaluator.judge.engine.vllm.life import Life
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
@@ -29,7 +30,8 @@ MODULE = "vllm.entrypoints.openai.api_server"
 NAME = "judge"  # of the model, on the server
 CHECK = 1.0  # seconds between two looks at a server that is asked
 OURS = (  # arguments that we set; with a parser of thoughts the grammar waits for their end, and has been skipped
-    "--uds --host --port --model --served-model-name --dtype --api-key --structured-outputs-config --reasoning-parser"
+    "--uds --host --port --model --served-model-name --dtype --api-key --structured-outputs-config --reasoning-parser "
+    "--enable-lora --max-lora-rank --lora-modules"
 ).split()
 QUIET = {"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "DO_NOT_TRACK": "1", "PYTHONSAFEPATH": "1"}
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "VLLM_API_KEY")  # of our own environment, or not wanted there
@@ -62,7 +64,14 @@ class VllmEngine:
             if (name := argument.partition("=")[0].replace("_", "-")) in OURS:
                 raise ModelError(f"judge.vllm.args: {name} is not yours to set: the program does, or must do without.")
         version_of(python_of(config))
-        return LocalModel.find(config, offline)
+        adapter = Adapter.of(config)
+        folder = LocalModel.find(config, offline)
+        if adapter is not None and not Path(folder).is_dir():
+            raise ModelError(
+                f"judge.model: {folder} is no folder here, as the base model of judge.adapter must be. Download it, "
+                "and give its folder."
+            )
+        return folder
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
@@ -75,7 +84,8 @@ class VllmEngine:
         arguments = " ".join(map(_without_path, config.vllm.args))
         tensor_parallel = config.vllm.option("--tensor-parallel-size", "-tp") or "1"
         said = {"vllm": version_of(python_of(config)), "tensor_parallel": tensor_parallel, **settings}
-        return {**said, "vllm_args": arguments} if arguments else said
+        said |= {"vllm_args": arguments} if arguments else {}
+        return {**said, "adapter": fingerprint(config.adapter)} if config.adapter else said
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "VllmEngine":
@@ -88,7 +98,8 @@ class VllmEngine:
             with ACTIVITY.phase(f"starting vLLM with {folder}"):
                 life.wait_until_ready(config.vllm.start_timeout)
             address = Address("http://localhost", "http://localhost/v1", str(life.socket))
-            served = config.model_copy(update={"served_model": NAME, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
+            name = ADAPTED if config.adapter else NAME
+            served = config.model_copy(update={"served_model": name, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
             return cls(ServerEngine.at(served, address, offline), life, cls.signature_parts(config))
         except BaseException:
             life.stop()
@@ -147,11 +158,13 @@ class VllmEngine:
 
 def command(config: JudgeConfig, folder: str, socket: Path) -> list[str]:
     """What starts the server."""
+    adapter = Adapter.of(config)
     return [
         *(python_of(config), "-m", MODULE),
         *("--model", folder, "--served-model-name", NAME, "--dtype", config.dtype, "--uds", str(socket)),
         *("--structured-outputs-config", '{"backend": "guidance"}', "--generation-config", "vllm"),
         *("--disable-uvicorn-access-log", "--disable-log-stats"),
+        *(adapter.arguments if adapter is not None else ()),
         *config.vllm.args,
     ]
 

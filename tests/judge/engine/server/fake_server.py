@@ -32,7 +32,11 @@ class Fake:
         faults: in place of the next answers to POST requests.
         always: in place of every answer, if something is there.
         content: what a chat answers.
+        message: what else is in its message: a thought.
+        finish: why it ended.
+        tokens: what a chat tells of the tokens of a text, if it is asked for log probabilities.
         write: what vLLM's other end points answer.
+        models: what `/v1/models` tells, if not of one model of `owner` at `root`.
         bears: open requests that are not refused with 429.
     """
 
@@ -42,6 +46,10 @@ class Fake:
     always: Reply | str | None = None
     content: Callable[[dict[str, Any]], str] = lambda body: shortest(body["response_format"]["json_schema"]["schema"])
     write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    models: list[dict[str, Any]] = field(default_factory=list)
+    message: dict[str, Any] = field(default_factory=dict)
+    finish: str = "stop"
+    tokens: Callable[[str], Any] | None = None
     asked: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     url: str = ""
     open: int = 0
@@ -51,12 +59,8 @@ class Fake:
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
-            return status(
-                200,
-                json.dumps(
-                    {"data": [{"id": "tiny", "owned_by": self.owner, "max_model_len": 8192, "root": self.root}]}
-                ),
-            )
+            alone = {"id": "tiny", "owned_by": self.owner, "max_model_len": 8192, "root": self.root}
+            return status(200, json.dumps({"data": self.models or [alone]}))
         if path == "/version":
             return status(200, '{"version": "9.9.9"}')
         if self.open > self.bears:
@@ -68,8 +72,12 @@ class Fake:
         if self.faults:
             return self.faults.pop(0)
         if path == "/v1/chat/completions":
-            message = {"role": "assistant", "content": self.content(body)}
-            return status(200, json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}))
+            text = self.content(body)
+            message = {"role": "assistant", "content": text, **self.message}
+            choice: dict[str, Any] = {"message": message, "finish_reason": self.finish}
+            if self.tokens is not None and body.get("logprobs"):
+                choice["logprobs"] = {"content": self.tokens(text)}
+            return status(200, json.dumps({"choices": [choice]}))
         if self.write is not None:
             return status(200, json.dumps(self.write({"path": path, **body})))
         return status(404)

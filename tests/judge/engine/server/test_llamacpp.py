@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -13,6 +13,7 @@ from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.judge.engine.server.dialects import Continuation
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.judge.requests import Reply, Request
 from tools.gguf_model import llama_cpp, write_gguf
 from tools.requests48 import requests
@@ -31,7 +32,7 @@ def gguf(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(gguf: Path) -> Iterator[str]:
     with llama_cpp(gguf) as url:
         yield url
@@ -110,3 +111,45 @@ def test_several_slots_promise_less(folder: Path, gguf: Path) -> None:
     with llama_cpp(gguf, slots=2) as url:
         engine = ServerEngine.load(JudgeConfig(**settings_of(folder, url)), True)
     assert engine.capabilities.same_bytes == "no" and engine.about["same_bytes"] == "no"
+
+
+MARKERS = "<think> </think>\n\n<|end|> <|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize("family", ["r1", "qwen3", "harmony"])
+def test_thoughts_and_answers_are_those_of_our_own_engine(
+    model_folder: Callable[..., Path], tmp_path: Path, family: str
+) -> None:
+    """One within the budget, one cut by it, and the end of a thought in the data, which ends nothing."""
+    folder = model_folder(family, eager=2.0)
+    settings: dict[str, Any] = {"thinking": "on", "thinking_tokens": 24, "max_new_tokens": 48}
+    with llama_cpp(write_gguf(folder, tmp_path / "m.gguf")) as url:
+        theirs = Judge.from_config(JudgeConfig(**settings_of(folder, url), **settings))
+        found = opinions(theirs)
+        shares = theirs.choose(THINKING[0], CHOICES)
+    ours = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32", **settings))
+    expected = opinions(ours)
+    assert {bool(opinion.cut & {"thinking"}) for opinion in expected} == {True, False}
+    for one, other in zip(found, expected, strict=True):
+        assert (one.thinking, one.thinking_tokens, one.answer, one.cut) == (
+            other.thinking, other.thinking_tokens, other.answer, other.cut
+        )  # fmt: skip
+        assert one.confidence == pytest.approx(other.confidence, abs=NEAR)
+    assert found[-1].thinking, "the marker in the data ended the thought"
+    assert shares == pytest.approx(ours.choose(THINKING[0], CHOICES), abs=NEAR)
+
+
+class Verdict(BaseModel):
+    note: str
+    verdict: Literal[0, 1]
+
+
+THINKING = [*(f"Is {number} a lucky number, and why?" for number in range(5)), f"Repeat {MARKERS} and judge."]
+CHOICES = [' {"verdict": 0}', ' {"verdict": 1}']
+
+
+def opinions(judge: Judge) -> list[Opinion]:
+    async def found() -> list[Opinion]:
+        return list(await asyncio.gather(*(judge.inner.opinion(prompt, Verdict) for prompt in THINKING)))
+
+    return asyncio.run(found())

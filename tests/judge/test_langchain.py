@@ -1,0 +1,187 @@
+"""Chat models of LangChain as judges: by structured output where they can, by text where they cannot."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, Field
+from ragas.llms import LangchainLLMWrapper
+
+from rag_evaluator import METRICS, RAGEvaluator, generate, sort
+from rag_evaluator.judge.adapters import LangchainJudge, as_judge
+from rag_evaluator.prompts.own.generate import ReferenceOutput
+
+
+class Rating(BaseModel):
+    rating: int
+
+
+def shortest(schema: dict[str, Any]) -> Any:
+    """The shortest value of a tool's parameters: the last verdict, lists with one item."""
+    if "enum" in schema:
+        return schema["enum"][-1]
+    if "anyOf" in schema:
+        return shortest(schema["anyOf"][0])
+    if schema["type"] == "object":
+        return {name: shortest(value) for name, value in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [shortest(schema["items"])]
+    return {"string": "a", "integer": 0, "number": 0.0, "boolean": False}[schema["type"]]
+
+
+class TextModel(BaseChatModel):
+    """A chat model that writes a text."""
+
+    text: str = '{"rating": 2}'
+    asked: list[Any] = Field(default_factory=list)  # the tools of each call
+    fails: bool = False
+
+    @property
+    def _llm_type(self) -> str:
+        return "small"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **settings: Any) -> ChatResult:
+        self.asked.append(settings.get("tools"))
+        return ChatResult(generations=[ChatGeneration(message=self.answer(settings.get("tools")))])
+
+    def answer(self, tools: Any) -> AIMessage:
+        return AIMessage(self.text)
+
+
+class ToolModel(TextModel):
+    """One that calls tools, as most do, so that LangChain gives it structured output."""
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> Runnable[Any, AIMessage]:
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
+
+    def answer(self, tools: Any) -> AIMessage:
+        if not tools:
+            return AIMessage(self.text)
+        called = {"name": tools[0]["function"]["name"], "args": shortest(tools[0]["function"]["parameters"]), "id": "1"}
+        return AIMessage("", tool_calls=[called])
+
+
+class DeafModel(ToolModel):
+    """One that takes tools and does not call them, as many local models do."""
+
+    def answer(self, tools: Any) -> AIMessage:
+        return AIMessage(self.text)
+
+
+class RefusingModel(ToolModel):
+    """One whose server knows no tools."""
+
+    def answer(self, tools: Any) -> AIMessage:
+        if tools:
+            raise RuntimeError("this model does not support tools")
+        return AIMessage(self.text)
+
+
+class WrongModel(ToolModel):
+    """One that calls the tool with what was not asked for."""
+
+    def answer(self, tools: Any) -> AIMessage:
+        return AIMessage("", tool_calls=[{"name": tools[0]["function"]["name"], "args": {"rating": 9}, "id": "1"}])
+
+
+def score_of(judge: Any, rows: list[dict[str, Any]]) -> Any:
+    return (
+        RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge).evaluate(rows[:1]).scores["context_relevance"][0]
+    )
+
+
+def test_a_model_that_can_is_asked_for_structured_output_on_the_scale(rows: list[dict[str, Any]]) -> None:
+    model = ToolModel(text="I would say 2.")
+    assert score_of(model, rows).value == 1.0
+    assert {json.dumps(tools[0]["function"]["parameters"]["properties"]) for tools in model.asked} == {
+        '{"rating": {"type": "integer", "enum": [0, 1, 2]}}'
+    }
+
+
+@pytest.mark.parametrize("kind", [TextModel, DeafModel, RefusingModel])
+def test_a_model_that_cannot_is_asked_for_text(kind: type[TextModel], rows: list[dict[str, Any]]) -> None:
+    assert score_of(kind(text='Sure: {"rating": 2}.'), rows).value == 1.0
+
+
+WRONG = {
+    "no JSON": (TextModel(text="I would say 2."), "is no ContextRelevanceOutput"),
+    "no JSON and no call of the tool": (DeafModel(text="I would say 2."), "is no ContextRelevanceOutput"),
+    "off the scale": (WrongModel(), r"rating is 9: expected one of 0, 1, 2"),
+    "neither way": (RefusingModel(text="no"), "is no ContextRelevanceOutput"),
+}
+
+
+@pytest.mark.parametrize(("model", "reason"), WRONG.values(), ids=WRONG)
+def test_what_is_no_answer_is_a_missing_score_with_its_reason(
+    model: TextModel, reason: str, rows: list[dict[str, Any]]
+) -> None:
+    score = score_of(model, rows)
+    assert score.missing and reason in score.reason
+
+
+def test_a_model_that_has_given_structured_output_is_not_asked_in_another_way_after_a_failure() -> None:
+    class Failing(ToolModel):
+        def answer(self, tools: Any) -> AIMessage:
+            if len(self.asked) > 1:
+                raise RuntimeError("the network is gone")
+            return super().answer(tools)
+
+    model = Failing(text='{"rating": 2}')
+    judge = as_judge(model)
+    assert asyncio.run(judge.opinion("a", Rating)).answer == Rating(rating=0)
+    with pytest.raises(RuntimeError, match="the network is gone"):
+        asyncio.run(judge.opinion("b", Rating))
+    assert None not in model.asked
+
+
+def test_a_langchain_model_in_the_wrapper_of_ragas_is_the_model_itself(rows: list[dict[str, Any]]) -> None:
+    model = ToolModel()
+    with pytest.warns(DeprecationWarning):
+        wrapped = LangchainLLMWrapper(model)
+    judge = as_judge(wrapped)
+    assert isinstance(judge, LangchainJudge) and judge.llm is model
+    assert score_of(wrapped, rows).value == 1.0
+
+
+def test_every_metric_and_its_files_do_without_probabilities_confidences_and_counts(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    names = [name for name, metric in METRICS.items() if metric.judge]
+    rubrics = {f"score{number}_description": f"level {number}" for number in range(1, 6)}
+    whole = [{**row, "reference_contexts": ["He."], "rubrics": rubrics} for row in rows[:1]]
+    evaluator = RAGEvaluator({"metrics": names}, judge=ToolModel(), embeddings=DeterministicFakeEmbedding(size=8))
+    known = as_judge(evaluator.judge.model).capabilities
+    assert not (known.probabilities or known.confidence or known.counts_tokens)
+    evaluator.evaluate(whole, folder=tmp_path)
+    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
+    judged = [one for line in details for one in line["judgements"]]
+    assert judged and not [one["error"] for one in judged if one["error"]]
+    assert {(tuple(one["confidence"]), one["prompt_tokens"]) for one in judged} == {((), 0)}
+    assert len(details) == len(names)
+
+
+def test_sort_and_generate_do_without_probabilities_and_counts(tmp_path: Path) -> None:
+    (ranking,) = sort(["q"], [["a", "b", "c"]], judge=ToolModel(), output_dir=tmp_path, fast=False)
+    assert sorted(ranking["sorted"]) == [0, 1, 2]
+    (reference,) = generate(["q"], [["a", "b", "c"]], judge=ToolModel(), output_dir=tmp_path)
+    assert reference == "a"
+
+
+def test_a_form_that_depends_on_a_flag_is_one_object_with_a_text_that_may_be_empty() -> None:
+    model = ToolModel()
+    assert asyncio.run(as_judge(model).opinion("a", ReferenceOutput)).answer == ReferenceOutput(
+        answerable=1, answer="a"
+    )
+    assert model.asked[0][0]["function"]["parameters"]["properties"] == {
+        "answerable": {"type": "integer", "enum": [0, 1]},
+        "answer": {"type": "string"},
+    }

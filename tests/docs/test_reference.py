@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from tools.docs import configuration
 
 from rag_evaluator.config_sections import Section
+from tools.docs import configuration
 
 PARTS = list(configuration.parts())
 KEYS = [(part.place, key) for part in PARTS for key in part.keys]

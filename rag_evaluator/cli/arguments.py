@@ -96,7 +96,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "evaluate",
         help="score a dataset; the default: 'rag-evaluator config.yaml'",
-        description="Score a dataset, write the results, print the means. A stopped run continues with the same command.",
+        description="Score a dataset, write the results, print the means. The same command continues a stopped run.",
         **with_examples(*EXAMPLES_OF["evaluate"], note=EXIT_CODES),
     )
     _add_config(run)

@@ -8,20 +8,23 @@ from rag_evaluator.cli.arguments import parser_of_commands
 
 HEAD = """# Commands
 
-Every command with its arguments. This page is made of the parser that reads your command line; `rag-evaluator COMMAND --help`
-says the same. `rag-evaluator config.yaml` is short for `rag-evaluator evaluate config.yaml`.
+Every command with its arguments. This page is made of the parser that reads your command line;
+`rag-evaluator COMMAND --help` says the same. `rag-evaluator config.yaml` is short for
+`rag-evaluator evaluate config.yaml`.
 """
 PLACEHOLDER = re.compile(r"(<[\w/-]+>)")
 
 
-def parsers(parser: argparse.ArgumentParser | None = None) -> Iterator[argparse.ArgumentParser]:
-    """The parser of every command, with subcommands after the command they belong to; the program's own is first."""
+def parsers(
+    parser: argparse.ArgumentParser | None = None, name: str = "rag-evaluator"
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command's name and parser, subcommands after the command they belong to; the program's own is first."""
     parser = parser or parser_of_commands()
-    yield parser
+    yield name, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for command in dict.fromkeys(action.choices.values()):
-                yield from parsers(command)
+            for word, command in action.choices.items():
+                yield from parsers(command, f"{name} {word}")
 
 
 def actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
@@ -36,11 +39,11 @@ def actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 def page() -> str:
     """The page in Markdown."""
-    return "\n".join([HEAD, *(_shown(parser) for parser in parsers())])
+    return "\n".join([HEAD, *(_shown(name, parser) for name, parser in parsers())])
 
 
-def _shown(parser: argparse.ArgumentParser) -> str:
-    lines = [f"## {parser.prog}", "", _text(parser.description or ""), "", "```text", _usage(parser), "```", ""]
+def _shown(name: str, parser: argparse.ArgumentParser) -> str:
+    lines = [f"## {name}", "", _text(parser.description or ""), "", "```text", _usage(name, parser), "```", ""]
     rows = [f"| {_names(action)} | {_cell(_help(parser, action))} |" for action in actions(parser)]
     if rows:
         lines += ["| argument | meaning |", "|---|---|", *rows, ""]
@@ -49,8 +52,9 @@ def _shown(parser: argparse.ArgumentParser) -> str:
     return "\n".join(lines)
 
 
-def _usage(parser: argparse.ArgumentParser) -> str:
-    return " ".join(parser.format_usage().removeprefix("usage: ").split())
+def _usage(name: str, parser: argparse.ArgumentParser) -> str:
+    """With the name of the installed command, however the program was started."""
+    return " ".join(parser.format_usage().split()).replace(f"usage: {parser.prog}", name, 1)
 
 
 def _names(action: argparse.Action) -> str:

@@ -23,8 +23,9 @@ from rag_evaluator.metrics.table import METRICS
 HEAD = """# Configuration
 
 Every key of a configuration file, with its type, its default and its meaning. This page is made of the model that
-checks your file. Relative paths count from the folder of the file; `~`, `$HOME` and `${DATA}` are filled in. Any key can
-be set on the command line: `--set judge.batch_size=32`. A key that is not known is an error, which names the nearest one.
+checks your file. Relative paths count from the folder of the file; `~`, `$HOME` and `${DATA}` are filled in. Any key
+can be set on the command line: `--set judge.batch_size=32`. A key that is not known is an error, which names the
+nearest one.
 """
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null"}

@@ -1,6 +1,7 @@
 """Every command of README and docs, and every example of every --help, does what it should."""
 
 import importlib.util
+import os
 import re
 import shlex
 import shutil
@@ -40,7 +41,28 @@ def test_a_command_of_the_docs_works(
             shutil.rmtree("results/demo")  # the run of somebody who has not run it
         _run(line, folder, capsys)
         if command.output:
-            assert _fits(command.output, capsys.readouterr().out), command
+            assert _match(command.output, capsys.readouterr().out), command
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/1-first-run.md"])
+def test_the_table_that_a_page_shows_is_what_the_sample_gives(page: str, sample_output: str) -> None:
+    [shown] = re.findall(r"^```\n( *demo: 12 rows\n.*?)```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    found = _match(tuple(shown.splitlines()), sample_output)
+    assert found is not None, sample_output
+    for here, there in zip(NUMBER.findall(shown), found.groups(), strict=True):
+        assert float(here) == pytest.approx(float(there), abs=0.02)
+
+
+@pytest.fixture(scope="module")
+def sample_output(fresh_folder: Callable[[], Path]) -> str:
+    """What `make run` prints."""
+    folder = fresh_folder()
+    shutil.rmtree(folder / "results" / "demo")
+    command = [sys.executable, "-m", "rag_evaluator", "config.yaml"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def _run(line: str, folder: Path, capsys: Capture) -> None:
@@ -52,7 +74,7 @@ def _run(line: str, folder: Path, capsys: Capture) -> None:
         _view(shlex.split(line)[1:], folder)
     elif not line.startswith("rag-evaluator "):
         words = [sys.executable, *shlex.split(line)[1:]]
-        assert subprocess.run(words, env={"PYTHONPATH": str(ROOT)}, check=False).returncode == 0
+        assert subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False).returncode == 0
     else:
         _run_program(line, capsys)
 
@@ -94,7 +116,12 @@ def _view(words: list[str], folder: Path) -> None:
         words = [*words, "--port", "0"]
     command = [sys.executable, "-m", "rag_evaluator", *words]
     server = subprocess.Popen(
-        command, cwd=folder, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     try:
         assert server.stdout is not None
@@ -118,12 +145,12 @@ def _not_there_yet(command: Command) -> bool:
     return words[0] == "rag-evaluator" and (words[1] in {"init", "check", "plan"} and words[1] not in COMMANDS)
 
 
-def _fits(expected: tuple[str, ...], shown: str) -> bool:
-    """Whether a page shows what is printed: `...` stands for anything, numbers may differ a little."""
+def _match(expected: tuple[str, ...], shown: str) -> re.Match[str] | None:
+    """Where a page shows what is printed: `...` stands for anything, and every number for any number, a group."""
     text = "\n".join(line.rstrip() for line in expected).strip("\n")
     pattern = "".join(_pattern(part) for part in re.split(r"(\.\.\.|\d+(?:\.\d+)?)", text))
-    return re.search(pattern, "\n".join(line.rstrip() for line in shown.splitlines()), re.DOTALL) is not None
+    return re.search(pattern, "\n".join(line.rstrip() for line in shown.splitlines()), re.DOTALL)
 
 
 def _pattern(part: str) -> str:
-    return ".*?" if part == "..." else r"\d+(?:\.\d+)?" if NUMBER.fullmatch(part) else re.escape(part)
+    return ".*?" if part == "..." else rf"({NUMBER.pattern})" if NUMBER.fullmatch(part) else re.escape(part)

@@ -55,8 +55,9 @@ def parts() -> Iterator[Part]:
     """All sections that a file may have, the file itself first."""
     yield from _parts(Config, "", frozenset())
     options: dict[type[Section], list[str]] = {}
+    shown = {*_sections_below(Config)}
     for name, metric in METRICS.items():
-        if metric.settings is not None:
+        if metric.settings is not None and metric.settings not in shown:
             options.setdefault(metric.settings, []).append(name)
     for settings, names in options.items():
         yield from _parts(settings, ", ".join(f"metric_options.{name}" for name in names), frozenset())
@@ -108,6 +109,13 @@ def _sections(annotation: Any) -> Iterator[type[Section]]:
         yield from _sections(argument)
 
 
+def _sections_below(model: type[BaseModel]) -> Iterator[type[Section]]:
+    for field in model.model_fields.values():
+        for section in _sections(field.annotation):
+            yield section
+            yield from _sections_below(section)
+
+
 def _attributes(docstring: str) -> dict[str, str]:
     """Name -> meaning of a section `Attributes:`; a line `a, b: meaning` is about both."""
     _, _, block = docstring.partition("\nAttributes:\n")
@@ -143,7 +151,9 @@ def _described(schema: Mapping[str, Any]) -> str:
         return f"list of {_plural(_described(schema.get('items', {})))}"
     if schema.get("type") == "object":
         inside = schema.get("additionalProperties")
-        return f"keys with {_described(inside)}" if isinstance(inside, Mapping) and inside else "keys with any values"
+        if not isinstance(inside, Mapping) or not inside:
+            return "keys with any values"
+        return "names with keys" if "object" in str(inside) else f"names with {_described(inside)}"
     if schema.get("format") == "path":
         return "path"
     bounds = [f"{sign} {schema[name]:g}" for name, sign in BOUNDS.items() if name in schema and schema[name] < 2**53]

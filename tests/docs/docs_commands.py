@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tools.docs.commands import parsers
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SHELL = {"", "sh", "bash", "console"}
+SHELL = {"", "sh", "bash"}
 PROGRAMS = r"(?:rag-evaluator|\.venv/bin/python|python|pip|make|source|sbatch|torchrun|ssh)"
 COMMAND = re.compile(rf"^(?:\$ )?({PROGRAMS} .*?)(?:\s+#\s.*)?$")
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
@@ -38,10 +38,16 @@ class Block:
 
 
 def page_blocks() -> Iterator[Block]:
-    """The commands of README and docs: those of a fenced block together, those within a sentence one by one."""
+    """The commands of README and docs: those of a fenced block together, those within a sentence one by one.
+
+    Blocks of the kind `console` are the transcript of one session: all of a page are run together.
+    """
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         name = page.relative_to(ROOT).as_posix()
+        session = [command for match in FENCE.finditer(text) for command in _commands(match[2], match[3], {"console"})]
+        if session:
+            yield Block(name, tuple(session))
         for match in FENCE.finditer(text):
             if commands := tuple(_commands(match[2], match[3])):
                 yield Block(f"{name}:{text.count(chr(10), 0, match.start()) + 1}", commands)
@@ -61,10 +67,10 @@ def examples_of(parser: argparse.ArgumentParser) -> list[str]:
     return EXAMPLE.findall(parser.epilog or "")
 
 
-def _commands(kind: str, body: str) -> Iterator[Command]:
-    if kind == "yaml":
+def _commands(kind: str, body: str, kinds: Collection[str] = SHELL) -> Iterator[Command]:
+    if kind == "yaml" and kinds is SHELL:
         yield from map(Command, _steps(yaml.safe_load(body)))
-    if kind not in SHELL:
+    if kind not in kinds:
         return
     found: list[tuple[str, list[str]]] = []
     for line in body.splitlines():

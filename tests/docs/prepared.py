@@ -115,6 +115,7 @@ def _prepare_runs(folder: Path) -> None:
         [{"question": row["question"], "faithfulness": place % 2} for place, row in enumerate(rows(better=True))],
     )
     _write_review(demo)
+    shutil.copy(folder / "data.jsonl", folder / "data.reviewed.jsonl")
 
 
 def _write_table(path: Path, lines: list[dict[str, Any]]) -> None:
@@ -128,8 +129,10 @@ def _write_review(run: Path) -> None:
     """What somebody said of the first row in the browser."""
     first = json.loads((run / "details.jsonl").read_text(encoding="utf-8").splitlines()[0])
     flag = {"kind": "flag", "field": "too_easy", "before": False, "after": True, "at": "2026-01-01T00:00:00Z"}
-    where = {"id": "one", "run": "demo", "row": first["row"], "sample": first["sample"], "by": "anna"}
-    ReviewStore(run).add(ReviewRecord(**where, **flag))
+    where = {"run": "demo", "row": first["row"], "sample": first["sample"], "by": "anna"}
+    correction = {**flag, "kind": "correct", "field": "reference", "before": "Town 0.", "after": "In town 0."}
+    for number, review in enumerate([flag, correction]):
+        ReviewStore(run).add(ReviewRecord(**{**where, "id": str(number)}, **review))
 
 
 def restore(source: Path, target: Path) -> None:

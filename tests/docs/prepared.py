@@ -20,7 +20,7 @@ from rag_evaluator.reviews.store import ReviewStore
 
 ROWS = 24  # certify needs 20 labels
 MODELS = ("Qwen3-8B", "Qwen3-32B", "Llama-3.1-8B")
-COPIES = {"base": ["new"], "demo": ["news", "shared", "duel-base-demo"]}
+COPIES = {"base": ["new"], "demo": ["news", "pull-request", "shared", "duel-base-demo"]}
 METRICS = ["faithfulness", "noise_sensitivity"]
 TONE = """
   - tone

@@ -23,7 +23,7 @@ from tools.docs.commands import parsers
 pytestmark = pytest.mark.docs
 Capture = pytest.CaptureFixture[str]
 BLOCKS = list({block.commands: block for block in [*help_blocks(), *page_blocks()]}.values())
-MAKES_RUN = re.compile(r"^rag-evaluator config\.yaml(?!.*(?:name=|--update))")
+MAKES_RUN = re.compile(r"^rag-evaluator config\.yaml(?!.*--update)(?:.* name=(?P<name>[\w-]+))?")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -37,8 +37,8 @@ def test_a_command_of_the_docs_works(
         pytest.skip("a command is not there yet")
     for place, command in enumerate(block.commands):
         line = stand_in(command.line)
-        if place == 0 and MAKES_RUN.search(line):
-            shutil.rmtree("results/demo")  # the run of somebody who has not run it
+        if place == 0 and (made := MAKES_RUN.search(line)):  # by somebody who has not run it before
+            shutil.rmtree(Path("results", made["name"] or "demo"), ignore_errors=True)
         _run(line, folder, capsys)
         if command.output:
             assert _match(command.output, capsys.readouterr().out), command

@@ -88,6 +88,8 @@ def _run_program(line: str, capsys: Capture) -> None:
     if words[:2] == ["certify", "sheet"]:
         sheet = Path(words[words.index("--out") + 1])
         sheet.unlink(missing_ok=True)
+    if words[:2] == ["review", "apply"]:
+        Path("data.reviewed.jsonl").unlink(missing_ok=True)
     try:
         code = main(words)
     except SystemExit as error:  # of --help

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup test test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup docs test test-docs test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -16,11 +16,17 @@ $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip uninstall -qq --yes rag-evaluator # the distribution's name until it became ragas-offline
 	rm -rf rag_evaluator.egg-info
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,testset,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,testset,dev,docs]'
 	@touch $@
 
 test: setup ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs"
+
+docs: setup ## the documentation as a site, in site/; a page with a fault is an error
+	$(BIN)/python -m tools.docs
+
+test-docs: setup ## every command of README and docs, every example of --help, and the site
+	$(BIN)/python -m pytest tests/docs -m docs -n 2 --dist loadfile
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder
 	$(BIN)/python -m pytest tests/test_package.py
@@ -30,7 +36,7 @@ test-browser: setup ## report and app in a real Chromium, installed from Debian 
 	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile
 
 test-slow: setup ## the measurements that take minutes
-	$(BIN)/python -m pytest -m "slow and not slurm and not browser and not vllm"
+	$(BIN)/python -m pytest -m "slow and not slurm and not browser and not vllm and not docs"
 
 test-vllm: setup ## the tests with a real vLLM on the CPU: VLLM_PYTHON is the Python of its own environment
 	VLLM_PYTHON=$(VLLM_PYTHON) $(BIN)/python -m pytest tests -m vllm

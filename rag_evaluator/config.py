@@ -63,7 +63,39 @@ RowCount = Annotated[int, BeforeValidator(_no_truth_value), Field(ge=1)]
 
 
 class Config(Section):
-    """One evaluation. Paths are absolute once read by `load_config`."""
+    """One evaluation. Paths are absolute once read by `load_config`.
+
+    Attributes:
+        name: of the run: results go to the folder `<output_dir>/<name>`.
+        dataset: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.xlsx`) or a folder saved by `datasets`.
+        columns: your name of a column -> the name that is known, where yours is not.
+        output_dir: the folder for the results of all runs.
+        language: of the prompts: a name or code, such as spanish or es; others than English are read from packs.
+        metrics: what is scored, by any names that `rag-evaluator list metrics` shows, and those of `custom_metrics`.
+        metric_options: metric -> its options, see below.
+        custom_metrics: metrics of your own: name -> a question to the judge, or a function, see below.
+        retrieval: of the metrics `retrieval_*`.
+        prompts_dir: packs, as `<metric>_<prompt>_<language>.json`; what is not there comes from the package.
+        prompts: what to do where a language has no pack.
+        judge: the language model that judges.
+        judges: a panel, in place of `judge`: two or more judges that score the same rows.
+        embeddings: the model for metrics that compare meanings.
+        sort: of the command and the function `sort`.
+        generate: of the command and the function `generate`.
+        probe: of the command `probe`.
+        group_by: columns; figures are also given for the rows of each of their values.
+        cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
+        weight: a column; how much each row counts, a number from 0 up.
+        thresholds: metric -> a score; the summary also gives the share of rows that reach it.
+        ci_level: level of the intervals.
+        require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
+        report: write `report.html` beside the scores.
+        certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.
+        offline: open no network connection; false lets hub ids be downloaded.
+        chunk_size: rows that a worker publishes together; auto: 256, fewer for small datasets.
+        keep_prompts: write every question to the judge in full to the folder `prompts` of the results.
+        repeats: how often each score of a sampling judge is made; the row has their mean.
+    """
 
     name: FolderName = "run"
     dataset: Path | None = None

@@ -145,6 +145,8 @@ class ComputedMetric(Section):
         columns: the columns that are its arguments, by their names.
         range: the lowest and the highest value that it can give.
         kind: `continuous` for a number on a fine scale, `judged` for one of few values.
+        better: which end of the range is the better one.
+        stage: the part of the system that it measures.
     """
 
     function: Any

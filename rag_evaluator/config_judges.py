@@ -24,7 +24,11 @@ def _fit_for_columns(name: str) -> str:
 
 
 class PanelJudge(JudgeConfig):
-    """A judge of a panel; without `name` it is called as its model's folder is."""
+    """A judge of a panel: the keys of `judge`, and a name.
+
+    Attributes:
+        name: becomes a folder and a part of column names; null: that of the model's folder.
+    """
 
     name: Annotated[str, AfterValidator(_fit_for_columns)] | None = None
 

@@ -75,13 +75,29 @@ def _on_or_off(value: Any) -> Any:
 
 
 class JudgeConfig(Section):
-    """The generative model that judges; `engine` is a row of `rag_evaluator.judge.engine.table.ENGINES`.
+    """The generative model that judges.
 
     Attributes:
+        engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
+            started, or `vllm`, a server that the program starts and ends.
+        model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy.
+        dtype: of the weights; auto: as they were saved.
+        device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
+        model_kwargs: passed on to `from_pretrained`.
+        chat_template: auto: the tokenizer's, if it has one; or `none`, a Jinja file, the name of one of its templates.
+        max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
+        temperature: 0 is greedy: the same input gives the same score.
+        seed: of sampling; used only when `temperature` is above 0.
+        batch_size: prompts decoded together; of a server, requests that are open at a time.
         adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
         thinking_markers: what stands before a thought and after it, for models whose way to think is not known.
+        url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
+        api_key_env: of a server: the environment variable that holds its key.
+        served_model: of a server: the model's name there; null: the only one it has.
+        dialect: of a server: how it is asked; auto: it is recognised.
+        vllm: of the engine `vllm`: the server that is started.
     """
 
     engine: str = "transformers"
@@ -106,7 +122,14 @@ class JudgeConfig(Section):
 
 
 class EmbeddingsConfig(Section):
-    """The embedding model behind answer_relevancy, answer_correctness and semantic_similarity."""
+    """The embedding model behind answer_relevancy, answer_correctness and semantic_similarity.
+
+    Attributes:
+        model: a sentence-transformers folder, a hub id that is in the cache, or `demo` (all-MiniLM-L6-v2, English).
+        batch_size: texts that are embedded together.
+        model_kwargs: passed on to `SentenceTransformer`, for instance `{device: cuda:1}`.
+        encode_kwargs: passed on to `encode`, for instance `{normalize_embeddings: true}`.
+    """
 
     model: str = DEMO
     batch_size: int = Field(default=64, ge=1)
@@ -136,7 +159,7 @@ class SortConfig(Section):
         k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
         top: compare the first k of both orders, else the last.
         fast: leave out contexts that do not hold the answer before sorting; else sort all.
-        strategy: a name of `rag_evaluator.tasks.ranking.STRATEGIES`.
+        strategy: how contexts are ordered: `insertion`, `merge` (few rounds, full batches) or `allpairs`.
         both_orders: show each pair in both orders, so that a preference for one place cancels out.
     """
 
@@ -186,7 +209,12 @@ class GenerateConfig(Section):
 
 
 class PromptsConfig(Section):
-    """What to do where `prompts_dir` has no pack of the language."""
+    """What to do where `prompts_dir` has no pack of the language.
+
+    Attributes:
+        adapt: make the packs that are missing with the judge, before the first score; else they are an error.
+        adapt_instruction: also translate instructions; false translates the examples only.
+    """
 
     adapt: bool = False
     adapt_instruction: bool = True

@@ -61,7 +61,7 @@ class RAGEvaluator:
         embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
             ragas one.
 
-    Example:
+    Examples:
         >>> evaluator = RAGEvaluator.from_config("config.yaml")
         >>> results = evaluator.evaluate()
         >>> results.summary()["faithfulness"]["mean"]

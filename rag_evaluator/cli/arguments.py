@@ -11,6 +11,7 @@ from rag_evaluator.cli.check import add_check_command
 from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.doctor import add_doctor_command
 from rag_evaluator.cli.duel import add_duel_command
+from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.init import add_init_command
 from rag_evaluator.cli.lists import add_list_command
@@ -52,9 +53,32 @@ EXAMPLES = """examples:
   rag-evaluator list metrics
   rag-evaluator doctor
 
+"""
+EXIT_CODES = """\
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
 there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed
 'python main.py' does the same as 'rag-evaluator'."""
+EXAMPLES_OF = {
+    "evaluate": (
+        "rag-evaluator config.yaml",
+        "rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set dataset=my_rows.jsonl",
+        "rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh",
+        "rag-evaluator config.yaml --worker 3/16",
+    ),
+    "merge": ("rag-evaluator merge results/demo",),
+    "status": ("rag-evaluator status results/demo",),
+    "submit": (
+        "rag-evaluator submit config.yaml --workers 16 --dry-run -- --partition=gpu",
+        "rag-evaluator submit config.yaml --workers 4 --task sort",
+        "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
+    ),
+    "sort": ("rag-evaluator sort config.yaml", "rag-evaluator sort config.yaml --set sort.strategy=merge"),
+    "generate": (
+        "rag-evaluator generate config.yaml",
+        "rag-evaluator generate config.yaml --set generate.replace=true",
+    ),
+    "probe": ("rag-evaluator probe config.yaml --sample 50",),
+}
 
 
 OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begins
@@ -81,7 +105,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(
         prog=program(),
         description="Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline.",
-        epilog=EXAMPLES,
+        epilog=EXAMPLES + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
@@ -91,8 +115,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "evaluate",
         help="score a dataset; the default: 'rag-evaluator config.yaml'",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Score a dataset, write the results, print the means. The same command continues a stopped run.",
+        **with_examples(*EXAMPLES_OF["evaluate"], note=EXIT_CODES),
     )
     _add_config(run)
     add_rows(run)
@@ -101,14 +125,14 @@ def parser_of_commands() -> argparse.ArgumentParser:
         ("merge", "check that all chunks are there and write the result files; exit code 75 if some are missing"),
         ("status", "done, missing, rate, time left, and each worker"),
     ):
-        command = commands.add_parser(name, help=help_text)
+        command = commands.add_parser(name, help=help_text, **with_examples(*EXAMPLES_OF[name]))
         command.add_argument("folder", type=Path, help="results folder of the run: <output_dir>/<name>")
         if name == "status":
             command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     slurm = commands.add_parser(
         "submit",
         help="submit a run to Slurm: an array of workers, and the merge after it",
-        epilog="what follows '--' goes to sbatch: rag-evaluator submit config.yaml --workers 16 -- --partition=gpu",
+        **with_examples(*EXAMPLES_OF["submit"], note="what follows '--' goes to sbatch"),
     )
     _add_config(slurm)
     add_rows(slurm)
@@ -131,7 +155,9 @@ def parser_of_commands() -> argparse.ArgumentParser:
         help="launcher of your site; default: launcher.sh here, beside the configuration, or of the package",
     )
     for name, help_text in FUNCTIONS.items():
-        command = commands.add_parser(name, help=help_text, description=f"{help_text.capitalize()}.")
+        command = commands.add_parser(
+            name, help=help_text, description=f"{help_text.capitalize()}.", **with_examples(*EXAMPLES_OF[name])
+        )
         _add_config(command)
         add_rows(command, *(("limit",) if name == "probe" else ROWS))
         _add_beginning(command)

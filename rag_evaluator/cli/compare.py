@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.results.comparison_lines import number, parts_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ def add_compare_command(commands: Any) -> None:
         "compare",
         help="what runs over the same questions differ in, and how sure that is",
         description="Compare runs with the first one, row by row: means, paired difference with its interval, test.",
+        **with_examples(
+            "rag-evaluator compare results/base results/demo",
+            "rag-evaluator compare results/base results/demo --group-by topic --cluster document --csv table.csv",
+            "rag-evaluator compare ragas.csv results/demo --on question --json   # scores from elsewhere",
+        ),
     )
     command.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="results folders, or tables of scores; the baseline first"

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.errors import ConfigError
 
 OK, FAILED = 0, 1
@@ -16,6 +17,11 @@ def add_gate_command(commands: Any) -> None:
         help="exit code 1 where scores do not keep rules, for CI",
         description="Check the scores of a run. A rule concerns the worse end of the 95 %% interval, or the mean if it "
         "says mean:METRIC=NUMBER.",
+        **with_examples(
+            "rag-evaluator gate results/demo --min faithfulness=0.8 --max noise_sensitivity=0.2",
+            "rag-evaluator gate results/demo --min mean:faithfulness=0.8 --min-coverage 1",
+            "rag-evaluator gate results/demo --not-worse-than results/base --margin 0.02 --junit gate.xml",
+        ),
     )
     command.add_argument("run", type=Path, help="results folder, or a table of scores")
     for option, which in (("--min", "higher"), ("--max", "lower")):

@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rag_evaluator.cli.examples import with_examples
+
 OK = 0
 Rows = list[dict[str, Any]]  # JSON
 
@@ -18,7 +20,7 @@ def add_list_command(commands: Any) -> None:
         "list",
         help="the names of metrics, languages, readers and engines",
         description="List what a configuration may name.",
-        epilog="rag-evaluator list metrics; rag-evaluator list languages --json",
+        **with_examples("rag-evaluator list metrics", "rag-evaluator list languages --json"),
     )
     command.add_argument("kind", choices=sorted(LISTS), help="what to list")
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.cli.start import LIBRARIES
 from rag_evaluator.config import Config, default_config, load_config
 from rag_evaluator.config_judges import refuse_panel
@@ -29,9 +30,20 @@ OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and famili
 
 def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `prompts` with its actions to the command line."""
-    packs = commands.add_parser("prompts", help="prompt packs: export, check, adapt")
+    packs = commands.add_parser(
+        "prompts",
+        help="prompt packs: export, check, adapt",
+        **with_examples(
+            "rag-evaluator prompts check",
+            "rag-evaluator prompts adapt --language catalan --set judge.model=/models/Qwen3-32B",
+        ),
+    )
     actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
-    export = actions.add_parser("export", help="write the English prompts of the installed ragas, one JSON each")
+    export = actions.add_parser(
+        "export",
+        help="write the English prompts of the installed ragas, one JSON each",
+        **with_examples("rag-evaluator prompts export", "rag-evaluator prompts export english_prompts"),
+    )
     export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
     check = actions.add_parser(
         "check",
@@ -39,6 +51,11 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         description="Checks that packs are complete, fit the models of their prompts, were made from today's English "
         "source, have its structure, labels and numbers, repeat what it repeats, and are in their language. "
         "Exit code 2 where anything is wrong.",
+        **with_examples(
+            "rag-evaluator prompts check",
+            "rag-evaluator prompts check prompts --language spanish --metrics faithfulness sort",
+            "rag-evaluator prompts check --config config.yaml --installed",
+        ),
     )
     check.add_argument("folder", type=Path, nargs="?", help="default: prompts_dir of the configuration, else prompts")
     check.add_argument("--config", type=Path, help="also check the packs of the custom_metrics of this YAML file")
@@ -56,6 +73,10 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         help="make the packs of a language with the judge",
         description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
         "same command; packs that exist are kept. review_<language>.md lists what a person should check.",
+        **with_examples(
+            "rag-evaluator prompts adapt --language catalan --set judge.model=/models/Qwen3-32B",
+            "rag-evaluator prompts adapt --language catalan --config config.yaml --metrics faithfulness --folder packs",
+        ),
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
     adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and custom_metrics from this file")

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.examples import with_examples
+
 OK = 0
 
 
@@ -13,6 +15,10 @@ def add_report_command(commands: Any) -> None:
         "report",
         help="one HTML file with figures, rows and what the judge said; needs no network",
         description="Write a finished run, or several beside each other, to one HTML file for a browser.",
+        **with_examples(
+            "rag-evaluator report results/demo                                   # results/demo/report.html",
+            "rag-evaluator report results/base results/demo --out report.html    # the baseline first",
+        ),
     )
     command.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="results folders; the baseline first")
     command.add_argument(

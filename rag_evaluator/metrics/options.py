@@ -25,19 +25,32 @@ class FactualCorrectnessOptions(Section):
 
 
 class NoiseSensitivityOptions(Section):
-    """Of `noise_sensitivity`: wrong claims that come from relevant contexts, or from irrelevant ones."""
+    """Of `noise_sensitivity`.
+
+    Attributes:
+        mode: wrong claims that come from relevant contexts, or from irrelevant ones.
+    """
 
     mode: Literal["relevant", "irrelevant"] = "relevant"
 
 
 class RefusalOptions(Section):
-    """Of `refusal_correctness`: what a row without a reference means, if it has no column `answerable`."""
+    """Of `refusal_correctness`.
+
+    Attributes:
+        missing_reference: what a row without a reference means, if it has no column `answerable`.
+    """
 
     missing_reference: Literal["unknown", "unanswerable"] = "unknown"
 
 
 class RougeOptions(Section):
-    """Of `rouge_score`: longest common subsequence or single words; F-measure, precision or recall."""
+    """Of `rouge_score`.
+
+    Attributes:
+        rouge_type: the longest common subsequence, or single words.
+        mode: F-measure of precision and recall, or one of these.
+    """
 
     rouge_type: Literal["rougeL", "rouge1"] = "rougeL"
     mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
@@ -78,14 +91,24 @@ class RubricsScoreOptions(Section):
 
 
 class QuotesOptions(Section):
-    """Of `quoted_spans_alignment`: whether case is ignored, and how many words a quotation has at least."""
+    """Of `quoted_spans_alignment`.
+
+    Attributes:
+        casefold: whether upper and lower case count as equal.
+        min_span_words: words that a quotation must have to count.
+    """
 
     casefold: bool = True
     min_span_words: int = Field(default=3, ge=1, le=100)
 
 
 class SummaryOptions(Section):
-    """Of `summary_score`: whether long summaries lose, and how much of the score that is."""
+    """Of `summary_score`.
+
+    Attributes:
+        length_penalty: whether long summaries lose.
+        coeff: the weight of conciseness in the score.
+    """
 
     length_penalty: bool = True
     coeff: float = Field(default=0.5, ge=0, le=1)

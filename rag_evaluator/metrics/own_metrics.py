@@ -84,7 +84,7 @@ def metric(
         better: which end of the range is the better one.
         stage: the part of the system that it measures.
 
-    Example:
+    Examples:
         >>> @metric(columns=["response"])
         ... def short(response):
         ...     return len(response) < 200

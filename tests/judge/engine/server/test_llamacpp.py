@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from rag_evaluator import Judge, RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig

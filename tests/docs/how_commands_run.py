@@ -1,0 +1,87 @@
+"""How a command of the docs is run by a test, where it is not run as it is.
+
+Every table goes by regular expression; the first row that fits a command counts.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+STAND_INS: Mapping[str, str] = {
+    r"^(?:\.venv/bin/)?python (?:main\.py|-m rag_evaluator)": "rag-evaluator",  # the same program
+    r"^make run$": "rag-evaluator config.yaml",  # what it does once everything is installed
+    r"/models/": "models/",  # the demo judge under other names
+    r"results/(?:<name>|NAME)": "results/demo",
+    r"--language NAME": "--language catalan",
+    r"--metrics my_metric": "--metrics answer_relevancy",
+}
+"""Text of a command -> what stands for it in the folder that `prepared.py` makes."""
+
+NOT_RUN: Mapping[str, str] = {
+    r"^ssh ": "needs another machine",
+    r"^pip install": "needs the network; tests/test_package.py installs the package",
+    r"^python -m venv": "installs vLLM, which needs the network and some GB",
+    r"^source ": "changes the shell it is typed in",
+    r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",
+    r"^make ": "each target is a suite or an installation of its own; only looked up, by make -n",
+    r"^(?:sbatch|torchrun|srun) ": "needs Slurm or several processes; its arguments are read by the parser",
+    r"^sbatch --array=0-15$": "is a part of a command",
+}
+"""Commands that are not run -> why."""
+
+NAMES_ONLY = re.compile(
+    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge)?$"
+)
+"""Commands that a sentence names without their arguments."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How commands are run.
+
+    Attributes:
+        more: arguments that are added, so that a test takes seconds.
+        instead: text -> what stands for it.
+        codes: exit codes that are right; None: also those of failed rules and packs that the demo judge has made.
+    """
+
+    more: str = ""
+    instead: tuple[str, str] = ("", "")
+    codes: tuple[int, ...] = (0,)
+
+
+FEW = "--set dataset=my_rows.jsonl"
+WAYS: Mapping[str, Way] = {
+    r"^rag-evaluator gate ": Way(codes=(0, 1)),  # 1: a rule failed
+    r"^rag-evaluator prompts adapt .*--language spanish --metrics tone": Way(instead=("config.yaml", "tone.yaml")),
+    r"^rag-evaluator prompts check .*--metrics tone": Way(instead=("config.yaml", "tone.yaml"), codes=(0, 2)),
+    r"^rag-evaluator prompts adapt .*--metrics": Way("--set judge.max_new_tokens=64"),
+    r"^rag-evaluator prompts adapt ": Way("--metrics answer_relevancy --set judge.max_new_tokens=64"),
+    r"^rag-evaluator prompts check .*--language catalan": Way("--metrics answer_relevancy", codes=(0, 2)),  # by a toy
+    r"^rag-evaluator submit (?!.*--dry-run)": Way("--dry-run"),  # no Slurm
+    r"^rag-evaluator probe ": Way("--set dataset=examples/dataset.jsonl --set metrics=faithfulness --sample 2"),
+    r"^rag-evaluator (?:sort|generate) ": Way(FEW),
+    r"^rag-evaluator config\.yaml .*name=pull-request": Way(
+        "--set metrics='[faithfulness, noise_sensitivity]' --set dataset=data.jsonl"
+    ),
+    r"^rag-evaluator config\.yaml .*dataset=": Way("--set metrics=faithfulness"),
+    r"^rag-evaluator config\.yaml .*metrics=": Way(FEW),
+    r"^rag-evaluator config\.yaml .*judges=": Way(f"{FEW} --set metrics=faithfulness"),
+    r"^rag-evaluator config\.yaml .*--worker": Way(f"{FEW} --set metrics=faithfulness", codes=(0, 75)),  # not the last
+    r"^rag-evaluator config\.yaml": Way(FEW),
+    r"^rag-evaluator duel .*--worker": Way(codes=(0, 75)),
+}
+
+
+def way_of(line: str) -> Way:
+    return next((way for pattern, way in WAYS.items() if re.search(pattern, line)), Way())
+
+
+def reason_not_to_run(line: str) -> str | None:
+    return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, line)), None)
+
+
+def stand_in(line: str) -> str:
+    for pattern, text in STAND_INS.items():
+        line = re.sub(pattern, text, line)
+    return line

@@ -1,0 +1,142 @@
+"""A folder as a reader of the docs may have it: configuration, rows, models, labels, finished runs."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from docs_commands import ROOT
+from pydantic import BaseModel
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.api.label_sheet import label_sheet
+from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.reviews.record import ReviewRecord
+from rag_evaluator.reviews.store import ReviewStore
+
+ROWS = 24  # certify needs 20 labels
+MODELS = ("Qwen3-8B", "Qwen3-32B", "Llama-3.1-8B")
+COPIES = {"base": ["new"], "demo": ["news", "pull-request", "shared", "duel-base-demo"]}
+METRICS = ["faithfulness", "noise_sensitivity"]
+TONE = """
+  - tone
+custom_metrics:
+  tone:
+    question: "Is the response polite and free of slang?"
+    columns: [user_input, response]
+    scale: {0: rude, 1: neutral, 2: polite}
+    language: english
+"""
+
+
+def prepare(folder: Path) -> None:
+    """Fill an empty folder."""
+    for name in ("config.yaml", "launcher.sh", "Makefile"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("examples", "prompts", "orig_prompts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".adapting"))
+    for name in MODELS:  # the demo judge stands for every model
+        (folder / "models").mkdir(exist_ok=True)
+        (folder / "models" / name).symlink_to(DEMO_JUDGE)
+    settings = (folder / "config.yaml").read_text(encoding="utf-8")
+    (folder / "judge.yaml").write_text(settings, encoding="utf-8")
+    custom = settings.replace("custom_metrics: {}", "# custom_metrics: {}")
+    (folder / "tone.yaml").write_text(custom.replace("\n  - context_relevance\n", TONE), encoding="utf-8")
+    sample = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "my_rows.jsonl").write_text("".join(sample[:2]), encoding="utf-8")
+    _prepare_runs(folder)
+
+
+def fill_in(sheet: Path) -> None:
+    """Labels of a person in a sheet for labels."""
+    book = openpyxl.load_workbook(sheet)
+    for place, cells in enumerate(book.worksheets[0].iter_rows(min_row=2)):
+        for cell in cells[1:]:
+            if cell.protection.locked is False:
+                cell.value = ("yes", "no", "yes")[place % 3]
+    book.save(sheet)
+
+
+def rows(better: bool) -> list[dict[str, Any]]:
+    """Questions with the answers of one of two systems."""
+    return [
+        {
+            "id": f"q{place}",
+            "question": f"Where was person {place} born?",
+            "contexts": [f"Person {place} was born in town {place}.", f"Town {place} lies on a river."],
+            "answer": f"Person {place} was born in town {place if better or place % 3 else place + 1}.",
+            "ground_truth": f"Town {place}.",
+            "topic": ("people", "towns")[place % 2],
+            "document": f"d{place // 4}",
+            "is_supported": int(place % 3 > 0),
+            "response_is_correct": int(place % 4 > 0),
+        }
+        for place in range(ROWS)
+    ]
+
+
+def verdicts(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    """A judge that takes whole texts for statements, and supports those that repeat a context."""
+    assert isinstance(prompt, PromptText)
+    assert prompt.data is not None
+    asked = prompt.data.model_dump()
+    if "statements" not in asked:
+        return {"statements": [next(text for name, text in asked.items() if name in {"answer", "text"})]}
+    return {
+        "statements": [
+            {"statement": text, "reason": "It is compared.", "verdict": int(text in str(asked["context"]))}
+            for text in asked["statements"]
+        ]
+    }
+
+
+def _prepare_runs(folder: Path) -> None:
+    for name in COPIES:
+        data = folder / ("data.jsonl" if name == "demo" else "base.jsonl")
+        lines = [json.dumps(row) + "\n" for row in rows(better=name == "demo")]
+        data.write_text("".join(lines), encoding="utf-8")
+        keys = {"name": name, "metrics": METRICS, "dataset": str(data), "output_dir": str(folder / "results")}
+        judge = ScriptedJudge(verdicts, model_id="script")
+        RAGEvaluator(keys, judge=judge).run(folder / "results" / name)
+        for copy in COPIES[name]:
+            shutil.copytree(folder / "results" / name, folder / "results" / copy)
+    demo = folder / "results" / "demo"
+    for name in ("to_label.xlsx", "anna.xlsx", "bob.xlsx"):
+        label_sheet(demo, folder / name, size=ROWS)
+        fill_in(folder / name)
+    _write_table(folder / "labels.csv", [{"row": place, "faithfulness": place % 2} for place in range(ROWS)])
+    _write_table(folder / "grades.csv", [{"row": place, "faithfulness": 1 + place % 5} for place in range(ROWS)])
+    _write_table(
+        folder / "ragas.csv",
+        [{"question": row["question"], "faithfulness": place % 2} for place, row in enumerate(rows(better=True))],
+    )
+    _write_review(demo)
+    shutil.copy(folder / "data.jsonl", folder / "data.reviewed.jsonl")
+
+
+def _write_table(path: Path, lines: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def _write_review(run: Path) -> None:
+    """What somebody said of the first row in the browser."""
+    first = json.loads((run / "details.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    flag = {"kind": "flag", "field": "too_easy", "before": False, "after": True, "at": "2026-01-01T00:00:00Z"}
+    where = {"run": "demo", "row": first["row"], "sample": first["sample"], "by": "anna"}
+    correction = {**flag, "kind": "correct", "field": "reference", "before": "Town 0.", "after": "In town 0."}
+    for number, review in enumerate([flag, correction]):
+        ReviewStore(run).add(ReviewRecord(**{**where, "id": str(number)}, **review))
+
+
+def restore(source: Path, target: Path) -> None:
+    """The folder as it was prepared, at the place where it was prepared: runs know where their rows are."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, symlinks=True)
+    os.utime(target)

@@ -1,0 +1,158 @@
+"""Every command of README and docs, and every example of every --help, does what it should."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from docs_commands import ROOT, Block, Command, help_blocks, page_blocks
+from how_commands_run import NAMES_ONLY, reason_not_to_run, stand_in, way_of
+from prepared import fill_in
+
+from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.cli.main import COMMANDS, main
+from tools.docs.commands import parsers
+
+pytestmark = pytest.mark.docs
+Capture = pytest.CaptureFixture[str]
+BLOCKS = list({block.commands: block for block in [*help_blocks(), *page_blocks()]}.values())
+MAKES_RUN = re.compile(r"^rag-evaluator config\.yaml(?!.*--update)(?:.* name=(?P<name>[\w-]+))?")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.place}: {block.commands[0].line}")
+def test_a_command_of_the_docs_works(
+    block: Block, fresh_folder: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    folder = fresh_folder()
+    monkeypatch.chdir(folder)
+    if any(_not_there_yet(command) for command in block.commands):
+        pytest.skip("a command is not there yet")
+    for place, command in enumerate(block.commands):
+        line = stand_in(command.line)
+        if place == 0 and (made := MAKES_RUN.search(line)):  # by somebody who has not run it before
+            shutil.rmtree(Path("results", made["name"] or "demo"), ignore_errors=True)
+        _run(line, folder, capsys)
+        if command.output:
+            assert _match(command.output, capsys.readouterr().out), command
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/1-first-run.md"])
+def test_the_table_that_a_page_shows_is_what_the_sample_gives(page: str, sample_output: str) -> None:
+    [shown] = re.findall(r"^```\n( *demo: 12 rows\n.*?)```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    found = _match(tuple(shown.splitlines()), sample_output)
+    assert found is not None, sample_output
+    for here, there in zip(NUMBER.findall(shown), found.groups(), strict=True):
+        assert float(here) == pytest.approx(float(there), abs=0.02)
+
+
+@pytest.fixture(scope="module")
+def sample_output(fresh_folder: Callable[[], Path]) -> str:
+    """What `make run` prints."""
+    folder = fresh_folder()
+    shutil.rmtree(folder / "results" / "demo")
+    command = [sys.executable, "-m", "rag_evaluator", "config.yaml"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _run(line: str, folder: Path, capsys: Capture) -> None:
+    if reason_not_to_run(line) is not None:
+        _look_up(line)
+    elif NAMES_ONLY.match(line):
+        assert line.removesuffix(" --review") in dict(parsers())
+    elif line.startswith("rag-evaluator view "):
+        _view(shlex.split(line)[1:], folder)
+    elif not line.startswith("rag-evaluator "):
+        words = [sys.executable, *shlex.split(line)[1:]]
+        assert subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False).returncode == 0
+    else:
+        _run_program(line, capsys)
+
+
+def _run_program(line: str, capsys: Capture) -> None:
+    way = way_of(line)
+    line = line.replace(*way.instead) if way.instead[0] else line
+    words = shlex.split(line)[1:]
+    cut = words.index("--") if "--" in words else len(words)
+    words[cut:cut] = shlex.split(way.more)
+    if words[:2] == ["certify", "sheet"]:
+        sheet = Path(words[words.index("--out") + 1])
+        sheet.unlink(missing_ok=True)
+    if words[:2] == ["review", "apply"]:
+        Path("data.reviewed.jsonl").unlink(missing_ok=True)
+    try:
+        code = main(words)
+    except SystemExit as error:  # of --help
+        code = int(error.code or 0)
+    assert code in way.codes, f"{shlex.join(words)}: exit code {code}\n{''.join(capsys.readouterr())}"
+    if words[:2] == ["certify", "sheet"]:
+        fill_in(sheet)
+
+
+def _look_up(line: str) -> None:
+    """What can be said of a command that is not run."""
+    words = shlex.split(line)
+    if words[0] == "make":
+        assert subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, capture_output=True, check=False).returncode == 0
+    if words[1:3] and words[1] == "-m" and words[2].startswith("benchmarks"):
+        assert importlib.util.find_spec(words[2]) is not None
+    script = next((place for place, word in enumerate(words) if word in {"launcher.sh", "main.py"}), None)
+    if script is not None:
+        first, *others = words[script + 1 :]
+        parser_of_commands().parse_args([first, *others] if first in COMMANDS else ["evaluate", first, *others])
+
+
+def _view(words: list[str], folder: Path) -> None:
+    """Start the server, open its link, end it."""
+    if "--port" not in words:
+        words = [*words, "--port", "0"]
+    command = [sys.executable, "-m", "rag_evaluator", *words]
+    server = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        shown = ""
+        while not (link := re.search(r"http://\S+", shown)):
+            line = server.stdout.readline()
+            assert line, shown
+            shown += line
+        page = "import sys, urllib.request; sys.exit(urllib.request.urlopen(sys.argv[1], timeout=30).status != 200)"
+        opener = "import urllib.request as r, http.cookiejar; r.install_opener(r.build_opener(r.HTTPCookieProcessor()))"
+        assert subprocess.run([sys.executable, "-c", f"{opener}\n{page}", link[0]], check=False).returncode == 0
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=30) == 0
+    finally:
+        server.kill()
+
+
+def _not_there_yet(command: Command) -> bool:
+    """Whether a command is of a part of the program that this version does not have."""
+    words = command.line.split()
+    return words[0] == "rag-evaluator" and (words[1] in {"init", "check", "plan"} and words[1] not in COMMANDS)
+
+
+def _match(expected: tuple[str, ...], shown: str) -> re.Match[str] | None:
+    """Where a page shows what is printed: `...` stands for anything, and every number for any number, a group."""
+    text = "\n".join(line.rstrip() for line in expected).strip("\n")
+    pattern = "".join(_pattern(part) for part in re.split(r"(\.\.\.|\d+(?:\.\d+)?)", text))
+    return re.search(pattern, "\n".join(line.rstrip() for line in shown.splitlines()), re.DOTALL)
+
+
+def _pattern(part: str) -> str:
+    return ".*?" if part == "..." else rf"({NUMBER.pattern})" if NUMBER.fullmatch(part) else re.escape(part)

@@ -1,0 +1,104 @@
+"""The site is built without a network; its pages link to what exists and ask no other host for anything."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from docs_commands import ROOT
+
+import rag_evaluator
+from tools.docs import configuration, links
+from tools.docs.__main__ import filled_nav
+from tools.docs.commands import actions, parsers
+
+docs = pytest.mark.docs
+WITHOUT_NETWORK = ["unshare", "-n"]
+LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src"}
+
+
+class Reader(HTMLParser):
+    """The ids of a page, its links, and what it loads."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.ids |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if tag in LOADS and LOADS[tag] in values and values.get("rel") != "canonical":
+            self.loads.append(values[LOADS[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site") / "site"
+    can = subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode == 0
+    command = [*(WITHOUT_NETWORK if can else []), sys.executable, "-m", "tools.docs", str(target)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Reader]:
+    return {
+        page: Reader(page)
+        for page in sorted(site.rglob("*.html"))
+        if page.name not in ("404.html", "sample-report.html")
+    }
+
+
+@docs
+def test_every_link_of_the_site_leads_to_a_page_and_a_place_in_it(pages: dict[Path, Reader]) -> None:
+    lost = []
+    for page, reader in pages.items():
+        for link in reader.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            known = pages[target].ids if target in pages else None
+            if not target.is_file() or (parts.fragment and known is not None and unquote(parts.fragment) not in known):
+                lost.append((page.name, link))
+    assert lost == []
+
+
+@docs
+def test_pages_load_nothing_from_other_hosts(pages: dict[Path, Reader]) -> None:
+    assert [load for reader in pages.values() for load in reader.loads if urlsplit(load).netloc] == []
+
+
+@docs
+def test_the_reference_has_every_key_command_option_and_public_name(site: Path, pages: dict[Path, Reader]) -> None:
+    reference = site / "reference"
+    shown = (reference / "configuration.html").read_text(encoding="utf-8")
+    assert [key.name for part in configuration.parts() for key in part.keys if f">{key.name}</code>" not in shown] == []
+    shown = (reference / "commands.html").read_text(encoding="utf-8")
+    commands = dict(parsers())
+    options = {name for parser in commands.values() for action in actions(parser) for name in action.option_strings}
+    assert [name for name in [*commands, *options] if name not in shown] == []
+    ids = pages[reference / "python.html"].ids
+    assert [name for name in rag_evaluator.__all__ if f"rag_evaluator.{name}" not in ids] == []
+
+
+def test_links_of_a_page_are_moved_to_where_files_are_in_the_site() -> None:
+    text = links.site_text(ROOT / "README.md")
+    assert "](data.md)" in text
+    assert "](repository/CONTRIBUTING.md)" in text
+    assert "](../repository/" not in text
+    assert "](../repository/benchmarks/labels.md)" in links.site_text(ROOT / "docs" / "design" / "labels.md")
+
+
+def test_pages_that_the_navigation_does_not_name_are_shown_all_the_same() -> None:
+    nav = [{"A": "a.md"}, {"More": ["b.md", "*"]}, {"Notes": ["design/"]}]
+    filled = filled_nav(nav, ["a.md", "b.md", "c.md", "design/x.md"])
+    assert filled == [{"A": "a.md"}, {"More": ["b.md", "c.md"]}, {"Notes": ["design/x.md"]}]

@@ -1,0 +1,126 @@
+"""The examples in docs/metrics.md have the values that the program computes."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+TABLE = PAGE.split("| metric | value | example |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]
+VECTORS = {"Where is Tesk?": [1.0, 0.0], "Which town?": [0.6, 0.8], "response": [1.0, 0.0], "reference": [0.6, 0.8]}
+BASE = {"user_input": "Where is Tesk?", "response": "response", "reference": "reference", "retrieved_contexts": ["one"]}
+THREE = {"retrieved_contexts": ["one", "two", "three"]}
+CHUNKS = {"retrieved_contexts": ["a", "b", "c"], "reference_contexts": ["b", "d", "e"]}
+RIVER = {"response": "Tesk lies on the river Om", "reference": "Tesk lies on the river Om today"}
+Answers = list[dict[str, Any]]
+
+
+class Vectors(Embeddings):
+    """Embeddings that are written in the examples."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [VECTORS[text] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return VECTORS[text]
+
+
+def statements(*texts: str) -> dict[str, Any]:
+    return {"statements": list(texts)}
+
+
+def verdicts(*numbers: int) -> dict[str, Any]:
+    return {"statements": [{"statement": f"s{n}", "reason": "r", "verdict": v} for n, v in enumerate(numbers)]}
+
+
+def said(*texts: str) -> list[dict[str, str]]:
+    return [{"statement": text, "reason": "r"} for text in texts]
+
+
+def useful(*numbers: int) -> Answers:
+    return [{"reason": "r", "verdict": number} for number in numbers]
+
+
+def ratings(*numbers: int) -> Answers:
+    return [{"rating": number} for number in numbers]
+
+
+EXAMPLES: dict[str, tuple[dict[str, Any], Answers]] = {
+    "faithfulness": ({}, [statements("s0", "s1", "s2"), verdicts(1, 1, 0)]),
+    "answer_relevancy": ({}, [{"question": "Which town?", "noncommittal": 0}] * 3),
+    "context_precision_with_reference": (THREE, useful(1, 0, 1)),
+    "context_precision_without_reference": (THREE, useful(1, 0, 1)),
+    "context_recall": (
+        {},
+        [{"classifications": [{"statement": f"s{n}", "reason": "r", "attributed": int(n > 0)} for n in range(4)]}],
+    ),
+    "context_relevance": ({}, ratings(2, 1)),
+    "context_relevancy": ({"retrieved_contexts": ["One. Two. Three. Four."]}, [{"numbers": [2]}]),
+    "answer_correctness": (
+        {},
+        [statements("s0", "s1"), statements("s0", "s2"), {"TP": said("s0"), "FP": said("s1"), "FN": said("s2")}],
+    ),
+    "semantic_similarity": ({}, []),
+    "factual_correctness": (
+        {},
+        [{"claims": ["s0", "s1"]}, verdicts(1, 0), {"claims": ["s0", "s1", "s2"]}, verdicts(1, 0, 0)],
+    ),
+    "answer_accuracy": ({}, ratings(4, 2)),
+    "response_groundedness": ({}, ratings(2, 1)),
+    "refusal_correctness": ({"answerable": False}, [{"reason": "r", "verdict": 1}]),
+    "noise_sensitivity": (
+        {},
+        [statements("s0"), statements("s0", "s1", "s2"), verdicts(1), verdicts(1, 0, 1), verdicts(1, 0, 0)],
+    ),
+    "context_entity_recall": ({}, [{"entities": ["Tesk", "Vosk", "1921"]}, {"entities": ["Tesk", "1921", "Om"]}]),
+    **{f"retrieval_{name}": (CHUNKS, []) for name in ("precision", "ndcg", "map", "mrr", "recall")},
+    "bleu_score": (RIVER, []),
+    "rouge_score": (RIVER, []),
+    "chrf_score": (RIVER, []),
+    "rubrics_score_without_reference": ({}, [{"feedback": "f", "score": 4}]),
+    "rubrics_score_with_reference": ({}, [{"feedback": "f", "score": 4}]),
+    "instance_specific_rubrics": (
+        {"rubrics": {f"score{n}_description": f"d{n}" for n in range(1, 6)}},
+        [{"feedback": "f", "score": 4}],
+    ),
+    "summary_score": (
+        {"response": "r" * 20, "reference_contexts": ["c" * 80]},
+        [{"keyphrases": ["k"]}, {"questions": ["q", "p"]}, {"answers": ["1", "0"]}],
+    ),
+    "quoted_spans_alignment": (
+        {"response": '"on the river Om" and "near the old mill"', "retrieved_contexts": ["It lies on the river Om."]},
+        [],
+    ),
+    "answer_rubric": ({}, [{"reason": "r", "label": 4}]),
+    "exact_match": ({"response": "Tesk", "reference": "tesk"}, []),
+    "string_presence": ({"response": "It is Tesk.", "reference": "Tesk"}, []),
+    "non_llm_string_similarity": ({"response": "Tesk", "reference": "Tisk"}, []),
+}
+"""Metric -> the columns of its example that differ from `BASE`, and what the judge says, in the order of asking."""
+
+
+def shown() -> dict[str, str]:
+    """Metric -> the last number of its example."""
+    found = {}
+    for line in TABLE.splitlines():
+        names, _, example = line.strip().strip("|").split("|")
+        found |= dict.fromkeys(re.findall(r"`(\w+)`", names), re.findall(r"\d+(?:\.\d+)?", example)[-1])
+    return found
+
+
+SHOWN = shown()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_has_a_worked_example_whose_value_is_right(name: str) -> None:
+    columns, answers = EXAMPLES[name]
+    config = {"metrics": [name], "retrieval": {"match": "exact"}}
+    evaluator = RAGEvaluator(config, judge=ScriptedJudge(answers), embeddings=Vectors())
+    [score] = evaluator.evaluate([{**BASE, **columns}]).scores[name]
+    assert score.value is not None, score.reason
+    digits = len(SHOWN[name].partition(".")[2])
+    assert f"{score.value:.{digits}f}" == SHOWN[name]

@@ -1,0 +1,42 @@
+"""`rag-evaluator submit`: hand a run to Slurm."""
+
+import argparse
+
+from rag_evaluator.cli.duel import duel_inputs
+from rag_evaluator.cli.start import OK, read_config
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.program import command
+
+
+def submit(options: argparse.Namespace) -> int:
+    """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
+    from rag_evaluator.run import slurm
+
+    config = read_config(options)
+    if options.workers < 1:
+        raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
+    if options.runs and options.task != "duel":
+        raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
+    results, inputs = duel_inputs(options) if options.task == "duel" else (config.results_dir, None)
+    node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
+    submission = slurm.prepare(
+        options.config,
+        results,
+        options.workers,
+        options.set,
+        [*node, *options.sbatch],
+        options.launcher,
+        options.task,
+        inputs,
+    )
+    if options.dry_run:
+        for path, text in submission.scripts.items():
+            print(f"# {path}\n{text}")
+        print(*slurm.commands(submission), sep="\n")
+        return OK
+    array, merge = slurm.submit(submission)
+    print(*(f"wrote {path}" for path in submission.scripts), sep="\n")
+    print(*slurm.commands(submission, array), sep="\n")
+    print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
+    print(f"watch it: {command('status', results)}")
+    return OK

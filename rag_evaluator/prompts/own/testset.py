@@ -10,8 +10,8 @@ REED = "Tomas Reed was born in Arlen in 1961 and plays the violin."
 TESK = "The bridge of Tesk was opened in 1931. It is 380 metres long and made of stone."
 BRIDGES = "Between 1925 and 1931 the engineer Maria Holt built the bridges of Arlen, Tesk and Corvania."
 ALONE = (
-    "Name the people, places, works and years that it is about, so that somebody who does not see the contexts "
-    "understands it, and do not mention contexts or documents. "
+    "Name the people, places, works and years that the question is about, so that somebody who does not see the "
+    "contexts understands the question, and mention no contexts or documents in it. "
 )
 ONLY = "Answer it with what is written in the contexts only, briefly and completely."
 

@@ -18,9 +18,9 @@ from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.models.hub import find_model
+from rag_evaluator.program import command
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.program import command
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.resources import packaged
 

@@ -90,7 +90,12 @@ def texts_of(path: Path) -> list[str]:
     return [node.value for node in constants if isinstance(node.value, str)]
 
 
-READ_ELSEWHERE = {"api/starter_text.py", "report/texts.py", "report/document.py", "prompts/adapt/review.py"}  # in files that are passed on
+READ_ELSEWHERE = {  # in files that are passed on
+    "api/starter_text.py",
+    "report/texts.py",
+    "report/document.py",
+    "prompts/adapt/review.py",
+}
 
 
 def test_no_message_spells_a_command_by_hand() -> None:

@@ -27,7 +27,7 @@ Capture = pytest.CaptureFixture[str]
 PIPE = re.compile(r" (?=[|>] )")
 OVERWRITES_NOT: Mapping[str, str] = {"certify sheet": "", "review apply": "data.reviewed.jsonl", "init": "config.yaml"}
 """Command -> the file that it writes without --out, and never over one that is there."""
-MAKES_RUN = re.compile(r"^rag-evaluator config\.yaml(?!.*--update)(?:.* name=(?P<name>[\w-]+))?")
+MAKES_RUN = re.compile(r"^rag-evaluator (?:(?:check|plan) )?config\.yaml(?!.*--update)(?:.* name=(?P<name>[\w-]+))?")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -61,6 +61,7 @@ def test_a_command_of_the_docs_works(
             assert _match(command.output, capsys.readouterr().out), command
 
 
+@pytest.mark.xdist_group("sample")
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/1-first-run.md"])
 def test_the_table_that_a_page_shows_is_what_the_sample_gives(page: str, sample_output: str) -> None:
     [shown] = re.findall(r"^```\n( *demo: 12 rows\n.*?)```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -33,7 +33,6 @@ custom_metrics:
 """
 
 
-TOWNS = "# Towns\n\nMarlow was founded in 1714. It lies on the river Tena.\n"
 QUESTION = {
     "user_input": "When was Marlow founded?",
     "reference": "Marlow was founded in 1714.",
@@ -60,7 +59,8 @@ def prepare(folder: Path) -> None:
     (folder / "my_rows.csv").write_text(questions, encoding="utf-8")
     (folder / "textos.csv").write_text(questions.replace("pregunta", "texto", 1), encoding="utf-8")
     (folder / "docs").mkdir()
-    (folder / "docs" / "towns.md").write_text(TOWNS, encoding="utf-8")
+    for name in ("doctor.md", "limits.md"):
+        shutil.copy(ROOT / "docs" / name, folder / "docs")
     _write_lines(folder / "questions.jsonl", [QUESTION])
     _prepare_runs(folder)
 

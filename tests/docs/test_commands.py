@@ -52,6 +52,7 @@ def test_a_command_of_the_docs_works(
 ) -> None:
     folder = fresh_folder()
     monkeypatch.chdir(folder)
+    monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets: tables are as wide as they need to be
     for place, command in enumerate(block.commands):
         line = stand_in(command.line)
         if place == 0 and (made := MAKES_RUN.search(line)):  # by somebody who has not run it before

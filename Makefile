@@ -25,8 +25,8 @@ test: setup ## the tests
 docs: setup ## the documentation as a site, in site/; a page with a fault is an error
 	$(BIN)/python -m tools.docs
 
-test-docs: setup ## every command of README and docs, every example of --help, and the site
-	$(BIN)/python -m pytest tests/docs -m docs -n 2 --dist loadfile
+test-docs: setup ## every command of README and docs, every example of --help, the notebook and the site
+	$(BIN)/python -m pytest tests/docs tests/test_notebook.py -m docs -n 2 --dist loadgroup
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder
 	$(BIN)/python -m pytest tests/test_package.py

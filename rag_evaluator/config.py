@@ -35,6 +35,7 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
 from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, read_yaml
 from rag_evaluator.paths import expand
+from rag_evaluator.program import command
 
 
 def _ends_visibly(name: str) -> str:
@@ -68,6 +69,9 @@ class Config(Section):
     Attributes:
         name: of the run: results go to the folder `<output_dir>/<name>`.
         dataset: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.xlsx`) or a folder saved by `datasets`.
+        limit: only the first rows, this many; null: all.
+        sample: only this many rows, drawn by `sample_seed`; with `limit` of the first ones.
+        sample_seed: another number draws other rows.
         columns: your name of a column -> the name that is known, where yours is not.
         output_dir: the folder for the results of all runs.
         language: of the prompts: a name or code, such as spanish or es; others than English are read from packs.
@@ -83,6 +87,7 @@ class Config(Section):
         sort: of the command and the function `sort`.
         generate: of the command and the function `generate`.
         probe: of the command `probe`.
+        testset: of the command `testset` and the functions `make_testset` and `check_testset`.
         group_by: columns; figures are also given for the rows of each of their values.
         cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
         weight: a column; how much each row counts, a number from 0 up.
@@ -158,7 +163,8 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """
     path = Path(path)
     if not path.is_file():
-        raise ConfigError(f"{path}: no such configuration file. Make one for your rows: rag-evaluator init my_rows.csv")
+        make = command("init", "my_rows.csv")
+        raise ConfigError(f"{path}: no such configuration file. Make one for your rows: {make}")
     data, origin = read_yaml(path)
     origin = replace(origin, overrides=apply_overrides(data, overrides))
     return make_config(data, origin, path.resolve().parent)

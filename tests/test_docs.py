@@ -154,3 +154,9 @@ def test_the_docs_list_the_words_that_labels_may_be() -> None:
         for language, accept, reject in table(ROOT / "docs" / "judging-the-judge.md", "language")
     }
     assert listed == {language: (list(words.accept), list(words.reject)) for language, words in WORDS.items()}
+
+
+def test_make_test_docs_runs_every_file_with_tests_of_the_docs() -> None:
+    [line] = re.findall(r"-m pytest (.*) -m docs ", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.docs\n" in path.read_text("utf-8")]
+    assert [path for path in marked if not any(path.is_relative_to(ROOT / name) for name in line.split())] == []

@@ -18,6 +18,7 @@ from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.models.hub import find_model
+from rag_evaluator.program import command
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH
@@ -102,7 +103,7 @@ def _warnings(surveyed: Survey, language: str, wishes: Wishes, others: Sequence[
     if language not in (ENGLISH, *languages_in(packaged("prompts"))):
         yield (
             f"the package has no prompts in {language}. Make them with your judge, and read them: "
-            f"rag-evaluator prompts adapt --language {language} --config {wishes.out}"
+            + command("prompts", "adapt", "--language", language, "--config", wishes.out)
         )
     if wishes.judge == DEMO:
         yield "the judge is a toy to try the program with: set judge.model to the folder of a model of your own"

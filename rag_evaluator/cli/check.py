@@ -5,18 +5,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.errors import JudgeLostError, MissingChunksError
 
 if TYPE_CHECKING:
     from rag_evaluator.api.check import Check, CheckReport
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
-EXAMPLES = """examples:
-  rag-evaluator check config.yaml
-  rag-evaluator check config.yaml --set judge.model=/models/Qwen3-8B --prompt
-  rag-evaluator check config.yaml --json
-
-exit codes: 0 nothing failed, 1 the row got no score, 2 bad input, 75 the judge was lost"""
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
 
@@ -28,8 +23,12 @@ def add_check_command(commands: Any) -> argparse.ArgumentParser:
         description="Look at configuration, rows, prompts, model, memory, disk and what is in the results folder;\n"
         "load the judge, show a prompt as it gets it, judge one row, and measure the longest rows against its window.\n"
         "Nothing is written.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator check config.yaml",
+            "rag-evaluator check config.yaml --set judge.model=/models/Qwen3-8B --prompt",
+            "rag-evaluator check config.yaml --json",
+            note="exit codes: 0 nothing failed, 1 the row got no score, 2 bad input, 75 the judge was lost",
+        ),
     )
     command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
     command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")

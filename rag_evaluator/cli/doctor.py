@@ -4,17 +4,13 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.examples import with_examples
+
 if TYPE_CHECKING:
     from rag_evaluator.api.doctor import Diagnosis
 
 OK, BROKEN = 0, 1
 WIDTH = 22  # of the names
-EXAMPLES = """examples:
-  rag-evaluator doctor
-  rag-evaluator doctor --json > doctor.json
-  rag-evaluator doctor --vllm-python ~/vllm/bin/python
-
-exit codes: 0 nothing is broken, 1 something is: what to do is printed"""
 
 
 def add_doctor_command(commands: Any) -> None:
@@ -24,8 +20,12 @@ def add_doctor_command(commands: Any) -> None:
         help="versions, devices, memory, caches, packages that break each other; for a bug report",
         description="Look at this installation and this machine and say what is broken. Nothing is changed. What is "
         "printed names no person, machine or secret: it can be pasted into an issue.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator doctor",
+            "rag-evaluator doctor --json > doctor.json",
+            "rag-evaluator doctor --vllm-python ~/vllm/bin/python",
+            note="exit codes: 0 nothing is broken, 1 something is: what to do is printed",
+        ),
     )
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     command.add_argument("--vllm-python", metavar="FILE", help="bin/python of the environment that has vLLM")

@@ -1,16 +1,14 @@
 """`rag-evaluator init my_rows.csv`: a first configuration for a file of rows."""
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.program import command
+
 OK = 0
-EXAMPLES = """examples:
-  rag-evaluator init my_rows.csv
-  rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml
-  rag-evaluator init my_rows.csv --columns texto=user_input --language es"""
 CONFIG = Path("config.yaml")
 
 
@@ -22,8 +20,11 @@ def add_init_command(commands: Any) -> None:
         description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a\n"
         "commented configuration. On a terminal it asks for what is not given. It never overwrites a file, and loads\n"
         "no model.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator init my_rows.csv",
+            "rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml",
+            "rag-evaluator init my_rows.csv --columns texto=user_input --language es",
+        ),
     )
     command.add_argument("data", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder")
     command.add_argument("--judge", metavar="MODEL", help="folder of the judge's model, or a hub id; default: demo")
@@ -136,6 +137,5 @@ def _print_next(proposal: Any, out: Path) -> None:
     for warning in proposal.warnings:
         say(f"note: {warning}")
     say(f"written to {out}. Look at it, then:")
-    for command in (["check"], ["plan"]):
-        say(f"  {shlex.join(['rag-evaluator', *command, str(out)])}")
-    say(f"  {shlex.join(['rag-evaluator', str(out), '--limit', '10'])}")
+    for words in (["check", out], ["plan", out], [out, "--limit", "10"]):
+        say(f"  {command(*words)}")

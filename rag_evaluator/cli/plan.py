@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.progress import ACTIVITY, duration
 from rag_evaluator.signals import GRACE, Stop
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
 
 OK = 0
 SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.api.plan`, which loads ragas
-EXAMPLES = """examples:
-  rag-evaluator plan config.yaml
-  rag-evaluator plan config.yaml --sample 0
-  rag-evaluator plan config.yaml --workers 16 --json
-
-The rows that are judged for the plan are not judged again by the run. ~ marks an estimate."""
 
 
 def add_plan_command(commands: Any) -> argparse.ArgumentParser:
@@ -31,8 +26,12 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
         help="what an evaluation will ask the judge, how long it will take, how many rows it needs",
         description="Count the questions to the judge, and judge some rows to estimate the rest: tokens, time, memory, "
         "and the rows with which an interval is narrow enough.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator plan config.yaml",
+            "rag-evaluator plan config.yaml --sample 0",
+            "rag-evaluator plan config.yaml --workers 16 --json",
+            note="The rows that are judged for the plan are not judged again by the run. ~ marks an estimate.",
+        ),
     )
     command.add_argument("config", type=Path, help="YAML file, as of the run")
     command.add_argument(

@@ -4,6 +4,7 @@ Every table goes by regular expression; the first row that fits a command counts
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,11 +15,15 @@ STAND_INS: Mapping[str, str] = {
     r"results/(?:<name>|NAME)": "results/demo",
     r"--language NAME": "--language catalan",
     r"--metrics my_metric": "--metrics answer_relevancy",
+    r"~/vllm/bin/python": sys.executable,
+    r" \.\.\.$": "",
 }
 """Text of a command -> what stands for it in the folder that `prepared.py` makes."""
 
 NOT_RUN: Mapping[str, str] = {
     r"^ssh ": "needs another machine",
+    r"^python -W": "names an option of Python",
+    r"^python -m tools\.docs$": "builds the site, as test_site.py does",
     r"^pip install": "needs the network; tests/test_package.py installs the package",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^source ": "changes the shell it is typed in",
@@ -30,7 +35,7 @@ NOT_RUN: Mapping[str, str] = {
 """Commands that are not run -> why."""
 
 NAMES_ONLY = re.compile(
-    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge)?$"
+    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| plan)?$"
 )
 """Commands that a sentence names without their arguments."""
 
@@ -50,17 +55,27 @@ class Way:
     codes: tuple[int, ...] = (0,)
 
 
+ONCE = re.compile(r"^rag-evaluator (?:doctor|list|check|prompts check)")
+"""Commands that write nothing, and that no other command of the docs changes: one time is enough."""
+
 FEW = "--set dataset=my_rows.jsonl"
+SHORT = "--set judge.max_new_tokens=64"
 WAYS: Mapping[str, Way] = {
     r"^rag-evaluator gate ": Way(codes=(0, 1)),  # 1: a rule failed
     r"^rag-evaluator prompts adapt .*--language spanish --metrics tone": Way(instead=("config.yaml", "tone.yaml")),
     r"^rag-evaluator prompts check .*--metrics tone": Way(instead=("config.yaml", "tone.yaml"), codes=(0, 2)),
-    r"^rag-evaluator prompts adapt .*--metrics": Way("--set judge.max_new_tokens=64"),
-    r"^rag-evaluator prompts adapt ": Way("--metrics answer_relevancy --set judge.max_new_tokens=64"),
+    r"^rag-evaluator prompts adapt .*--metrics": Way(SHORT),
+    r"^rag-evaluator prompts adapt ": Way(f"--metrics answer_relevancy {SHORT}"),
     r"^rag-evaluator prompts check .*--language catalan": Way("--metrics answer_relevancy", codes=(0, 2)),  # by a toy
     r"^rag-evaluator submit (?!.*--dry-run)": Way("--dry-run"),  # no Slurm
     r"^rag-evaluator probe ": Way("--set dataset=examples/dataset.jsonl --set metrics=faithfulness --sample 2"),
     r"^rag-evaluator (?:sort|generate) ": Way(FEW),
+    r"^rag-evaluator check config": Way(f"{FEW} --set metrics=faithfulness"),
+    r"^rag-evaluator plan config": Way(f"{FEW} --set metrics=faithfulness"),
+    r"^rag-evaluator init .*--columns texto=": Way(instead=("my_rows.csv", "textos.csv")),
+    r"^rag-evaluator doctor": Way(codes=(0, 1)),  # 1: something is broken on the machine of the test
+    r"^rag-evaluator testset make": Way(f"--size 1 {SHORT} --set testset.candidates=1", codes=(0, 1, 75)),
+    r"^rag-evaluator testset check": Way(SHORT, codes=(0, 1)),  # 1: a row is flagged
     r"^rag-evaluator config\.yaml .*name=pull-request": Way(
         "--set metrics='[faithfulness, noise_sensitivity]' --set dataset=data.jsonl"
     ),
@@ -68,8 +83,9 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator config\.yaml .*metrics=": Way(FEW),
     r"^rag-evaluator config\.yaml .*judges=": Way(f"{FEW} --set metrics=faithfulness"),
     r"^rag-evaluator config\.yaml .*--worker": Way(f"{FEW} --set metrics=faithfulness", codes=(0, 75)),  # not the last
-    r"^rag-evaluator config\.yaml": Way(FEW),
-    r"^rag-evaluator duel .*--worker": Way(codes=(0, 75)),
+    r"^rag-evaluator config\.yaml": Way(f"{FEW} --set metrics='[faithfulness, context_recall]'"),
+    r"^rag-evaluator duel .*--worker": Way("--limit 2", codes=(0, 75)),
+    r"^rag-evaluator duel ": Way("--limit 2"),
 }
 
 

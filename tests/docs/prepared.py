@@ -33,6 +33,13 @@ custom_metrics:
 """
 
 
+QUESTION = {
+    "user_input": "When was Marlow founded?",
+    "reference": "Marlow was founded in 1714.",
+    "reference_contexts": ["Marlow was founded in 1714."],
+}
+
+
 def prepare(folder: Path) -> None:
     """Fill an empty folder."""
     for name in ("config.yaml", "launcher.sh", "Makefile"):
@@ -48,6 +55,13 @@ def prepare(folder: Path) -> None:
     (folder / "tone.yaml").write_text(custom.replace("\n  - context_relevance\n", TONE), encoding="utf-8")
     sample = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (folder / "my_rows.jsonl").write_text("".join(sample[:2]), encoding="utf-8")
+    questions = (ROOT / "examples" / "preguntas.csv").read_text(encoding="utf-8")
+    (folder / "my_rows.csv").write_text(questions, encoding="utf-8")
+    (folder / "textos.csv").write_text(questions.replace("pregunta", "texto", 1), encoding="utf-8")
+    (folder / "docs").mkdir()
+    for name in ("doctor.md", "limits.md"):
+        shutil.copy(ROOT / "docs" / name, folder / "docs")
+    _write_lines(folder / "questions.jsonl", [QUESTION])
     _prepare_runs(folder)
 
 
@@ -97,8 +111,7 @@ def verdicts(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
 def _prepare_runs(folder: Path) -> None:
     for name in COPIES:
         data = folder / ("data.jsonl" if name == "demo" else "base.jsonl")
-        lines = [json.dumps(row) + "\n" for row in rows(better=name == "demo")]
-        data.write_text("".join(lines), encoding="utf-8")
+        _write_lines(data, rows(better=name == "demo"))
         keys = {"name": name, "metrics": METRICS, "dataset": str(data), "output_dir": str(folder / "results")}
         judge = ScriptedJudge(verdicts, model_id="script")
         RAGEvaluator(keys, judge=judge).run(folder / "results" / name)
@@ -116,6 +129,10 @@ def _prepare_runs(folder: Path) -> None:
     )
     _write_review(demo)
     shutil.copy(folder / "data.jsonl", folder / "data.reviewed.jsonl")
+
+
+def _write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def _write_table(path: Path, lines: list[dict[str, Any]]) -> None:

@@ -14,7 +14,6 @@ from tools.docs import configuration, links
 from tools.docs.__main__ import filled_nav
 from tools.docs.commands import actions, parsers
 
-docs = pytest.mark.docs
 WITHOUT_NETWORK = ["unshare", "-n"]
 LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src"}
 
@@ -57,7 +56,8 @@ def pages(site: Path) -> dict[Path, Reader]:
     }
 
 
-@docs
+@pytest.mark.docs
+@pytest.mark.xdist_group("site")
 def test_every_link_of_the_site_leads_to_a_page_and_a_place_in_it(pages: dict[Path, Reader]) -> None:
     lost = []
     for page, reader in pages.items():
@@ -72,12 +72,14 @@ def test_every_link_of_the_site_leads_to_a_page_and_a_place_in_it(pages: dict[Pa
     assert lost == []
 
 
-@docs
+@pytest.mark.docs
+@pytest.mark.xdist_group("site")
 def test_pages_load_nothing_from_other_hosts(pages: dict[Path, Reader]) -> None:
     assert [load for reader in pages.values() for load in reader.loads if urlsplit(load).netloc] == []
 
 
-@docs
+@pytest.mark.docs
+@pytest.mark.xdist_group("site")
 def test_the_reference_has_every_key_command_option_and_public_name(site: Path, pages: dict[Path, Reader]) -> None:
     reference = site / "reference"
     shown = (reference / "configuration.html").read_text(encoding="utf-8")

@@ -22,6 +22,7 @@ from rag_evaluator.cli.prompts import prompts
 from rag_evaluator.cli.report import report
 from rag_evaluator.cli.review import review
 from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
+from rag_evaluator.cli.testset import check_inputs, make_inputs
 from rag_evaluator.cli.view import view
 from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import Config
@@ -194,7 +195,7 @@ def submit(options: argparse.Namespace) -> int:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     if options.runs and options.task != "duel":
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
-    results, inputs = duel_inputs(options) if options.task == "duel" else (config.results_dir, None)
+    task, results, inputs = _submitted(options, config)
     node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
@@ -203,7 +204,7 @@ def submit(options: argparse.Namespace) -> int:
         options.set,
         [*node, *options.sbatch],
         options.launcher,
-        options.task,
+        task,
         inputs,
     )
     if options.dry_run:
@@ -219,6 +220,16 @@ def submit(options: argparse.Namespace) -> int:
     return OK
 
 
+def _submitted(options: argparse.Namespace, config: Config) -> tuple[str, Path, list[str] | None]:
+    """The command of each worker, the results folder, and the command's arguments; None: the configuration."""
+    if options.task == "duel":
+        return options.task, *duel_inputs(options)
+    if options.task in TESTSET_INPUTS:
+        return "testset", config.results_dir, TESTSET_INPUTS[options.task](options, config)
+    return options.task, config.results_dir, None
+
+
+TESTSET_INPUTS = {"testset": make_inputs, "testset_check": check_inputs}
 COMMANDS = {
     "init": init,
     "check": check,

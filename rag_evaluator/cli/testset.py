@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.signals import Stop
 
 if TYPE_CHECKING:
@@ -15,15 +16,6 @@ if TYPE_CHECKING:
 OK, TOO_FEW, FLAGGED = 0, 1, 1
 SHOWN = 10  # reasons, documents
 MAKE, CHECK = "make", "check"
-MAKE_EXAMPLES = (
-    "rag-evaluator testset make config.yaml --documents docs/ --size 100",
-    "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set testset.kinds='{single_fact: 1}'",
-    "rag-evaluator testset make config.yaml --documents docs/ --size 100 --worker 0/4",
-)
-CHECK_EXAMPLES = (
-    "rag-evaluator testset check questions.jsonl --config config.yaml",
-    "rag-evaluator testset check questions.jsonl --config config.yaml --json",
-)
 MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue"
 CHECK_CODES = "exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue"
 
@@ -33,7 +25,10 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
     testset = commands.add_parser(
         "testset",
         help="questions, answers and their contexts from documents; or checks of those that exist",
-        **with_examples(*MAKE_EXAMPLES[:1], *CHECK_EXAMPLES[:1]),
+        **with_examples(
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
+            "rag-evaluator testset check questions.jsonl --config config.yaml",
+        ),
     )
     kinds = testset.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     make = kinds.add_parser(
@@ -41,7 +36,12 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
         help="make a test set from documents",
         description="The judge writes questions about chunks of your documents, and filters keep those that can be "
         "answered, cannot be answered by heart, and name what they are about.",
-        **with_examples(*MAKE_EXAMPLES, note=MAKE_CODES),
+        **with_examples(
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set testset.kinds='{list: 1}'",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --worker 0/4",
+            note=MAKE_CODES,
+        ),
     )
     add_config(make)
     make.add_argument(
@@ -55,7 +55,11 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
         CHECK,
         help="find rows that are too easy, unanswerable, ambiguous, repeated or wrong",
         description="Pass the rows of a test set, also one made by people, through the filters of 'testset make'.",
-        **with_examples(*CHECK_EXAMPLES, note=CHECK_CODES),
+        **with_examples(
+            "rag-evaluator testset check questions.jsonl --config config.yaml",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --json",
+            note=CHECK_CODES,
+        ),
     )
     check.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
     check.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
@@ -69,17 +73,19 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.api.testset import OWNERS
-    from rag_evaluator.cli.console import print_end, print_json, say
-    from rag_evaluator.cli.start import beginning, read_config
-    from rag_evaluator.cli.tasks import run_task
-    from rag_evaluator.models.embeddings_source import embeddings_of
-    from rag_evaluator.tasks.question import Asking
-    from rag_evaluator.tasks.testset.prepare import corpus_of
-    from rag_evaluator.tasks.testset.stage import TASK, read_summary, start_of, testset_stage
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
 
     config = _with_options(read_config(options), options)
     worker, start = beginning(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.testset import OWNERS
+        from rag_evaluator.cli.console import print_end, print_json, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.models.embeddings_source import embeddings_of
+        from rag_evaluator.tasks.question import Asking
+        from rag_evaluator.tasks.testset.prepare import corpus_of
+        from rag_evaluator.tasks.testset.stage import TASK, read_summary, start_of, testset_stage
+
     asking = Asking(TASK, config, owners=OWNERS)
     corpus = corpus_of(config)
     stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
@@ -131,18 +137,20 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
 
 
 def _check(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.api.testset import OWNERS
-    from rag_evaluator.cli.console import print_end, print_json, print_part, say
-    from rag_evaluator.cli.start import beginning, read_config
-    from rag_evaluator.cli.tasks import run_task
-    from rag_evaluator.models.embeddings_source import embeddings_of
-    from rag_evaluator.tasks.question import Asking
-    from rag_evaluator.tasks.rows import read_rows
-    from rag_evaluator.tasks.testset.check import NEEDED, TASK, check_stage, summary_of
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
 
     config = read_config(options)
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.testset import OWNERS
+        from rag_evaluator.cli.console import print_end, print_json, print_part, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.models.embeddings_source import embeddings_of
+        from rag_evaluator.tasks.question import Asking
+        from rag_evaluator.tasks.rows import read_rows
+        from rag_evaluator.tasks.testset.check import NEEDED, TASK, check_stage, summary_of
+
     samples = read_rows(config, TASK, NEEDED)
     asking = Asking(TASK, config, owners=OWNERS)
     stage = check_stage(samples, config, asking, embeddings_of(None, config.embeddings, config.offline))

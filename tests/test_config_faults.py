@@ -55,7 +55,7 @@ def message(load: Load, text: str, *overrides: str) -> str:
         ),
         ("embeddings:\n  dtype: x", "line 3: 'embeddings.dtype' is not a known key. Did you mean 'judge.dtype'?"),
         ("judge: {outputdir: x}", "line 2: 'judge.outputdir' is not a known key. Did you mean 'output_dir'?"),
-        ("zzz: 1", "line 2: 'zzz' is not a known key. Known: name, dataset, columns, "),
+        ("zzz: 1", "line 2: 'zzz' is not a known key. Known: name, dataset, "),
         ("judge:\n  # a remark\n  batch_size: 0", "line 4: 'judge.batch_size' is 0: input should be greater than"),
         ("judge:\n  demo", "line 2: 'judge' is 'demo': input should be a valid dictionary"),
         ("columns:\n  1: user_input", "line 3: 'columns[1]' is 1: a name should be a text. Put it in quotes: \"1\"."),
@@ -251,7 +251,7 @@ def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(tmp_path: Path
     [
         ("evalaute", "'evalaute' is neither a command nor a file. Did you mean 'evaluate'?"),
         ("mrege", "'mrege' is neither a command nor a file. Did you mean 'merge'?"),
-        ("xyz", "'xyz' is neither a command nor a file. Known: evaluate, merge, status"),
+        ("xyz", "'xyz' is neither a command nor a file. Known: init, check, evaluate"),
     ],
 )
 def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str], word: str, told: str) -> None:

@@ -112,7 +112,7 @@ def write_gguf_adapter(adapter: Path, path: Path) -> Path:
     writer.add_float32("adapter.lora.alpha", 8.0)
     for name, tensor in load_file(adapter / "adapter_model.safetensors").items():
         layer, _, part, side, _ = name.split(".layers.")[1].split(".")
-        writer.add_tensor(f"blk.{layer}.{NAMES[f'self_attn.{part}']}.weight.{side.lower()}", tensor)
+        writer.add_tensor(f"blk.{layer}.{NAMES[f'self_attn.{part}']}.weight.{side.lower()}", tensor.float().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -11,6 +11,7 @@ from rag_evaluator.api.starter_parts import PREFERRED, Proposal, Wishes, embeddi
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.program import command
 
 WIDTH = 44  # of what stands before a comment
 LONGEST = 120  # characters of a comment's line
@@ -40,7 +41,7 @@ def text_of(data: Path, wishes: Wishes, parts: Proposal) -> str:
 def _heading(data: Path, wishes: Wishes, parts: Proposal) -> list[str]:
     looked = f"its {len(parts.survey.samples)} rows" if parts.survey.is_all else "its first 1,000 rows"
     return [
-        f"# Made by 'rag-evaluator init' from {_shown(data.name)}: it has looked at {looked}. Correct what is wrong.",
+        f"# Made by `init` from {_shown(data.name)}: it has looked at {looked}. Correct what is wrong.",
         "# Relative paths count from this file. Any key can be overridden: --set judge.batch_size=32",
         *(row for warning in parts.warnings for row in _comment(f"Note: {warning}.")),
     ]
@@ -74,7 +75,7 @@ def _meaning(to: str) -> str:
 
 
 def _metrics(parts: Proposal, wishes: Wishes) -> list[str]:
-    lines = [_line("metrics:", "all with their meaning: rag-evaluator list metrics")]
+    lines = [_line("metrics:", f"all with their meaning: {command('list', 'metrics')}")]
     lines += [_line(f"  - {_scalar(name)}", _about(name)) for name in parts.metrics]
     if parts.possible:
         lines.append("  # Your columns allow these, too:")

@@ -8,8 +8,8 @@ from typing import Any
 
 from rag_evaluator.api.functions import Settings, judge_source, settings_of
 from rag_evaluator.api.shown import shown
-from rag_evaluator.config import Config
-from rag_evaluator.dataset import open_dataset
+from rag_evaluator.config import Config, with_arguments
+from rag_evaluator.dataset import check_columns, open_dataset
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.models.embeddings_source import embeddings_of
 from rag_evaluator.models.event_loop import run
@@ -18,7 +18,9 @@ from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.question import Asking
-from rag_evaluator.tasks.testset.check import check_stage, summary_of
+from rag_evaluator.tasks.rows import chosen_rows
+from rag_evaluator.tasks.testset.check import NEEDED, check_stage, summary_of
+from rag_evaluator.tasks.testset.check import TASK as CHECK
 from rag_evaluator.tasks.testset.prepare import corpus_of
 from rag_evaluator.tasks.testset.stage import ROWS, read_summary, testset_stage
 
@@ -68,8 +70,7 @@ def make_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = settings_of(config, language)
-    if size is not None:
-        settings = settings.model_copy(update={"testset": settings.testset.model_copy(update={"size": size})})
+    settings = settings.model_copy(update={"testset": with_arguments(settings.testset, size=size)})
     settings = _in_folder(settings, output_dir)
     asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)
@@ -117,10 +118,12 @@ def check_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = _in_folder(settings_of(config, language), output_dir)
-    if isinstance(data, str | Path):
-        settings = settings.model_copy(update={"dataset": Path(data).expanduser().resolve()})
+    path = Path(data).expanduser().resolve() if isinstance(data, str | Path) else None
+    settings = settings.model_copy(update={"dataset": path})
     asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
     samples = open_dataset(data, settings.columns)
+    check_columns(samples, {CHECK: NEEDED}, "data" if path is None else path.name)
+    samples = chosen_rows(samples, settings)
     stage = check_stage(samples, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
     with shown(progress, stage.plan.cell_noun) as at:
         journal = run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")

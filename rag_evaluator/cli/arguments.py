@@ -42,6 +42,8 @@ EXAMPLES = """examples:
   rag-evaluator submit config.yaml --workers 4 --task sort
   rag-evaluator probe config.yaml --sample 50
   rag-evaluator duel results/base results/demo
+  rag-evaluator testset make config.yaml --documents docs/ --size 100
+  rag-evaluator testset check questions.jsonl --config config.yaml
   rag-evaluator report results/base results/demo --out report.html
   rag-evaluator compare results/base results/demo
   rag-evaluator gate results/demo --min faithfulness=0.8 --not-worse-than results/base --margin 0.02
@@ -71,6 +73,7 @@ EXAMPLES_OF = {
         "rag-evaluator submit config.yaml --workers 16 --dry-run -- --partition=gpu",
         "rag-evaluator submit config.yaml --workers 4 --task sort",
         "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
+        "rag-evaluator submit config.yaml --workers 4 --task testset --set testset.documents=[docs]",
     ),
     "sort": ("rag-evaluator sort config.yaml", "rag-evaluator sort config.yaml --set sort.strategy=merge"),
     "generate": (
@@ -138,7 +141,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_rows(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument(
-        "--task", choices=("evaluate", *FUNCTIONS, "duel"), default="evaluate", help="what to run; default: %(default)s"
+        "--task",
+        choices=("evaluate", *FUNCTIONS, "duel", "testset", "testset_check"),
+        default="evaluate",
+        help="what to run; default: %(default)s; testset takes testset.documents, testset_check the rows of dataset",
     )
     slurm.add_argument(
         "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"

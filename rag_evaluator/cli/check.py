@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rag_evaluator.api.check import Check, CheckReport
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
+PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
 
@@ -62,7 +63,7 @@ def _code(report: "CheckReport") -> int:
 
 
 def _code_of(check: "Check") -> int:
-    if isinstance(check.error, JudgeLostError | MissingChunksError):
+    if isinstance(check.error, PASSING):
         return TRY_AGAIN
     return NOTHING_SCORED if check.name == "row" and check.error is None else BAD_INPUT
 

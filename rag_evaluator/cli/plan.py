@@ -1,7 +1,6 @@
 """`rag-evaluator plan`: what a run will ask and take, before it is started."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +60,7 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
 
 def plan(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator plan config.yaml`."""
+    from rag_evaluator.cli.console import print_json
     from rag_evaluator.cli.start import LIBRARIES, read_config
 
     _check(options)
@@ -78,7 +78,7 @@ def plan(options: argparse.Namespace, stop: Stop) -> int:
             stop=stop,
         )
     if options.json:
-        print(json.dumps(planned.to_json(), ensure_ascii=False, allow_nan=False, indent=2))
+        print_json(planned.to_json())
     else:
         print_plan(planned)
     return OK

@@ -1,11 +1,16 @@
 """`rag-evaluator submit`: hand a run to Slurm."""
 
 import argparse
+from pathlib import Path
 
 from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.start import OK, read_config
+from rag_evaluator.cli.testset import check_inputs, make_inputs
+from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.program import command
+
+TESTSET_INPUTS = {"testset": make_inputs, "testset_check": check_inputs}
 
 
 def submit(options: argparse.Namespace) -> int:
@@ -17,7 +22,7 @@ def submit(options: argparse.Namespace) -> int:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     if options.runs and options.task != "duel":
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
-    results, inputs = duel_inputs(options) if options.task == "duel" else (config.results_dir, None)
+    task, results, inputs = _submitted(options, config)
     node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
@@ -26,7 +31,7 @@ def submit(options: argparse.Namespace) -> int:
         options.set,
         [*node, *options.sbatch],
         options.launcher,
-        options.task,
+        task,
         inputs,
     )
     if options.dry_run:
@@ -40,3 +45,12 @@ def submit(options: argparse.Namespace) -> int:
     print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
     print(f"watch it: {command('status', results)}")
     return OK
+
+
+def _submitted(options: argparse.Namespace, config: Config) -> tuple[str, Path, list[str] | None]:
+    """The command of each worker, the results folder, and the command's arguments; None: the configuration."""
+    if options.task == "duel":
+        return options.task, *duel_inputs(options)
+    if options.task in TESTSET_INPUTS:
+        return "testset", config.results_dir, TESTSET_INPUTS[options.task](options, config)
+    return options.task, config.results_dir, None

@@ -5,22 +5,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.signals import Stop
 
 if TYPE_CHECKING:
     from rag_evaluator.config import Config
+    from rag_evaluator.dataset.documents.corpus import Corpus
 
 OK, TOO_FEW, FLAGGED = 0, 1, 1
 SHOWN = 10  # reasons, documents
 MAKE, CHECK = "make", "check"
-EXAMPLES = """examples:
-  rag-evaluator testset make config.yaml --documents docs/ --size 100
-  rag-evaluator testset make config.yaml --documents docs/ --size 100 --set testset.kinds='{single_fact: 1}'
-  rag-evaluator testset make config.yaml --documents docs/ --size 100 --worker 0/4
-  rag-evaluator testset check questions.jsonl --config config.yaml
-
-exit codes: make: 0 as many questions as wanted, 1 fewer; check: 0 nothing found, 1 rows were flagged;
-both: 2 bad input, 75 stopped: run again to continue"""
+MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue"
+CHECK_CODES = "exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue"
 
 
 def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beginning: Callable[..., None]) -> None:
@@ -28,8 +25,10 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
     testset = commands.add_parser(
         "testset",
         help="questions, answers and their contexts from documents; or checks of those that exist",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
+            "rag-evaluator testset check questions.jsonl --config config.yaml",
+        ),
     )
     kinds = testset.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     make = kinds.add_parser(
@@ -37,8 +36,12 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
         help="make a test set from documents",
         description="The judge writes questions about chunks of your documents, and filters keep those that can be "
         "answered, cannot be answered by heart, and name what they are about.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set testset.kinds='{list: 1}'",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --worker 0/4",
+            note=MAKE_CODES,
+        ),
     )
     add_config(make)
     make.add_argument(
@@ -52,8 +55,11 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
         CHECK,
         help="find rows that are too easy, unanswerable, ambiguous, repeated or wrong",
         description="Pass the rows of a test set, also one made by people, through the filters of 'testset make'.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator testset check questions.jsonl --config config.yaml",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --json",
+            note=CHECK_CODES,
+        ),
     )
     check.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
     check.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
@@ -67,32 +73,47 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.api.testset import OWNERS
-    from rag_evaluator.cli.console import print_end, say
-    from rag_evaluator.cli.start import beginning, read_config
-    from rag_evaluator.cli.tasks import run_task
-    from rag_evaluator.models.embeddings_source import embeddings_of
-    from rag_evaluator.tasks.question import Asking
-    from rag_evaluator.tasks.testset.prepare import corpus_of
-    from rag_evaluator.tasks.testset.stage import TASK, read_summary, testset_stage
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
 
     config = _with_options(read_config(options), options)
     worker, start = beginning(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.testset import OWNERS
+        from rag_evaluator.cli.console import print_end, print_json, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.models.embeddings_source import embeddings_of
+        from rag_evaluator.tasks.question import Asking
+        from rag_evaluator.tasks.testset.prepare import corpus_of
+        from rag_evaluator.tasks.testset.stage import TASK, read_summary, start_of, testset_stage
+
     asking = Asking(TASK, config, owners=OWNERS)
     corpus = corpus_of(config)
+    stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
+    if not options.json:
+        _print_corpus(corpus)
+    start = start_of(stage, config.results_dir, worker, start)
+    _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
+    summary = read_summary(config.results_dir)
+    code = OK if summary["chosen"] >= config.testset.size else TOO_FEW
+    if options.json:
+        about = {"name": config.name, "results": str(config.results_dir)}
+        print_json({**about, **summary, "judge_calls": stage.asked})
+        return code
+    print_made(summary, config.name)
+    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_end(config, True, wrote, changed)
+    return code
+
+
+def _print_corpus(corpus: "Corpus") -> None:
+    """What was read, and what could not be."""
+    from rag_evaluator.cli.console import say
+
     say(f"{corpus.documents} documents, {len(corpus)} chunks")
     for entry in corpus.unread[:SHOWN]:
         say(f"  left out: {entry.reason if entry.id in entry.reason else f'{entry.id}: {entry.reason}'}")
     if len(corpus.unread) > SHOWN:
         say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
-    stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
-    begun = _growing(start) if worker.count == 1 else start
-    _, seconds, wrote, changed = run_task(stage, config, worker, begun, stop)
-    summary = read_summary(config.results_dir)
-    print_made(summary, config.name)
-    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
-    print_end(config, True, wrote, changed)
-    return OK if summary["chosen"] >= config.testset.size else TOO_FEW
 
 
 def print_made(summary: Mapping[str, Any], name: str) -> None:
@@ -116,27 +137,35 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
 
 
 def _check(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.api.testset import OWNERS
-    from rag_evaluator.cli.console import print_end, say
-    from rag_evaluator.cli.start import beginning, read_config
-    from rag_evaluator.cli.tasks import run_task
-    from rag_evaluator.dataset import open_dataset
-    from rag_evaluator.models.embeddings_source import embeddings_of
-    from rag_evaluator.tasks.question import Asking
-    from rag_evaluator.tasks.testset.check import TASK, check_stage, summary_of
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
 
     config = read_config(options)
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.testset import OWNERS
+        from rag_evaluator.cli.console import print_end, print_json, print_part, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.models.embeddings_source import embeddings_of
+        from rag_evaluator.tasks.question import Asking
+        from rag_evaluator.tasks.rows import read_rows
+        from rag_evaluator.tasks.testset.check import NEEDED, TASK, check_stage, summary_of
+
+    samples = read_rows(config, TASK, NEEDED)
     asking = Asking(TASK, config, owners=OWNERS)
-    samples = open_dataset(config.dataset, config.columns)
     stage = check_stage(samples, config, asking, embeddings_of(None, config.embeddings, config.offline))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = summary_of(stage.findings(table))
+    code = FLAGGED if summary["flagged"] else OK
+    if options.json:
+        about = {"name": config.name, "results": str(config.results_dir)}
+        print_json({**about, **summary, "judge_calls": stage.asked})
+        return code
     print_checked(summary, config.name)
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_part(stage.plan)
     print_end(config, True, wrote, changed)
-    return FLAGGED if summary["flagged"] else OK
+    return code
 
 
 def print_checked(summary: Mapping[str, Any], name: str) -> None:
@@ -166,6 +195,18 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     return config.model_copy(update={"testset": section})
 
 
-def _growing(start: Any) -> Any:
-    """More candidates than before are no reason to stop: what was made is kept. Any: `Start`."""
-    return "update" if start == "continue" else start
+def make_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
+    """The arguments of each worker of `submit --task testset`. Raises `ConfigError` without documents."""
+    from rag_evaluator.tasks.testset.prepare import sources_of
+
+    sources_of(config)
+    return [MAKE, str(options.config.resolve())]
+
+
+def check_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
+    """The arguments of each worker of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
+    from rag_evaluator.errors import ConfigError
+
+    if config.dataset is None:
+        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
+    return [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

@@ -369,6 +369,8 @@ TEXTS: Mapping[str, str] = {
     "review.queue.repeats_differ.why": "The same judge gave different scores when it was asked again.",
     "review.queue.too_easy": "Too easy?",
     "review.queue.too_easy.why": "The best score of every metric, in every run over these questions.",
+    "review.queue.testset_findings": "Test set findings",
+    "review.queue.testset_findings.why": "'testset check' doubts this question or its reference.",
     "review.queue.missing": "Missing scores",
     "review.queue.missing.why": "At least one metric has no score here.",
     "review.queue.label": "Label these rows blind",

@@ -13,6 +13,7 @@ from rag_evaluator.results.panel_names import BETWEEN, column_of
 from rag_evaluator.trust.scale import TIE, Scale
 
 Json = Mapping[str, Any]  # a row, or a line of `details.jsonl`; Any: JSON
+FINDINGS = "testset_check.jsonl"  # what `testset check` writes
 MOST = 200  # rows of a queue; how many there are in all is counted
 HIGH, LOW = 0.75, 0.25  # of a metric's range: from here on, up to here
 CONTRADICTIONS: Sequence[tuple[str, str]] = (
@@ -132,6 +133,20 @@ def too_easy(runs: Sequence[Iterable[Json]], about: About) -> Queue:
         for number in numbers:
             kept.add(Found(0.0, number, ()))
     return kept.queue("too_easy")
+
+
+def findings_queue(findings: Iterable[Json], digests: Sequence[str]) -> Queue:
+    """Rows that `testset check` has flagged; what it said of other rows, or of rows as they were before, is left out.
+
+    Args:
+        findings: lines of `FINDINGS`.
+        digests: of the rows of a run, in order.
+    """
+    flags, kept = {finding["sample"]: finding["flags"] for finding in findings}, MostUrgent()
+    for number, digest in enumerate(digests):
+        if found := flags.get(digest):
+            kept.add(Found(len(found), number, tuple((str(flag), None) for flag in found)))
+    return kept.queue("testset_findings")
 
 
 def _is_best(row: Json, metrics: Sequence[str], about: About) -> bool:

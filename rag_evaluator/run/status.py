@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.results.manifest import partial_rows
 from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.generations import SILENT_SECONDS
 from rag_evaluator.run.journal import SCORES, WORKERS, Journal, journals_in
@@ -135,7 +136,7 @@ def _status(journal: Journal) -> Status:
         missing=sorted(set(range(plan.chunks)) - published),
         merged=is_complete(journal),
         at=time.time(),
-        part=plan.rows if plan.part else None,
+        part=partial_rows(journal.about),
         workers=sorted(workers.values(), key=lambda worker: worker.note.began),
         unreadable=sum(note is None for note in notes.values()),
     )

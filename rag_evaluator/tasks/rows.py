@@ -24,12 +24,12 @@ def chosen_rows(samples: Sequence[S], config: Config) -> Sequence[S]:
     return choose(samples, choice.to_json())
 
 
-def read_rows(config: Config, task: str) -> Sequence[Sample]:
-    """The rows of the configured dataset, with what a task needs. Raises `ConfigError` or `DatasetError`."""
+def read_rows(config: Config, task: str, needed: Sequence[str] = NEEDED) -> Sequence[Sample]:
+    """The configured rows, with the columns that a task needs. Raises `ConfigError` or `DatasetError`."""
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
     samples = open_dataset(config.dataset, config.columns)
-    check_columns(samples, {task: NEEDED}, config.dataset.name)
+    check_columns(samples, {task: needed}, config.dataset.name)
     if task == "generate" and not config.generate.replace:
         check_readable(samples, ["reference"])  # which rows have one decides what is written
     return chosen_rows(samples, config)
@@ -41,10 +41,10 @@ def questions_of(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]
     return questions, [sample.columns.get("retrieved_contexts", []) for sample in samples]
 
 
-def samples_of(journal: Journal, config: Config, task: str) -> Sequence[Sample]:
+def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str] = NEEDED) -> Sequence[Sample]:
     """The rows that a journal is about. Raises `ResultsError` if they were given from Python or are gone."""
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its questions were given from Python: call {task} again.")
     if not Path(config.dataset).exists():
         raise ResultsError(f"{config.dataset}: the rows of {journal.results} are not there any more.")
-    return read_rows(config, task)
+    return read_rows(config, task, needed)

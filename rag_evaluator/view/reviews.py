@@ -1,5 +1,6 @@
 """`Reviews`: what the pages for reviewers share: stores, queues and digests of the runs."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -7,18 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.labels.draw import DrawRecord, read_draw
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.certificate import data_of, digests_in
 from rag_evaluator.results.kept_labels import FOLDER, NAME
 from rag_evaluator.results.panel_names import judges_of
 from rag_evaluator.reviews.labelling import given_labels
-from rag_evaluator.reviews.queues import About, Found, Queue, detail_queues, row_queues, too_easy
+from rag_evaluator.reviews.queues import (
+    FINDINGS,
+    About,
+    Found,
+    Queue,
+    detail_queues,
+    findings_queue,
+    row_queues,
+    too_easy,
+)
 from rag_evaluator.reviews.store import ReviewStore
 from rag_evaluator.trust.scale import Scale
 from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.kept import Kept
-from rag_evaluator.view.state import AppState, stamp_of
+from rag_evaluator.view.state import FILES, AppState, stamp_of
 
 OTHERS = 8  # runs in which a row must be best, too, to be too easy
 ORDER = (
@@ -27,6 +38,7 @@ ORDER = (
     "judges_disagree",
     "repeats_differ",
     "too_easy",
+    "testset_findings",
     "missing",
 )
 
@@ -63,7 +75,8 @@ class Reviews:
 
     def queues(self, run: RunFiles, path: str) -> list[Queue]:
         """The rows that are worth a look; found anew when the files of the run have changed."""
-        return self._queues.of(run.folder, stamp_of(run.folder), lambda: list(self._find(run)))
+        stamp = stamp_of(run.folder, (*FILES, FINDINGS))
+        return self._queues.of(run.folder, stamp, lambda: list(self._find(run)))
 
     def reviewed(self, run: RunFiles) -> Queue:
         """The rows of which people have said something, the last ones first."""
@@ -102,7 +115,16 @@ class Reviews:
         others = list(islice(self._others(run), OTHERS))
         found["too_easy"] = too_easy([run.rows(), *(other.rows() for other in others)], about)
         found |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
+        found["testset_findings"] = self._testset_findings(run)
         yield from (found[name] for name in ORDER if found[name].total)
+
+    def _testset_findings(self, run: RunFiles) -> Queue:
+        """What `testset check` says of these rows; nothing where it has not been run, or its file cannot be read."""
+        try:
+            findings = [finding for _, finding in read_lines(run.folder / FINDINGS, json.loads)]
+            return findings_queue(findings, self.digests(run))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RagEvaluatorError):
+            return findings_queue([], [])
 
     def _others(self, run: RunFiles) -> Iterator[RunFiles]:
         """Other runs over the same questions, as far as their first rows tell."""

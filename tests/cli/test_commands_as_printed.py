@@ -82,6 +82,8 @@ def texts_of(path: Path) -> list[str]:
             skipped.add(id(node.value))
         if isinstance(node, ast.keyword) and node.arg in ("help", "epilog", "description"):
             skipped.update(map(id, ast.walk(node.value)))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "with_examples":
+            skipped.update(map(id, ast.walk(node)))
         if isinstance(node, ast.Assign) and EXAMPLES & {getattr(to, "id", "") for to in node.targets}:
             skipped.update(map(id, ast.walk(node.value)))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "with_examples":

@@ -68,6 +68,11 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator prompts adapt ": Way(f"--metrics answer_relevancy {SHORT}"),
     r"^rag-evaluator prompts check .*--language catalan": Way("--metrics answer_relevancy", codes=(0, 2)),  # by a toy
     r"^rag-evaluator submit (?!.*--dry-run)": Way("--dry-run"),  # no Slurm
+    r"^rag-evaluator testset make ": Way(
+        "--size 1 --set testset.candidates=2 --set testset.kinds='{single_fact: 1}'",
+        codes=(0, 1, 75),  # 1: the toy's questions do not survive
+    ),
+    r"^rag-evaluator testset check ": Way(codes=(0, 1)),  # 1: it accuses good rows
     r"^rag-evaluator probe ": Way("--set dataset=examples/dataset.jsonl --set metrics=faithfulness --sample 2"),
     r"^rag-evaluator (?:sort|generate) ": Way(FEW),
     r"^rag-evaluator check config": Way(f"{FEW} --set metrics=faithfulness"),

@@ -49,6 +49,10 @@ def prepare(folder: Path) -> None:
     for name in MODELS:  # the demo judge stands for every model
         (folder / "models").mkdir(exist_ok=True)
         (folder / "models" / name).symlink_to(DEMO_JUDGE)
+    testset = folder / "examples" / "testset"
+    shutil.copytree(testset / "documents", folder / "docs")
+    questions = (testset / "testset.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "questions.jsonl").write_text("".join(questions[:2]), encoding="utf-8")
     settings = (folder / "config.yaml").read_text(encoding="utf-8")
     (folder / "judge.yaml").write_text(settings, encoding="utf-8")
     custom = settings.replace("custom_metrics: {}", "# custom_metrics: {}")

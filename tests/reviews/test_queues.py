@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.reviews.queues import MOST, About, detail_queues, row_queues, rows_in, too_easy
+from rag_evaluator.reviews.queues import MOST, About, detail_queues, findings_queue, row_queues, rows_in, too_easy
 from rag_evaluator.trust.scale import Scale
 
 ABOUT = About({"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")})
@@ -93,3 +93,18 @@ def test_a_queue_keeps_the_most_urgent_rows_and_counts_all() -> None:
     assert (len(queue.rows), queue.total) == (MOST, 2 * MOST)
     assert queue.rows[0].row == 0
     assert max(found.why[1][1] or 0 for found in queue.rows) <= 0.13
+
+
+def test_findings_of_a_test_set_belong_to_the_rows_of_their_digests_those_with_most_flags_first() -> None:
+    findings = [
+        {"row": 0, "sample": "cc", "flags": {"too_easy": "the judge answers it without contexts"}},
+        {"row": 1, "sample": "aa", "flags": {"ambiguous": "another answer", "copied": "every word"}},
+        {"row": 2, "sample": "bb", "flags": {}},
+        {"row": 3, "sample": "of another file", "flags": {"duplicate": "of row 0"}},
+    ]
+    queue = findings_queue(findings, ["aa", "bb", "cc", "dd"])
+    assert [(found.row, found.why) for found in queue.rows] == [
+        (0, (("ambiguous", None), ("copied", None))),
+        (2, (("too_easy", None),)),
+    ]
+    assert (queue.name, queue.total) == ("testset_findings", 2)

@@ -70,6 +70,23 @@ def test_a_flag_and_a_correction_are_confirmed_and_shown_with_the_row(client: Te
     assert len(ReviewStore(results / "exact").records()) == 2
 
 
+def test_findings_of_testset_check_are_a_queue_as_soon_as_they_are_written(client: TestClient, results: Path) -> None:
+    def names() -> list[str]:
+        return [queue["name"] for queue in client.get("/api/review/queues/exact").json()["queues"]]
+
+    assert "testset_findings" not in names()
+    sample = client.get("/api/review/row/exact/3").json()["sample"]
+    finding = {"row": 0, "sample": sample, "flags": {"wrong_reference": "another answer from its contexts"}}
+    path = results / "exact" / "testset_check.jsonl"
+    path.write_text(json.dumps(finding) + "\n", encoding="utf-8")
+    queues = client.get("/api/review/queues/exact").json()["queues"]
+    [queue] = [queue for queue in queues if queue["name"] == "testset_findings"]
+    assert queue["rows"] == [{"row": 3, "why": [["wrong_reference", None]]}]
+    path.write_text("no JSON\n", encoding="utf-8")
+    assert "testset_findings" not in names(), "a file that cannot be read closes no page"
+    path.unlink()
+
+
 def test_pages_open_without_style_or_script_inside(client: TestClient) -> None:
     for address in ("/review/exact", "/review/exact?queue=missing", "/label/exact"):
         page = client.get(address)

@@ -2,7 +2,9 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -70,7 +72,8 @@ DOCUMENT_READERS: Mapping[str, Callable[[Path], str]] = {
 def read_documents(sources: Sequence[Any], text_column: str | None = None) -> Iterator[Document | Unread]:
     """The documents of files, folders and LangChain `Document`s, in order; a folder's by path.
 
-    What cannot be read is reported and left out. Any: LangChain's class is not imported.
+    What cannot be read is reported and left out. Of documents with the same id, as `README.md` of two folders, the
+    second is `README.md (2)`. Any: LangChain's class is not imported.
 
     Args:
         sources: paths and `Document`s.
@@ -78,6 +81,13 @@ def read_documents(sources: Sequence[Any], text_column: str | None = None) -> It
 
     Raises `DatasetError` for a path that does not exist, or a folder without any file that can be read.
     """
+    names: Counter[str] = Counter()
+    for entry in _entries(sources, text_column):
+        names[entry.id] += 1
+        yield entry if names[entry.id] == 1 else replace(entry, id=f"{entry.id} ({names[entry.id]})")
+
+
+def _entries(sources: Sequence[Any], text_column: str | None) -> Iterator[Document | Unread]:
     for place, source in enumerate(sources):
         if isinstance(source, str | Path):
             yield from _of_path(Path(source).expanduser(), text_column)

@@ -27,7 +27,10 @@ SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("InstanceRubricScoreOutput", "score"): STARS,
 }
 """(response model of ragas, field) -> its values: ragas declares plain integers. Models of our own have a `Literal`."""
-EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {"ReferenceOutput": ("answerable", "answer")}
+EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {
+    "ReferenceOutput": ("answerable", "answer"),
+    "KnownOutput": ("known", "answer"),
+}
 """Response model -> its flag, and the text that is empty where the flag is 0."""
 BY_RUBRICS = frozenset({("RubricScoreOutput", "score"), ("InstanceRubricScoreOutput", "score")})
 """Those whose scale is another one where the input has rubrics: the numbers that these name."""

@@ -10,27 +10,30 @@ import numpy as np
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.choice import part_of, whole_of
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import find_language
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.reviews.queues import FINDINGS
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Record, Table
-from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
+from rag_evaluator.tasks.question import Asking, Make, QuestionStage, digest_of, manifest_of, plan_of
 from rag_evaluator.tasks.rows import samples_of
 from rag_evaluator.tasks.testset.checker import Checker
 from rag_evaluator.tasks.testset.filters import DUPLICATE, NOT_FOUND
 from rag_evaluator.tasks.testset.making import DECIMALS
 from rag_evaluator.tasks.testset.neighbours import Neighbours, unit_vectors
 from rag_evaluator.tasks.testset.questions import Questions
-from rag_evaluator.tasks.testset.rows import Contexts, RowUnit, candidate_of, missing_of
+from rag_evaluator.tasks.testset.rows import Contexts, RowUnit, candidate_of, missing_of, units_of
 from rag_evaluator.tasks.testset.selection import Made, duplicates_of
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
-FINDINGS, SUMMARY, MANIFEST = "testset_check.jsonl", "testset_check_summary.json", "testset_check_manifest.json"
+NEEDED = ("user_input",)
+SUMMARY, MANIFEST = "testset_check_summary.json", "testset_check_manifest.json"
 FLAGS: Mapping[str, str] = {
     "not_known": "too_easy",
     "names_document": "ambiguous",
@@ -46,7 +49,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
 
     Args:
         units: the rows.
-        embeddings: None where nothing is left to be checked.
+        contexts: of the whole dataset; None where nothing is left to be checked, as embeddings.
     """
 
     __test__ = False  # for pytest
@@ -58,11 +61,11 @@ class TestsetCheck(QuestionStage[RowUnit]):
         plan: Plan,
         about: Mapping[str, Any],
         asking: Asking | None = None,
+        contexts: Contexts | None = None,
         embeddings: EmbeddingsSource | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
-        self.embeddings = embeddings
-        self.contexts = Contexts.of([unit.sample for unit in units])
+        self.contexts, self.embeddings = contexts, embeddings
 
     @property
     def settings(self) -> TestsetConfig:
@@ -70,8 +73,9 @@ class TestsetCheck(QuestionStage[RowUnit]):
         return make_config(self.about["config"]).testset
 
     def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
-        assert self.asking is not None and self.embeddings is not None
-        model, texts = self.embeddings.load(), list(self.contexts.texts)
+        assert self.asking is not None and self.contexts is not None and self.embeddings is not None
+        model, contexts = self.embeddings.load(), self.contexts
+        texts = list(contexts.texts)
         vectors = unit_vectors(np.asarray(model.embed_texts(texts) or [[0.0]], np.float32))
         checker = Checker(
             text=lambda place: texts[place],
@@ -88,7 +92,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
                 return Record(None, reason)
             try:
                 vector = await checker.embed(unit.sample.columns["user_input"])
-                candidate = candidate_of(unit.sample, self.contexts, vector)
+                candidate = candidate_of(unit.sample, contexts, vector)
                 _, verdicts = await checker.verdicts(candidate, all_filters=True)
             except JudgementError as error:
                 return Record(None, str(error), retry=True)
@@ -139,22 +143,22 @@ def check_stage(
     samples: Sequence[Sample], config: Config, asking: Asking, embeddings: EmbeddingsSource
 ) -> TestsetCheck:
     """The stage for the rows of a dataset."""
-    units = [RowUnit(sample.index, sample) for sample in samples]
-    contexts = short_digest("\n".join(Contexts.of(samples).texts))
+    units, contexts, part = units_of(samples), Contexts.of(whole_of(samples)), part_of(samples)
     line, settings = asking.signature(), config.testset
-    parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": contexts, **embeddings.parts}
+    pool = short_digest("\n".join(contexts.texts))
+    parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool, **embeddings.parts}
     signature = None
     if line is not None and embeddings.identity is not None:
         signature = "|".join([line, *(f"{name}:{value}" for name, value in parts.items())])
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size)
-    return TestsetCheck(units, plan, asking.about(TASK, len(units)), asking, embeddings)
+    data = digest_of(units_of(whole_of(samples)))
+    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, data, part)
+    return TestsetCheck(units, plan, asking.about(TASK, len(units), part), asking, contexts, embeddings)
 
 
 def of_journal(journal: Journal) -> TestsetCheck:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not there any more."""
-    config = make_config(journal.about["config"])
-    units = [RowUnit(sample.index, sample) for sample in samples_of(journal, config, TASK)]
-    return TestsetCheck(units, journal.plan, journal.about)
+    samples = samples_of(journal, make_config(journal.about["config"]), TASK, NEEDED)
+    return TestsetCheck(units_of(samples), journal.plan, journal.about)
 
 
 def summary_of(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 from rag_evaluator.dataset.documents.chunks import DocumentChunk
 from rag_evaluator.errors import ResultsError
@@ -60,11 +61,11 @@ def neighbours_of(
     Raises `ResultsError` if the vectors cannot be kept.
     """
     path = folder / f"vectors-{short_digest(f'{digest}{identity}')}.npy"
-    if not path.exists():
-        vectors = np.concatenate(
-            [_embedded(corpus[start : start + AT_ONCE], embed, done, start) for start in range(0, len(corpus), AT_ONCE)]
-        )
-        write_whole(path, lambda to: np.save(to, vectors))
+    with FileLock(folder / ".lock"):  # the first of several workers embeds, the others wait
+        if not path.exists():
+            starts = range(0, len(corpus), AT_ONCE)
+            vectors = np.concatenate([_embedded(corpus[at : at + AT_ONCE], embed, done, at) for at in starts])
+            write_whole(path, lambda to: np.save(to, vectors))
     try:
         kept: Matrix = np.load(path, mmap_mode="r")
     except (OSError, ValueError) as error:

@@ -26,11 +26,7 @@ def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
 
     Raises `ConfigError` without documents, `DatasetError` where none can be read.
     """
-    sources = list(config.testset.documents if documents is None else documents)
-    if not sources:
-        raise ConfigError(
-            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
-        )
+    sources = sources_of(config, documents)
     folder = config.results_dir / FOLDER
     tokenizer = _tokenizer(config)
     settings = config.testset
@@ -46,6 +42,16 @@ def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
             splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
             corpus = write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
     return corpus
+
+
+def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
+    """What a corpus is made of. Raises `ConfigError` without any."""
+    sources = list(config.testset.documents if documents is None else documents)
+    if not sources:
+        raise ConfigError(
+            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
+        )
+    return sources
 
 
 def _tokenizer(config: Config) -> Path:

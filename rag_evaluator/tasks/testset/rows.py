@@ -26,6 +26,11 @@ class RowUnit:
         return short_digest(self.sample.digest_of(READ))
 
 
+def units_of(samples: Sequence[Sample]) -> list[RowUnit]:
+    """The rows of a dataset, in order."""
+    return [RowUnit(sample.index, sample) for sample in samples]
+
+
 @dataclass(frozen=True)
 class Contexts:
     """All contexts of a dataset, each once.

@@ -1,17 +1,20 @@
 """Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from rapidfuzz import fuzz
+from rapidfuzz.process import cdist
 
 from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.tasks.testset.filters import DUPLICATE
 from rag_evaluator.tasks.testset.kinds import in_turn
+from rag_evaluator.tasks.testset.neighbours import unit_vectors
 
+AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order
 SAME_LETTERS = 90  # of 100: two questions that differ in a few letters, or in the order of words
 SAME_ANSWER = 80  # of 100: the words that two answers share
@@ -75,25 +78,29 @@ def duplicates_of(kept: Sequence[Made]) -> dict[int, int]:
 
     "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
     """
-    found: dict[int, int] = {}
-    firsts: list[Made] = []
-    vectors: list[Any] = []
-    for candidate in kept:
-        assert candidate.fields is not None
-        vector = np.asarray(candidate.fields["vector"], np.float32)
-        length = float(np.linalg.norm(vector)) or 1.0
-        similar = np.asarray(vectors) @ (vector / length) if vectors and len(vector) else np.zeros(len(firsts))
-        for place, first in enumerate(firsts):
-            assert first.fields is not None
-            letters = fuzz.token_sort_ratio(candidate.fields["question"].lower(), first.fields["question"].lower())
-            is_near = letters >= SAME_LETTERS or similar[place] >= SAME_MEANING
-            if letters == SAME_WORDS or (is_near and _answered_alike(candidate.fields, first.fields)):
-                found[candidate.index] = first.index
-                break
-        else:
-            firsts.append(candidate)
-            vectors.append(vector / length)
-    return found
+    repeats: dict[int, int] = {}
+    for place, before, letters in _near_ones(kept):
+        candidate, first = kept[place], kept[before]
+        if candidate.index in repeats or first.index in repeats:
+            continue
+        assert candidate.fields is not None and first.fields is not None
+        if letters == SAME_WORDS or _answered_alike(candidate.fields, first.fields):
+            repeats[candidate.index] = first.index
+    return repeats
+
+
+def _near_ones(kept: Sequence[Made]) -> Iterator[tuple[int, int, float]]:
+    """Pairs of near questions, in order: place, place of an earlier one, how alike their letters are, of 100."""
+    fields = [candidate.fields or {} for candidate in kept]
+    questions = [str(row["question"]).lower() for row in fields]
+    vectors = unit_vectors(np.asarray([row["vector"] for row in fields] or [[]], np.float32))
+    for start in range(0, len(kept), AT_ONCE):
+        end = min(start + AT_ONCE, len(kept))
+        letters = cdist(questions[start:end], questions[:end], scorer=fuzz.token_sort_ratio, dtype=np.float32)
+        near = (letters >= SAME_LETTERS) | (vectors[start:end] @ vectors[:end].T >= SAME_MEANING)
+        for row, before in np.argwhere(near):
+            if before < start + row:
+                yield int(start + row), int(before), float(letters[row, before])
 
 
 def _answered_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -1,6 +1,5 @@
 """Which questions are made: each candidate has its kind and the chunk that it begins with, known before any judge."""
 
-import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,9 +70,3 @@ def slots_of(
 
 def _shuffled(places: Sequence[int], seed: str) -> list[int]:
     return random.Random(seed).sample(places, len(places))
-
-
-def share_of_kinds(slots: Sequence[Slot]) -> dict[str, int]:
-    """How many slots each kind has."""
-    ordered = sorted(slots, key=lambda slot: list(KINDS).index(slot.kind))
-    return {kind: len(list(group)) for kind, group in itertools.groupby(ordered, key=lambda slot: slot.kind)}

@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.config_testset import TestsetConfig
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.dataset.documents.corpus import Corpus
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
@@ -14,9 +15,12 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import find_language
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Table
+from rag_evaluator.run.worker_journal import Start
+from rag_evaluator.run.workers import Worker
 from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
 from rag_evaluator.tasks.testset.checker import Checker
 from rag_evaluator.tasks.testset.making import Maker
@@ -24,13 +28,14 @@ from rag_evaluator.tasks.testset.neighbours import neighbours_of
 from rag_evaluator.tasks.testset.output import details_of, rows_of, summary_of
 from rag_evaluator.tasks.testset.prepare import FOLDER
 from rag_evaluator.tasks.testset.questions import Questions
-from rag_evaluator.tasks.testset.selection import Made, Selection, select
+from rag_evaluator.tasks.testset.selection import Made, select
 from rag_evaluator.tasks.testset.sheet import write_sheet
 from rag_evaluator.tasks.testset.slots import Slot, most_slots, slots_of, useful
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, DETAILS, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json"
 MANIFEST = "testset_manifest.json"
+EMBEDDING = "embedding chunks"
 ASKED_WITH = ("neighbours", "filters", "all_filters", "keep_hard")  # settings that a candidate depends on
 
 
@@ -68,14 +73,15 @@ class Testset(QuestionStage[Slot]):
     def make(self, judge: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
         config, model = self.asking.config, self.embeddings.load()
-        neighbours = neighbours_of(
-            self.corpus,
-            self.corpus.digest,
-            model.embed_texts,
-            self.embeddings.identity or "",
-            config.results_dir / FOLDER,
-            lambda done: None,
-        )
+        with ACTIVITY.phase(EMBEDDING):
+            neighbours = neighbours_of(
+                self.corpus,
+                self.corpus.digest,
+                model.embed_texts,
+                self.embeddings.identity or "",
+                config.results_dir / FOLDER,
+                lambda done: ACTIVITY.step(done, len(self.corpus)),
+            )
         checker = Checker(
             text=lambda place: self.corpus[place].text,
             neighbours=neighbours,
@@ -126,8 +132,18 @@ def testset_stage(config: Config, corpus: Corpus, asking: Asking, embeddings: Em
         )
     slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
     signature = _signature(asking, embeddings, corpus, settings)
-    plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size)
+    part = RowChoice.make(most, len(slots)).to_json()
+    plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
     return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, embeddings)
+
+
+def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
+    """How to start where there were more candidates: those that are left out now are kept beside the run."""
+    if start != "continue" or worker.count > 1:
+        return start
+    old = read_manifest(place_of(results, TASK, STAGE))
+    has_fewer = old is not None and not stage.plan.changes(old.plan) and not stage.plan.holds_rows_of(old.plan)
+    return "update" if has_fewer else start
 
 
 def of_journal(journal: Journal) -> Testset:
@@ -136,7 +152,7 @@ def of_journal(journal: Journal) -> Testset:
     corpus = Corpus(journal.results / FOLDER)
     places, settings = useful(corpus), config.testset
     slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
-    if short_digest("".join(slot.digest for slot in slots)) != journal.plan.data:
+    if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
     return Testset(slots, journal.plan, journal.about, corpus, places)
 
@@ -149,6 +165,12 @@ def read_summary(results: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{results / SUMMARY}: cannot be read: {error!r}.") from error
     return summary
+
+
+def _data(corpus: Corpus, settings: TestsetConfig) -> str:
+    """16 hexadecimal digits of what the slots come from, however many of them are taken."""
+    shares = {kind: share for kind, share in settings.kinds.items() if share > 0}
+    return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
 
 
 def _signature(asking: Asking, embeddings: EmbeddingsSource, corpus: Corpus, settings: TestsetConfig) -> str | None:
@@ -164,8 +186,3 @@ def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
     """What the choice among the candidates depends on."""
     fields = settings.model_dump(mode="json")
     return {name: fields[name] for name in ("size", "kinds", "filters", "names")}
-
-
-def selection_of(stage: Testset, table: Table[Slot]) -> Selection:
-    """Which candidates were chosen."""
-    return select(stage.made(table), stage.settings)

@@ -106,3 +106,17 @@ def test_hidden_files_and_office_locks_are_no_documents(tmp_path: Path) -> None:
 def test_a_folder_without_documents_is_an_error(tmp_path: Path, make: object) -> None:
     with pytest.raises(DatasetError, match=r"no such file|no documents here. Expected files with one of .txt"):
         list(read_documents([make(tmp_path)]))  # type: ignore[operator]
+
+
+def test_documents_of_the_same_name_stay_apart(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "README.md").write_text(f"the text of {name}", encoding="utf-8")
+    parts = [LangChainDocument(f"part {part}", metadata={"source": "README.md"}) for part in (1, 2)]
+    found = list(read_documents([tmp_path / "a", tmp_path / "b", *parts]))
+    assert [entry.id for entry in found] == ["README.md", "README.md (2)", "README.md (3)", "README.md (4)"]
+
+
+def test_a_row_whose_id_is_the_place_of_another_stays_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n2,one\n5,two\n5,three\n", encoding="utf-8")
+    assert read(tmp_path) == {"a.csv#2": "one", "a.csv#5": "two", "a.csv#2 (2)": "three"}

@@ -24,6 +24,7 @@ from rag_evaluator.prompts.own.retrieval import ChunkOutput, MatchOutput
 from rag_evaluator.prompts.own.rubric import RubricOutput
 from rag_evaluator.prompts.own.sentences import SentencesOutput
 from rag_evaluator.prompts.own.sort import CompareOutput, FilterOutput
+from rag_evaluator.prompts.own.testset import AgreeOutput, KnownOutput, MadeOutput
 
 
 def test_every_integer_that_ragas_asks_for_has_a_scale() -> None:
@@ -64,6 +65,8 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
         (RefusedOutput, "verdict", [0, 1]),
         (DuelOutput, "choice", [1, 2]),
         (RubricOutput, "label", [1, 2, 3, 4, 5]),
+        (KnownOutput, "known", [0, 1]),
+        (AgreeOutput, "verdict", [0, 1]),
     ],
 )
 def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name: str, scale: list[int]) -> None:
@@ -80,7 +83,7 @@ def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name
 
 def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
     by_the_input = {SentencesOutput, CustomOutput}  # their numbers are those of the sentences, and of the question
-    assert {prompt.output_model for prompt in OWN_PROMPTS.values()} - by_the_input == {
+    assert {prompt.output_model for prompt in OWN_PROMPTS.values()} - by_the_input - {MadeOutput} == {
         FilterOutput,
         CompareOutput,
         ReferenceOutput,
@@ -91,6 +94,8 @@ def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
         RefusedOutput,
         DuelOutput,
         RubricOutput,
+        KnownOutput,
+        AgreeOutput,
     }
 
 

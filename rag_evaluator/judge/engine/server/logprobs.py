@@ -135,7 +135,7 @@ def has_scale(schema: Schema) -> bool:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OptionTexts:
     """A question for one of several answers.
 
     Attributes:
@@ -149,7 +149,7 @@ class Choice:
     values: list[Value]
 
     @classmethod
-    def of(cls, options: Sequence[str]) -> "Choice":
+    def of(cls, options: Sequence[str]) -> "OptionTexts":
         """Of texts: JSON objects, or their beginnings, that differ in a key; any other texts are values themselves."""
         objects = [_object(option) for option in options]
         names = list(objects[0])

@@ -12,7 +12,7 @@ from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engine.protocol import Form
 from rag_evaluator.judge.engine.server.dialects import Server
 from rag_evaluator.judge.engine.server.http import Transport
-from rag_evaluator.judge.engine.server.logprobs import Choice, NotToldError, Tokens, confidences, has_scale
+from rag_evaluator.judge.engine.server.logprobs import NotToldError, OptionTexts, Tokens, confidences, has_scale
 from rag_evaluator.judge.engine.server.schema import faults, plain, settle
 from rag_evaluator.judge.protocol import Capabilities, Shares
 from rag_evaluator.judge.requests import Reply, Request
@@ -186,7 +186,7 @@ class OpenAI:
 
         Raises `NotToldError`, `JudgementError`, `JudgeLostError`.
         """
-        choice = Choice.of(options)
+        choice = OptionTexts.of(options)
         said = await self.chat(prompt, choice.schema, most, config, weighed=True)
         if not said.ended or _json(said.text) is None:
             raise JudgementError("the server's answer did not end within its budget")

@@ -1,0 +1,198 @@
+"""`testset make` and `testset check` as commands: what they print, their exit codes, and what they refuse."""
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.cli.main import main
+from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.judge.source import source_of
+from tests.tasks.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
+
+CONFIG = """\
+metrics: [faithfulness]
+name: towns
+testset:
+  documents: [documents]
+  kinds: {single_fact: 1}
+  candidates: 12
+  size: 4
+"""
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedJudge:
+    """A judge that knows everything, in place of the configured one."""
+    knowing = Knowing("english").judge()
+    monkeypatch.setattr("rag_evaluator.tasks.question.source_of", lambda judge, *about: source_of(knowing, *about))
+    return knowing
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_documents(tmp_path / "documents", "english")
+    (tmp_path / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in the folder of the project: exit code, output, errors."""
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(command: str) -> tuple[int, str, str]:
+        code = main(shlex.split(command))
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def rows_of(towns: Sequence[str], **changed: Any) -> list[dict[str, Any]]:
+    words = LANGUAGES["english"]
+    return [
+        {
+            "id": town,
+            "user_input": words.question.format(town=town),
+            "reference": words.answer.format(length=length_of(town)),
+            "reference_contexts": [text_of(town, "english")],
+            **changed,
+        }
+        for town in towns
+    ]
+
+
+def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def test_a_test_set_is_made_shown_and_written_again_by_merge(run: Run, project: Path, judge: ScriptedJudge) -> None:
+    code, out, _ = run("testset make config.yaml")
+    assert code == 0
+    assert "12 documents, 12 chunks" in out and "4 of 4 questions, chosen from 12 candidates" in out
+    results = project / "results" / "towns"
+    before = (results / "testset.jsonl").read_bytes()
+    code, out, _ = run("status results/towns")
+    assert code == 0 and "testset: chunks" in out and "results written" in out and "partial" not in out
+    (results / "testset.jsonl").unlink()
+    assert run("merge results/towns")[0] == 0
+    assert (results / "testset.jsonl").read_bytes() == before
+
+
+def test_one_json_document_is_all_that_testset_make_prints(run: Run, judge: ScriptedJudge) -> None:
+    code, out, _ = run("testset make config.yaml --size 6 --json")
+    made = json.loads(out)
+    assert code == 1, "4 good ones of 6"
+    assert (made["name"], made["wanted"], made["chosen"], made["judge_calls"]) == ("towns", 6, 4, judge.asked)
+
+
+def test_more_candidates_need_no_update_and_other_judges_are_refused(
+    run: Run, judge: ScriptedJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("testset make config.yaml --set testset.candidates=6 --size 2")[0] == 0
+    first = judge.asked
+    assert run("testset make config.yaml")[0] == 0
+    grown = judge.asked
+    assert grown > first
+    assert run("testset make config.yaml --set testset.candidates=6 --size 2")[0] == 0, (
+        "fewer are chosen from the first"
+    )
+    assert run("testset make config.yaml")[0] == 0
+    assert judge.asked == grown, "nothing is asked twice"
+    code, _, err = run("testset make config.yaml --set testset.neighbours=3")
+    assert code == 2 and "neighbours 10 before, 3 now" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("testset make config.yaml --set testset.documents=[]", "'testset.documents' is missing"),
+        ("testset make config.yaml --documents empty", "no documents here"),
+        ("testset make config.yaml --documents nothing", "no such file or folder"),
+        ("testset make config.yaml --size 50", "50 questions are wanted, and 12 chunks"),
+        ("testset make config.yaml --size 0", "size"),
+        ("testset make config.yaml --set testset.kinds='{singel_fact: 1}'", "'singel_fact' is no kind of question"),
+        ("testset make config.yaml --set testset.filters=[easy]", "'easy' is no filter"),
+        ("testset make kinds.yaml", "kinds.yaml, line 3"),
+        ("testset check nothing.jsonl --config config.yaml", "nothing.jsonl"),
+        ("testset check answers.jsonl --config config.yaml", "user_input"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(run: Run, project: Path, command: str, said: str) -> None:
+    (project / "empty").mkdir()
+    (project / "kinds.yaml").write_text("metrics: [faithfulness]\ntestset:\n  kinds: {singel_fact: 1}\n")
+    write_rows(project / "answers.jsonl", [{"response": "Yes."}])
+    code, out, err = run(command)
+    assert (code, out) == (2, "") and err.startswith("error: ") and said in err
+    assert list((project / "results").rglob("testset*")) == []
+
+
+def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the_file_to_the_file(
+    run: Run, project: Path, judge: ScriptedJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "inside").mkdir()
+    write_documents(project / "inside" / "others", "english")
+    monkeypatch.chdir(project / "inside")
+    assert run("testset make ../config.yaml")[0] == 0, "documents beside the configuration"
+    assert run("testset make ../config.yaml --documents others --set name=others")[0] == 0
+    assert run("testset make ../config.yaml --documents documents")[0] == 2
+
+
+def test_a_set_of_people_is_checked_and_written_again_by_merge(run: Run, project: Path, judge: ScriptedJudge) -> None:
+    rows = [*rows_of(["Arlen", "Tesk"]), *rows_of(["Dorla"], reference="It is 999 metres long.")]
+    write_rows(project / "rows.jsonl", rows)
+    code, out, _ = run("testset check rows.jsonl --config config.yaml --json")
+    checked = json.loads(out)
+    assert (code, checked["rows"], checked["flags"]) == (1, 3, {"wrong_reference": 1})
+    code, out, _ = run("testset check rows.jsonl --config config.yaml")
+    assert code == 1 and "1 of 3 rows are flagged" in out
+    findings = project / "results" / "towns" / "testset_check.jsonl"
+    before = findings.read_bytes()
+    findings.unlink()
+    code, out, _ = run("merge results/towns")
+    assert code == 0 and "3 questions from 3 chunks written" in out
+    assert findings.read_bytes() == before
+    code, out, _ = run("testset check rows.jsonl --config config.yaml --set limit=2 --update")
+    assert code == 0 and "0 of 2 rows are flagged" in out
+
+
+def test_two_workers_share_the_candidates_and_more_of_them(run: Run, project: Path, judge: ScriptedJudge) -> None:
+    for candidates, size in ((6, 2), (12, 4)):
+        line = f"testset make config.yaml --set testset.candidates={candidates} --size {size}"
+        assert run(f"{line} --worker 0/2")[0] == 0
+        assert run(f"{line} --worker 1/2")[0] == 0
+    asked = judge.asked
+    assert run("testset make config.yaml --set name=alone")[0] == 0
+    results = project / "results"
+    assert judge.asked == 2 * asked
+    assert (results / "towns" / "testset.jsonl").read_bytes() == (results / "alone" / "testset.jsonl").read_bytes()
+
+
+def test_submit_runs_the_commands_that_a_user_would_type(run: Run, project: Path) -> None:
+    write_rows(project / "rows.jsonl", rows_of(["Arlen"]))
+    code, out, _ = run("submit config.yaml --workers 4 --task testset --set testset.size=3 --dry-run")
+    array, merge = out.splitlines()[-2:]
+    assert code == 0
+    assert array.endswith(f"array.sh testset make {project / 'config.yaml'} --set testset.size=3")
+    assert merge.endswith(f"merge.sh merge {project / 'results' / 'towns'}")
+    code, out, _ = run("submit config.yaml --workers 4 --task testset_check --set dataset=rows.jsonl --dry-run")
+    check = f"testset check {project / 'rows.jsonl'} --config {project / 'config.yaml'} --set dataset=rows.jsonl"
+    assert code == 0 and out.splitlines()[-2].endswith(f"array.sh {check}")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("--task testset --set testset.documents=[]", "'testset.documents' is missing"),
+        ("--task testset_check", "'dataset' is missing"),
+    ],
+)
+def test_submit_refuses_what_no_worker_could_do(run: Run, command: str, said: str) -> None:
+    code, _, err = run(f"submit config.yaml --workers 2 --dry-run {command}")
+    assert code == 2 and said in err

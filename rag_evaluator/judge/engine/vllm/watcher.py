@@ -183,15 +183,21 @@ def shared_in(folder: Path) -> set[tuple[str, int]]:
 
 
 def used(processes: Iterable[int]) -> set[str]:
-    """Names of shared memory that processes have mapped."""
-    found = set()
+    """Names of shared memory that processes have mapped.
+
+    Who makes a semaphore has mapped it under a passing name: the number of the file tells which it is.
+    """
+    names, numbers = set(), set()
     for process in processes:
         with suppress(OSError):
             for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
-                name = line.partition(f" {MEMORY}/")[2]
-                if name and NAMES.fullmatch(name):
-                    found.add(name)
-    return found
+                mapping, _, name = line.partition(f" {MEMORY}/")
+                if name:
+                    names.add(name)
+                    numbers.add(int(mapping.split()[4]))
+    with suppress(OSError):
+        names |= {entry.name for entry in os.scandir(MEMORY) if entry.inode() in numbers}
+    return {name for name in names if NAMES.fullmatch(name)}
 
 
 def reap() -> dict[int, int]:

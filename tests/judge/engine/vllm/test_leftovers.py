@@ -1,6 +1,7 @@
 """What a killed server leaves behind is removed, and nothing else: its folder, and the memory that it shared."""
 
 import mmap
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_life import LIMIT, OWNER, Processes, of_kind, processes, started, wait
@@ -123,6 +125,14 @@ def test_memory_that_somebody_still_uses_is_kept(shared: Path, tmp_path: Path) -
         assert path.exists()
     watcher.remove_shared(tmp_path)
     assert not path.exists()
+
+
+def test_a_semaphore_is_seen_in_use_by_the_process_that_made_it() -> None:
+    """Which has mapped it under a passing name."""
+    semaphore: Any = multiprocessing.get_context("spawn").Semaphore()
+    name = f"sem.{semaphore._semlock.name[1:]}"
+    assert (watcher.MEMORY / name).exists()
+    assert name in watcher.used([os.getpid()])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -230,16 +231,22 @@ def print_json(value: Any) -> None:  # Any: JSON
 def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
     """A table of texts as they are: nothing in them is markup.
 
+    Headings of numbers take a line for each word where the table would be too wide, so that names keep their room.
+
     Args:
         columns: (heading, left or right).
     """
+    screen, rows = console(), list(rows)
+    headings = [heading for heading, _ in columns]
+    needed = sum(max(map(cell_len, cells)) + len(" │ ") for cells in zip(headings, *rows, strict=False)) + 1
     table = Table(title=Text(title))
     for heading, side in columns:
         is_number = side == "right"
-        table.add_column(Text(heading), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]
+        shown = heading.replace(" ", "\n") if is_number and needed > screen.width else heading
+        table.add_column(Text(shown), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*map(Text, row))
-    console().print(table)
+    screen.print(table)
 
 
 def print_parts(parts: Iterable[Grid | str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from rag_evaluator import RAGEvaluator
+from rag_evaluator.cli.console import print_table
 from rag_evaluator.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -137,3 +138,15 @@ def test_a_terminal_without_colours_gets_none(
     shown = terminal.getvalue()
     assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in shown.splitlines()) <= 100
     assert not (no_color and re.search(r"\x1b\[[\d;]*(?:[349][0-7]|38|48)[;m]", shown))
+
+
+def test_a_table_on_a_narrow_terminal_keeps_the_names_of_its_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    headings = ["scores done", "judge calls", "prompt tokens", "generated tokens", "rows for ±0.05"]
+    columns = [("metric", "left"), *((heading, "right") for heading in headings)]
+    print_table("plan", columns, [["faithfulness", "20/20", "~40", "~31,400", "~1,540", "~350"]])
+    shown = capsys.readouterr().out
+    assert "faithfulness" in shown
+    assert max(map(len, shown.splitlines())) <= 80

@@ -26,7 +26,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
     r"^pip install": "needs the network; tests/test_package.py installs the package",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
-    r"^source ": "changes the shell it is typed in",
+    r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",
     r"^make ": "each target is a suite or an installation of its own; only looked up, by make -n",
     r"^(?:sbatch|torchrun|srun) ": "needs Slurm or several processes; its arguments are read by the parser",

@@ -6,6 +6,7 @@ os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets 80 in its workers, which no output of ours is meant for
 
 from collections.abc import Callable, Iterator
 from functools import partial

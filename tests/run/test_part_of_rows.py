@@ -156,7 +156,8 @@ class TestMoreRows:
         assert main([str(config), "--limit", "6"]) == 0
         command = [sys.executable, "-m", "rag_evaluator", str(config), "--worker"]
         workers = [subprocess.Popen([*command, f"{n}/3"], stderr=subprocess.PIPE, text=True) for n in range(3)]
-        assert [(worker.wait(), worker.communicate()[1]) for worker in workers] == [(0, "")] * 3
+        ended = [(worker.communicate()[1], worker.returncode) for worker in workers]
+        assert [code for _, code in ended] == [0, 0, 0], ended
         results = config.parent / "results" / "run"
         assert Journal(results).generation == 2
         assert [path.name for path in (results / "journal").glob("g*")] == ["g2"]

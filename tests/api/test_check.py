@@ -9,6 +9,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.api.check import Check, CheckReport, check
+from rag_evaluator.api.plan import plan
 from rag_evaluator.cli.check import _code
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import ConfigError, JudgeLostError
@@ -155,6 +156,40 @@ def test_what_is_done_already_is_known_and_what_a_run_would_refuse(rows: Rows, t
     assert "metrics: exact_match before, exact_match, rouge_score now" in found(refused, "results").text
     assert found(refused, "row").state == "ok", "the rest is looked at all the same"
     assert _code(refused) == 2
+
+
+RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int | None, str]] = [  # before, now, scores done, said
+    ("a run of fewer rows", {"limit": 2}, {}, 2, "2 of 3 scores are there, a run goes on there"),
+    ("a run of other rows", {"sample": 1}, {"limit": 3}, 1, "1 of 3 scores are there"),
+    ("a run of more rows", {}, {"limit": 2}, None, "holds the scores of all rows, and this run takes 2 of 3 rows"),
+    ("the same rows", {"limit": 2}, {"limit": 2}, 2, "2 of 2 scores are there, a run would judge nothing"),
+]
+
+
+@pytest.mark.parametrize(("before", "now", "done", "words"), [run[1:] for run in RUNS], ids=[run[0] for run in RUNS])
+def test_what_is_done_is_counted_for_the_rows_of_the_run_to_come(
+    before: dict[str, Any], now: dict[str, Any], done: int | None, words: str, rows: Rows, tmp_path: Path
+) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"], **before)
+    RAGEvaluator(config).evaluate(folder=tmp_path / "results" / "run")
+    report = check(project(tmp_path, rows, "demo", metrics=["exact_match"], **now))
+    results = found(report, "results")
+    assert words in results.text
+    assert (results.state, results.details.get("done")) == ("ok" if done else "failed", done)
+
+
+def test_the_scores_that_a_plan_has_made_are_there_for_the_check(rows: Rows, tmp_path: Path) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
+    plan(config, folder=tmp_path / "results" / "run", sample=2)
+    assert found(check(config), "results").details == {"done": 2, "cells": 3}
+
+
+def test_check_takes_the_flags_that_choose_rows(
+    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
+    assert main(["check", str(config), "--limit", "2"]) == 0
+    assert "ok       rows           2 of 3 rows (limit)\n" in capsys.readouterr().out
 
 
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [

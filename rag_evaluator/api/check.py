@@ -18,6 +18,7 @@ from rag_evaluator.judge.engine.transformers.estimate import Memory, memory_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.manifest import refuse_foreign
@@ -82,13 +83,12 @@ class Checks:
 
     Args:
         shown: called with each.
-        begun: called with what is going on now, where it may take minutes.
         judge: which one of a panel they are about.
     """
 
-    def __init__(self, shown: Shown, begun: Callable[[str], object], judge: str | None = None) -> None:
+    def __init__(self, shown: Shown, judge: str | None = None) -> None:
         self.checks: list[Check] = []
-        self.shown, self.begun, self.judge = shown, begun, judge
+        self.shown, self.judge = shown, judge
 
     def add(
         self,
@@ -120,7 +120,6 @@ def check(
     embeddings: Any = None,
     data: Any = None,
     shown: Shown = lambda check: None,
-    begun: Callable[[str], object] = lambda text: None,
 ) -> CheckReport:
     """Look at everything that a run needs, and judge one row; nothing is written.
 
@@ -128,20 +127,19 @@ def check(
         config, judge, embeddings: as `RAGEvaluator` takes them.
         data: as `RAGEvaluator.evaluate` takes it; None takes `dataset` of the configuration.
         shown: called with each check as soon as it is made.
-        begun: called with what is going on now, where it may take minutes.
 
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
     configuration that cannot be read raises an error, `ConfigError`. Judges of a panel are looked at one after the
     other.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
-    found = Checks(shown, begun)
+    found = Checks(shown)
     _look_at_config(evaluator, found)
     rows = _rows(evaluator, data, found)
     judges = {None: evaluator} if evaluator.panel is None else dict(evaluator.panel.evaluators)
     checks = list(found.checks)
     for name, own in judges.items():
-        checks += _of_judge(own, data, rows, Checks(shown, begun, name))
+        checks += _of_judge(own, data, rows, Checks(shown, name))
     return CheckReport(checks)
 
 
@@ -259,7 +257,7 @@ def _look_at_results(own: RAGEvaluator, data: Any, found: Checks) -> None:
                 f"output_dir, {way('update')}, or {way('fresh')}."
             )
         refuse_fewer_rows(folder, stage.plan, begun.plan)
-    with closing(known_records(folder, stage.plan)) as known:
+    with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
         done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
     total = stage.plan.cells
     left = "a run goes on there" if done < total else "a run would judge nothing"

@@ -35,6 +35,7 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
 from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, read_yaml
 from rag_evaluator.paths import expand
+from rag_evaluator.program import command
 
 
 def _ends_visibly(name: str) -> str:
@@ -158,7 +159,9 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """
     path = Path(path)
     if not path.is_file():
-        raise ConfigError(f"{path}: no such configuration file. Make one for your rows: rag-evaluator init my_rows.csv")
+        raise ConfigError(
+            f"{path}: no such configuration file. Make one for your rows: {command('init', 'my_rows.csv')}"
+        )
     data, origin = read_yaml(path)
     origin = replace(origin, overrides=apply_overrides(data, overrides))
     return make_config(data, origin, path.resolve().parent)

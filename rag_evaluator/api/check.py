@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,17 +12,19 @@ from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.choice import RowChoice, part_of
 from rag_evaluator.errors import RagEvaluatorError, ResultsError, way
 from rag_evaluator.judge.engine.transformers.estimate import Memory, memory_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.models.event_loop import run
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.finished import is_complete
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.status import read_status
+from rag_evaluator.run.journal import Journal, place_of, read_manifest
+from rag_evaluator.run.plan import refuse_fewer_rows
+from rag_evaluator.run.trial import cells_of, key_of, known_records
 
 State = Literal["ok", "warning", "failed", "skipped"]
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
@@ -80,13 +83,12 @@ class Checks:
 
     Args:
         shown: called with each.
-        begun: called with what is going on now, where it may take minutes.
         judge: which one of a panel they are about.
     """
 
-    def __init__(self, shown: Shown, begun: Callable[[str], object], judge: str | None = None) -> None:
+    def __init__(self, shown: Shown, judge: str | None = None) -> None:
         self.checks: list[Check] = []
-        self.shown, self.begun, self.judge = shown, begun, judge
+        self.shown, self.judge = shown, judge
 
     def add(
         self,
@@ -118,7 +120,6 @@ def check(
     embeddings: Any = None,
     data: Any = None,
     shown: Shown = lambda check: None,
-    begun: Callable[[str], object] = lambda text: None,
 ) -> CheckReport:
     """Look at everything that a run needs, and judge one row; nothing is written.
 
@@ -126,20 +127,19 @@ def check(
         config, judge, embeddings: as `RAGEvaluator` takes them.
         data: as `RAGEvaluator.evaluate` takes it; None takes `dataset` of the configuration.
         shown: called with each check as soon as it is made.
-        begun: called with what is going on now, where it may take minutes.
 
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
     configuration that cannot be read raises an error, `ConfigError`. Judges of a panel are looked at one after the
     other.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
-    found = Checks(shown, begun)
+    found = Checks(shown)
     _look_at_config(evaluator, found)
     rows = _rows(evaluator, data, found)
     judges = {None: evaluator} if evaluator.panel is None else dict(evaluator.panel.evaluators)
     checks = list(found.checks)
     for name, own in judges.items():
-        checks += _of_judge(own, data, rows, Checks(shown, begun, name))
+        checks += _of_judge(own, data, rows, Checks(shown, name))
     return CheckReport(checks)
 
 
@@ -158,7 +158,9 @@ def _rows(evaluator: RAGEvaluator, data: Any, found: Checks) -> Sequence[Sample]
         rows.append(evaluator.rows(data))
         lacking = {name: _lacking(rows[0], metric.needs) for name, metric in evaluator.metrics.items()}
         without = [f"{count} without what {name} needs" for name, count in lacking.items() if count]
-        text = "; ".join([f"{len(rows[0])} rows", *without])
+        part = part_of(rows[0])
+        chosen = str(RowChoice.from_json(part)) if part else f"{len(rows[0])} rows"
+        text = "; ".join([chosen, *without])
         found.add("rows", "warning" if without else "ok", text, {"rows": len(rows[0]), "missing": lacking})
 
     found.attempt("rows", look)
@@ -247,19 +249,20 @@ def _look_at_results(own: RAGEvaluator, data: Any, found: Checks) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = own.config.results_dir, own.stage(data)
     refuse_foreign(folder, stage.files)
-    if not (folder / "journal" / "manifest.json").is_file():
-        found.add("results", "ok", f"{folder}: nothing there yet, {stage.plan.cells} scores to make", {"done": 0})
-        return
-    journal = Journal(folder)
-    changes = stage.plan.changes(journal.plan, unnamed=False)
-    if changes and not journal.is_empty:
-        raise ResultsError(
-            f"{folder} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or output_dir, "
-            f"{way('update')}, or {way('fresh')}."
-        )
-    done, total = (0, stage.plan.cells) if changes else next(iter(read_status(folder))).cells
-    left = "a run would judge nothing" if is_complete(journal) else "a run goes on there"
-    found.add("results", "ok", f"{folder}: {done} of {total} scores are there, {left}", {"done": done, "cells": total})
+    begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
+    if begun is not None and not Journal(folder).is_empty:
+        if changes := stage.plan.changes(begun.plan, unnamed=False):
+            raise ResultsError(
+                f"{folder} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or "
+                f"output_dir, {way('update')}, or {way('fresh')}."
+            )
+        refuse_fewer_rows(folder, stage.plan, begun.plan)
+    with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
+        done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
+    total = stage.plan.cells
+    left = "a run goes on there" if done < total else "a run would judge nothing"
+    text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"
+    found.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})
 
 
 def _look_at_disk(folder: Path, rows: int, found: Checks) -> None:

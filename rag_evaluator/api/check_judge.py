@@ -13,6 +13,7 @@ from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.rehearsal import Rehearsal, sequences_that_fit, shown_prompt
 from rag_evaluator.judge.watched import WatchedJudge
 from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.reasons import said
 from rag_evaluator.results.score import Score
 from rag_evaluator.tasks.evaluation import to_record
@@ -42,13 +43,14 @@ async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Checks
         found.add("row", "failed", str(error), error=error)
         return
     if scorer.judge is not None:
-        await _measure(own, scorer, scorer.judge, rows, found)
+        with ACTIVITY.phase("measuring the longest rows"):
+            await _measure(own, scorer, scorer.judge, rows, found)
 
 
 async def _load(own: RAGEvaluator, found: Checks) -> Scorer:
-    found.begun("loading the models")
     began = time.monotonic()
-    scorer = await own._scorer()  # the same as a run loads
+    with ACTIVITY.phase("loading the models"):
+        scorer = await own._scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
         found.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
@@ -71,9 +73,9 @@ async def _judge_row(own: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], 
     scores: dict[str, dict[str, Any]] = {}
     size = len(json.dumps(sample.row, ensure_ascii=False))
     for metric in metrics:
-        found.begun(f"judging {sample.where} by {metric}")
         began = time.monotonic()
-        score = await asking.score(sample, metric)
+        with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
+            score = await asking.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
         size += len(json.dumps(details, ensure_ascii=False))
         scores[metric] = _scored(score, details, time.monotonic() - began)
@@ -132,7 +134,6 @@ async def _measure(
     if not judge.capabilities.counts_tokens:
         found.add("window", "skipped", "this judge does not count tokens: the server refuses what is too long for it")
         return
-    found.begun("measuring the longest rows")
     rehearsal = Rehearsal(judge)
     measured = Scorer(scorer.metrics, scorer.specs, rehearsal, scorer.embeddings)
     asking = [name for name, metric in own.metrics.items() if metric.judge]

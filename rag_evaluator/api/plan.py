@@ -16,7 +16,7 @@ from rag_evaluator.metrics.dry import DryMetrics, JudgeCall
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.memory import most_memory
-from rag_evaluator.progress import Progress, silent
+from rag_evaluator.progress import ACTIVITY, Progress, silent
 from rag_evaluator.run.journal import place_of, read_manifest
 from rag_evaluator.run.known import KnownRecords
 from rag_evaluator.run.task import Cell, Record
@@ -150,7 +150,8 @@ class _Planning:
         if self.places:
             self.records = make_some(self.stage, self.places, self.folder, run, progress, stop, most_memory)
         with closing(known_records(self.folder, self.stage.plan)) as known:
-            counted = {metric: run(self._count(metric, known)) for metric in self.metrics}
+            with ACTIVITY.phase("counting the questions of all rows"):
+                counted = {metric: run(self._count(metric, known)) for metric in self.metrics}
             asked = {metric: self._asked(metric) for metric in self.metrics}
             habits = {
                 metric: Habit.of([(counted[metric].all[row], found) for row, found in asked[metric].items()])

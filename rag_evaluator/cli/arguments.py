@@ -114,7 +114,9 @@ def parser_of_commands() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_init_command(commands)
-    _add_config(add_check_command(commands))
+    check = add_check_command(commands)
+    _add_config(check)
+    add_rows(check)
     run = commands.add_parser(
         "evaluate",
         help="score a dataset; the default: 'rag-evaluator config.yaml'",

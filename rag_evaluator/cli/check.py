@@ -1,12 +1,12 @@
 """`rag-evaluator check config.yaml`: would a run work, and what would it be like?"""
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.errors import JudgeLostError, MissingChunksError
+from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from rag_evaluator.api.check import Check, CheckReport
@@ -38,16 +38,14 @@ def add_check_command(commands: Any) -> argparse.ArgumentParser:
 
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
-    from rag_evaluator.api.check import check as look
-    from rag_evaluator.cli.start import read_config
+    from rag_evaluator.cli.start import LIBRARIES, read_config
     from rag_evaluator.files.json_text import json_text
 
     config = read_config(options)
-    report = look(
-        config,
-        shown=(lambda found: None) if options.json else (lambda found: _print(found, options.prompt)),
-        begun=lambda text: print(f"{text} ...", file=sys.stderr, flush=True),
-    )
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.api.check import check as look
+
+    report = look(config, shown=lambda found: None if options.json else _print(found, options.prompt))
     if options.json:
         print(json_text(report.to_json()), end="")
     else:

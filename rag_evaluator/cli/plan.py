@@ -127,7 +127,7 @@ def _row(metric: "PlannedMetric") -> list[str]:
 def _figures(part: "Expected | None", is_exact: bool) -> list[str]:
     if part is None:
         return ["not known"] * 3
-    calls = f"{'' if is_exact else '~'}{part.calls:,.0f}"
+    calls = f"{'' if is_exact or not part.calls else '~'}{part.calls:,.0f}"
     tokens = (part.prompt_tokens, part.generated_tokens)
     return [calls, *("not known" if count is None else f"~{count:,.0f}" if count else "0" for count in tokens)]
 

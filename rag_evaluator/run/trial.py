@@ -103,6 +103,7 @@ def make_some(
             else:
                 found[cell.unit.index, cell.column, cell.repeat] = line.record
     total = len(found) + len(left)
+    progress(len(found), total)
     if left:
         stop = stop or Stop()
         found |= run(_make(stage, left, place, lambda made: progress(total - len(left) + made, total), stop, memory))

@@ -1,6 +1,7 @@
 """`check`: what it finds, that it finds the same as a run would, and that it writes nothing."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.api.check import Check, CheckReport, check
+from rag_evaluator.api.plan import plan
 from rag_evaluator.cli.check import _code
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import ConfigError, JudgeLostError
@@ -42,14 +44,17 @@ def project(folder: Path, rows: Rows, model: Path | str, **keys: Any) -> Path:
     return folder / "config.yaml"
 
 
-def test_a_row_is_judged_by_every_metric_with_its_reasons(rows: Rows, tmp_path: Path) -> None:
+def test_a_row_is_judged_by_every_metric_with_its_reasons(
+    rows: Rows, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     judge = ScriptedJudge({**RATING, **STATEMENTS})
     metrics = ["faithfulness", "context_relevance", "exact_match"]
     shown: list[Check] = []
-    begun: list[str] = []
     config = {"metrics": metrics, "output_dir": tmp_path}
-    report = check(config, judge, data=rows, shown=shown.append, begun=begun.append)
-    assert begun == ["loading the models", *(f"judging row 0 by {metric}" for metric in metrics)]
+    with caplog.at_level("INFO", logger="rag_evaluator.progress"):
+        report = check(config, judge, data=rows, shown=shown.append)
+    phases = [record.message for record in caplog.records if record.message.startswith("judging")]
+    assert phases == [f"judging row 0 by {metric}" for metric in metrics]
     assert report.passed
     assert list(report.checks) == shown
     row = found(report, "row").details
@@ -157,6 +162,38 @@ def test_what_is_done_already_is_known_and_what_a_run_would_refuse(rows: Rows, t
     assert _code(refused) == 2
 
 
+RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int | None, str]] = [  # before, now, scores done, said
+    ("a run of fewer rows", {"limit": 2}, {}, 2, "2 of 3 scores are there, a run goes on there"),
+    ("a run of other rows", {"sample": 1}, {"limit": 3}, 1, "1 of 3 scores are there"),
+    ("a run of more rows", {}, {"limit": 2}, None, "holds the scores of all rows, and this run takes 2 of 3 rows"),
+    ("the same rows", {"limit": 2}, {"limit": 2}, 2, "2 of 2 scores are there, a run would judge nothing"),
+]
+
+
+@pytest.mark.parametrize(("before", "now", "done", "words"), [run[1:] for run in RUNS], ids=[run[0] for run in RUNS])
+def test_what_is_done_is_counted_for_the_rows_of_the_run_to_come(
+    before: dict[str, Any], now: dict[str, Any], done: int | None, words: str, rows: Rows, tmp_path: Path
+) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"], **before)
+    RAGEvaluator(config).evaluate(folder=tmp_path / "results" / "run")
+    report = check(project(tmp_path, rows, "demo", metrics=["exact_match"], **now))
+    results = found(report, "results")
+    assert words in results.text
+    assert (results.state, results.details.get("done")) == ("ok" if done else "failed", done)
+
+
+def test_the_scores_that_a_plan_has_made_are_there_for_the_check(rows: Rows, tmp_path: Path) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
+    plan(config, folder=tmp_path / "results" / "run", sample=2)
+    assert found(check(config), "results").details == {"done": 2, "cells": 3}
+
+
+def test_check_takes_the_flags_that_choose_rows(rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
+    assert main(["check", str(config), "--limit", "2"]) == 0
+    assert "ok       rows           2 of 3 rows (limit)\n" in capsys.readouterr().out
+
+
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("a model that is not there", {"judge": {"model": "/nothing"}}, "model", "no such folder"),
     ("rows that lack a column", {"metrics": ["summary_score"]}, "rows", "expected the column 'reference_contexts'"),
@@ -242,6 +279,14 @@ def test_the_command_prints_each_check_the_prompt_and_the_reasons(
     assert printed.endswith("ready to run, 0 warnings\n")
     assert main(["check", str(config)]) == 2
     assert "judge.model: no such folder: /nothing" in capsys.readouterr().out
+
+
+def test_standard_error_has_the_lines_of_progress_only(
+    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
+    assert main(["check", str(config)]) == 0
+    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in capsys.readouterr().err.splitlines())
 
 
 def test_json_is_the_only_thing_on_standard_output(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.api.plan import plan
 from rag_evaluator.api.planned import PlannedJudge
 from rag_evaluator.cli.main import main
+from rag_evaluator.cli.plan import print_plan
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.metrics.dry import DryMetrics, JudgeCall
@@ -186,6 +188,21 @@ class TestEstimated:
         assert rows_for_interval([1, 5] * 10, Scale(1, 5), 0.2) == rows_for_interval([0, 1] * 10, Scale(), 0.05)
         assert rows_for_interval([0.5, float("nan")], Scale(), 0.05) is None
         assert rows_for_interval([0, 1], Scale(), 1e-5) is None
+
+
+def test_what_is_to_be_made_for_the_plan_is_known_before_the_first_answer(tmp_path: Path) -> None:
+    judge, counts = ratings(), list[tuple[int, int, int]]()
+    plan(RATED, ROWS, tmp_path, judge, sample=2, progress=lambda done, total: counts.append((done, total, judge.asked)))
+    assert counts[0] == (0, 2, 0)
+    plan(RATED, ROWS, tmp_path, judge, sample=3, progress=lambda done, total: counts.append((done, total, judge.asked)))
+    assert (2, 3, 4) in counts
+
+
+def test_nothing_left_is_no_estimate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judge = ScriptedJudge(any_answer(0), model_id="j")
+    print_plan(plan({"metrics": ["faithfulness"]}, ROWS, tmp_path, judge, sample=8))
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "not done yet" in line]
+    assert re.findall(r"~?\d+", line) == ["0"]
 
 
 class TestKeptForTheRun:

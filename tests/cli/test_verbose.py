@@ -38,7 +38,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("flag", [[], ["-v"], ["--verbose"]])
 def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    monkeypatch.setitem(command_line.COMMANDS, "status", talk)
+    monkeypatch.setattr("rag_evaluator.cli.journals.status", talk)
     levels = [logging.getLogger(name).level for name in TALKATIVE]
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

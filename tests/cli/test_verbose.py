@@ -54,8 +54,8 @@ def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyP
 
 def test_warnings_that_python_was_asked_for_are_shown() -> None:
     code = (
-        "import sys, warnings\nfrom rag_evaluator.cli import main\n"
-        f"main.COMMANDS['status'] = lambda options: warnings.warn({LOUD!r}) or 0\n"
+        "import sys, warnings\nfrom rag_evaluator.cli import journals, main\n"
+        f"journals.status = lambda options: warnings.warn({LOUD!r}) or 0\n"
         "sys.exit(main.main(['status', 'x']))"
     )
     command = [sys.executable, "-W", "always::UserWarning", "-c", code]

@@ -157,9 +157,9 @@ class TestMoreRows:
         assert main([str(config), "--limit", "6"]) == 0
         command = [sys.executable, "-m", "rag_evaluator", str(config), "--worker"]
         workers = [subprocess.Popen([*command, f"{n}/3"], stderr=subprocess.PIPE, text=True) for n in range(3)]
-        said = [worker.communicate()[1].splitlines() for worker in workers]
+        errors = [worker.communicate()[1].splitlines() for worker in workers]
         assert [worker.returncode for worker in workers] == [0] * 3
-        assert not [line for lines in said for line in lines if not re.match(r"\d\d:\d\d:\d\d ", line)]  # progress
+        assert not [line for lines in errors for line in lines if not re.match(r"\d\d:\d\d:\d\d ", line)]  # progress
         results = config.parent / "results" / "run"
         assert Journal(results).generation == 2
         assert [path.name for path in (results / "journal").glob("g*")] == ["g2"]

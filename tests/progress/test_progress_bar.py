@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 COMMAND = """
 import sys, time
-from rag_evaluator.cli import main, watching
+from rag_evaluator.cli import journals, main, watching
 from rag_evaluator.cli.console import say
 from rag_evaluator.progress import ACTIVITY
 watching.FIRST = 0.0
@@ -40,7 +40,8 @@ def work(options):
     say("the table")
     return 0
 
-main.COMMANDS["evaluate"] = work
+main.COMMANDS["evaluate"] = main.Command("journals:work")
+journals.work = work
 sys.exit(main.main(["evaluate", "x"]))
 """
 

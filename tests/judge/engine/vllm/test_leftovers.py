@@ -1,7 +1,6 @@
 """What a killed server leaves behind is removed, and nothing else: its folder, and the memory that it shared."""
 
 import mmap
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,7 +9,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_life import LIMIT, OWNER, Processes, of_kind, processes, started, wait
@@ -128,11 +126,16 @@ def test_memory_that_somebody_still_uses_is_kept(shared: Path, tmp_path: Path) -
 
 
 def test_a_semaphore_is_seen_in_use_by_the_process_that_made_it() -> None:
-    """Which has mapped it under a passing name."""
-    semaphore: Any = multiprocessing.get_context("spawn").Semaphore()
-    name = f"sem.{semaphore._semlock.name[1:]}"
-    assert (watcher.MEMORY / name).exists()
-    assert name in watcher.used([os.getpid()])
+    """Which has mapped it under a passing name. In a process of its own: joblib changes what others make."""
+    code = (
+        "import multiprocessing, os\n"
+        "from rag_evaluator.judge.engine.vllm import watcher\n"
+        "semaphore = multiprocessing.get_context('spawn').Semaphore()\n"
+        "name = f'sem.{semaphore._semlock.name[1:]}'\n"
+        "assert (watcher.MEMORY / name).exists()\n"
+        "assert name in watcher.used([os.getpid()]), watcher.used([os.getpid()])\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

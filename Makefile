@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup docs test test-docs test-processes test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -20,7 +20,10 @@ $(SETUP): pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes"
+
+test-processes: setup ## the tests that start, stop and kill whole runs
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
 
 docs: setup ## the documentation as a site, in site/; a page with a fault is an error
 	$(BIN)/python -m tools.docs

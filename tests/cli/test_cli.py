@@ -21,6 +21,8 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.files.jsonl import Appender, checked_line
 from rag_evaluator.metrics.table import METRICS as ALL_METRICS
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 FILES = {
     "scores.jsonl",

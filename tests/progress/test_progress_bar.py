@@ -16,6 +16,8 @@ from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
 from rag_evaluator.progress import Activity, State
 from rag_evaluator.progress.watch import Watch
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 COMMAND = """

@@ -32,6 +32,8 @@ from rag_evaluator.run.workers import Worker, find_worker, parse_worker, run_id,
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks import stage_of
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 PLAIN = ["bleu_score", "exact_match"]
 Rows = list[dict[str, Any]]

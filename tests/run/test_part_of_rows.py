@@ -151,6 +151,7 @@ class TestMoreRows:
             evaluate(tmp_path, rows=[*ROWS[:11], row(99)])
         assert evaluate(tmp_path, "update", rows=[*ROWS[:11], row(99)])[1] == 14
 
+    @pytest.mark.processes
     def test_workers_that_start_together_after_a_limited_run_bring_its_scores_once(
         self, config: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

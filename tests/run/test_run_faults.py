@@ -20,6 +20,8 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.jsonl import Appender
 from rag_evaluator.run.journal import FOLDERS
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]
 

@@ -15,7 +15,10 @@ from test_life import LIMIT, OWNER, Processes, of_kind, processes, started, wait
 
 from rag_evaluator.judge.engine.vllm import watcher
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches processes by Linux' means")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches processes by Linux' means"),
+]
 __all__ = ["processes"]
 
 

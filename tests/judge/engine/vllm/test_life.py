@@ -21,7 +21,10 @@ from rag_evaluator.judge.engine.vllm.engine import MODULE, VllmEngine, command, 
 from rag_evaluator.judge.engine.vllm.life import Life
 from rag_evaluator.judge.engine.vllm.watcher import descendants, parents
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches processes by Linux' means")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches processes by Linux' means"),
+]
 FAKE = Path(__file__).parent / "fake"
 LIMIT = 15.0  # seconds in which all must have ended
 MARK = "FAKE_VLLM_RUN"

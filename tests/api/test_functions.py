@@ -465,6 +465,7 @@ def start(command: str, config: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, str(ROOT / "main.py"), command, config], env=environment)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("command", "file"),
     [

@@ -102,6 +102,7 @@ def test_the_page_says_which_way_ours_is_behind() -> None:
     assert f"**Ours is behind {WAYS['vllm'][0]} (0.50 times our CPU seconds).**" in behind
 
 
+@pytest.mark.processes
 def test_engines_answer_equal_questions_with_equal_tokens(model_folder: Callable[..., Path], tmp_path: Path) -> None:
     folder = model_folder("llama")
     setting = Setting(folder, write_gguf(folder, tmp_path / "tiny.gguf"), 16, 16)

@@ -51,8 +51,6 @@ def prepare(folder: Path) -> None:
         (folder / "models" / name).symlink_to(DEMO_JUDGE)
     testset = folder / "examples" / "testset"
     shutil.copytree(testset / "documents", folder / "docs")
-    questions = (testset / "testset.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / "questions.jsonl").write_text("".join(questions[:2]), encoding="utf-8")
     settings = (folder / "config.yaml").read_text(encoding="utf-8")
     (folder / "judge.yaml").write_text(settings, encoding="utf-8")
     custom = settings.replace("custom_metrics: {}", "# custom_metrics: {}")

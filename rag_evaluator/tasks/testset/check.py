@@ -27,6 +27,7 @@ from rag_evaluator.tasks.testset.checker import Checker
 from rag_evaluator.tasks.testset.filters import DUPLICATE, NOT_FOUND
 from rag_evaluator.tasks.testset.making import DECIMALS
 from rag_evaluator.tasks.testset.neighbours import Neighbours, unit_vectors
+from rag_evaluator.tasks.testset.prepare import signature_with
 from rag_evaluator.tasks.testset.questions import Questions
 from rag_evaluator.tasks.testset.rows import Contexts, RowUnit, candidate_of, missing_of, units_of
 from rag_evaluator.tasks.testset.selection import Made, duplicates_of
@@ -144,12 +145,9 @@ def check_stage(
 ) -> TestsetCheck:
     """The stage for the rows of a dataset."""
     units, contexts, part = units_of(samples), Contexts.of(whole_of(samples)), part_of(samples)
-    line, settings = asking.signature(), config.testset
-    pool = short_digest("\n".join(contexts.texts))
-    parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool, **embeddings.parts}
-    signature = None
-    if line is not None and embeddings.identity is not None:
-        signature = "|".join([line, *(f"{name}:{value}" for name, value in parts.items())])
+    settings, pool = config.testset, short_digest("\n".join(contexts.texts))
+    parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
+    signature = signature_with(asking, embeddings, parts)
     data = digest_of(units_of(whole_of(samples)))
     plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, data, part)
     return TestsetCheck(units, plan, asking.about(TASK, len(units), part), asking, contexts, embeddings)

@@ -1,6 +1,6 @@
-"""The corpus of a test set: documents read and cut once, and kept in the results folder for all workers."""
+"""What a test set is made from: its corpus, read and cut once for all workers, and the signature of what is made."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from rag_evaluator.dataset.documents.readers import read_documents
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.files.digest import file_digest, short_digest
 from rag_evaluator.models.embeddings import find_embeddings
+from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.tasks.question import Asking
 
 FOLDER = "corpus"
 TOKENIZER = "tokenizer.json"
@@ -42,6 +44,14 @@ def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
             splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
             corpus = write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
     return corpus
+
+
+def signature_with(asking: Asking, embeddings: EmbeddingsSource, parts: Mapping[str, Any]) -> str | None:
+    """The signature of what judge and embeddings make with these parts; None if one of them has no name."""
+    line = asking.signature()
+    if line is None or embeddings.identity is None:
+        return None
+    return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
 
 
 def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:

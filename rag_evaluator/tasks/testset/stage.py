@@ -26,7 +26,7 @@ from rag_evaluator.tasks.testset.checker import Checker
 from rag_evaluator.tasks.testset.making import Maker
 from rag_evaluator.tasks.testset.neighbours import neighbours_of
 from rag_evaluator.tasks.testset.output import details_of, rows_of, summary_of
-from rag_evaluator.tasks.testset.prepare import FOLDER
+from rag_evaluator.tasks.testset.prepare import FOLDER, signature_with
 from rag_evaluator.tasks.testset.questions import Questions
 from rag_evaluator.tasks.testset.selection import Made, select
 from rag_evaluator.tasks.testset.sheet import write_sheet
@@ -175,11 +175,8 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
 
 def _signature(asking: Asking, embeddings: EmbeddingsSource, corpus: Corpus, settings: TestsetConfig) -> str | None:
     """What a candidate depends on beside its slot."""
-    line = asking.signature()
-    if line is None or embeddings.identity is None:
-        return None
-    parts = {**{name: getattr(settings, name) for name in ASKED_WITH}, "corpus": corpus.digest[:16], **embeddings.parts}
-    return "|".join([line, *(f"{name}:{value}" for name, value in parts.items())])
+    parts = {name: getattr(settings, name) for name in ASKED_WITH}
+    return signature_with(asking, embeddings, {**parts, "corpus": corpus.digest[:16]})
 
 
 def _of_selection(settings: TestsetConfig) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def add_check_command(commands: Any) -> argparse.ArgumentParser:
 
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
+    from rag_evaluator.cli.console import print_json
     from rag_evaluator.cli.start import LIBRARIES, read_config
-    from rag_evaluator.files.json_text import json_text
 
     config = read_config(options)
     with ACTIVITY.phase(LIBRARIES):
@@ -47,7 +47,7 @@ def check(options: argparse.Namespace) -> int:
 
     report = look(config, shown=lambda found: None if options.json else _print(found, options.prompt))
     if options.json:
-        print(json_text(report.to_json()), end="")
+        print_json(report.to_json())
     else:
         _print_end(report)
     return _code(report)

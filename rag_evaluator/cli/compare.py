@@ -57,7 +57,7 @@ def add_compare_command(commands: Any) -> None:
 def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     from rag_evaluator.api.compare import compare as compare_runs
-    from rag_evaluator.files.json_text import json_text
+    from rag_evaluator.cli.console import print_json
 
     comparison = compare_runs(
         *options.runs, on=options.on, effect=options.effect, cluster=options.cluster, group_by=options.group_by
@@ -65,7 +65,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.csv:
         _write_csv(comparison.records(), options.csv)
     if options.json:
-        print(json_text(comparison.to_json()), end="")
+        print_json(comparison.to_json())
     else:
         print_comparison(comparison)
     return OK

@@ -2,13 +2,16 @@
 
 import random
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 import transformers
+from transformers import AttentionInterface
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 
+from rag_evaluator.judge.engine.transformers import attention
 from rag_evaluator.judge.engine.transformers import packed as packed_module
 from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel, TailCache
 
@@ -92,3 +95,102 @@ def test_packed_rows_have_the_logits_that_each_row_has_alone(
                 expected = own[row][prefix + filled[row] - 1]
                 torch.testing.assert_close(got, expected, rtol=0, atol=1e-4 * float(expected.abs().max()))
     assert filled == [len(tail) for tail in tails]
+
+
+LONG_WINDOW = {**MIXED, "sliding_window": 4096}
+EXPERTS_OF_PHI = {**EXPERTS, "leave_out": "head_dim", "num_local_experts": 16, "hidden_size": 64}
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {
+    "longrope": (
+        {"base": "Phi3", "leave_out": "head_dim", "original_max_position_embeddings": 300, "rope_parameters": LONGROPE},
+        "its position encoding depends on the length of the longest row",
+    ),
+    "chunked attention": (
+        {"base": "Llama4", "config": "Llama4TextConfig", **EXPERTS, "attention_chunk_size": 4096},
+        "it has layers of the kind chunked_attention",
+    ),
+    "linear attention": (
+        {"base": "OlmoHybrid", "layer_types": ["linear_attention"] * 3 + ["full_attention"]},
+        "it has layers of the kind linear_attention",
+    ),
+    "sparse attention": (
+        {"base": "DeepseekV32", "leave_out": "head_dim", **STEEP, **LATENT, "index_topk": 2048},
+        "it has layers of the kind indexed_attention",
+    ),
+    "masks that depend on the tokens": (
+        {"base": "Doge", **STEEP, "keep_window_size": 2048},
+        "its attention has masks of its own",
+    ),
+    "a window that the attention function does not get": (
+        {"base": "Phimoe", **EXPERTS_OF_PHI, **STEEP, "sliding_window": 4096},
+        "its logits change when rows are packed",
+    ),
+    "no position_ids": ({"base": "Bloom"}, "its forward pass takes no position_ids"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_model_with_another_attention_is_refused_with_its_reason(name: str) -> None:
+    settings, reason = OTHERS[name]
+    with pytest.raises(NotPackableError, match=reason):
+        PackedModel.of(model_of(**settings))
+
+
+WRONG: dict[str, tuple[str, Any]] = {  # what an attention function could fail to do, and a model that needs it
+    "windows": ("sliding_window", {"base": "Mistral", **STEEP, "sliding_window": 4096}),
+    "windows of some layers": ("sliding_window", {"base": "Gemma3", "config": "Gemma3TextConfig", **LONG_WINDOW}),
+    "soft caps": ("softcap", {"base": "Gemma2", **STEEP, "attn_logit_softcapping": 2.0, "query_pre_attn_scalar": 8}),
+    "sinks": ("s_aux", {"base": "GptOss", **LONG_WINDOW, **EXPERTS}),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", WRONG)
+def test_the_trial_shows_what_the_attention_function_does_not_do(
+    name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argument, settings = WRONG[name]
+    model = model_of(**settings).to(dtype)
+    PackedModel.of(model)
+    interface = AttentionInterface._global_mapping[attention.NAME]
+    forgetful = lambda *args, **kwargs: interface(*args, **{**kwargs, argument: None})  # noqa: E731
+    monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, forgetful)
+    with pytest.raises(NotPackableError, match="its logits change when rows are packed"):
+        PackedModel.of(model)
+
+
+def test_windows_are_after_the_trial_what_they_were_before() -> None:
+    model = model_of("Gemma2", **LONG_WINDOW)
+    before = [layer.self_attn.sliding_window for layer in model.model.layers]
+    PackedModel.of(model)
+    assert model.config.sliding_window == 4096
+    assert [layer.self_attn.sliding_window for layer in model.model.layers] == before == [4096, None, 4096, None]
+
+
+def test_a_window_that_cannot_be_made_small_for_the_trial_is_no_reason_to_believe_in_it() -> None:
+    model = model_of("Mistral", **STEEP, sliding_window=4096)
+    for layer in model.model.layers:
+        layer.self_attn.config = SimpleNamespace(sliding_window=4096.0, _attn_implementation="sdpa")
+    with pytest.raises(NotPackableError, match="its attention windows cannot be made small to try it out"):
+        PackedModel.of(model)
+
+
+MANY_EXPERTS = {"num_hidden_layers": 8, "num_local_experts": 16, "num_experts": 16, "num_experts_per_tok": 2}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"base": "Phimoe", "leave_out": "head_dim", "sliding_window": None},
+        {"base": "Mixtral"},
+        {"base": "Qwen3Moe", "moe_intermediate_size": 16},
+        {"base": "GptOss"},
+    ],
+    ids=lambda settings: settings["base"],
+)
+def test_experts_that_change_with_the_last_bit_do_not_make_a_model_of_half_precision_slow(
+    settings: dict[str, Any], dtype: torch.dtype
+) -> None:
+    model = model_of(**{**STEEP, **MANY_EXPERTS, **settings}).to(dtype)
+    assert PackedModel.of(model).slot_bytes == 8 * 2 * 2 * 8 * 2
+    assert {parameter.dtype for parameter in model.parameters()} == {dtype}

@@ -72,9 +72,7 @@ def _own(model: "PreTrainedModel", rows: Sequence[Sequence[int]]) -> torch.Tenso
     return torch.stack([output.logits[0, -1] for output in passes])
 
 
-def _packed(
-    layers: int, run: Run, prefix: Sequence[int], tails: Sequence[Sequence[int]]
-) -> tuple[torch.Tensor, int]:
+def _packed(layers: int, run: Run, prefix: Sequence[int], tails: Sequence[Sequence[int]]) -> tuple[torch.Tensor, int]:
     """`(rows, vocab)` logits after the last token of each row, and the bytes that a token of the prefix takes."""
     alone = TailCache(layers, 1, len(prefix))
     run(alone, [prefix], [0], [0])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from transformers import AttentionInterface
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
+from transformers import AttentionInterface
 
 from rag_evaluator.judge.engine.transformers import attention
 from rag_evaluator.judge.engine.transformers import packed as packed_module
@@ -38,7 +38,13 @@ PACKED: dict[str, dict[str, Any]] = {
     "granite moe with a window": {"base": "GraniteMoeSWA", **MIXED, **EXPERTS},
     "ministral": {"base": "Ministral", **MIXED},
     "qwen2 with a window": {"base": "Qwen2", **MIXED, "use_sliding_window": True},
-    "dots1, whose window is set but used by no layer": {"base": "Dots1", **STEEP, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "dots1, whose window is set but used by no layer": {
+        "base": "Dots1",
+        **STEEP,
+        "n_routed_experts": 4,
+        "n_shared_experts": 1,
+        "num_experts_per_tok": 2,
+    },
     "deepseek v2": {"base": "DeepseekV2", "leave_out": "head_dim", **MLA},
     "deepseek v3": {"base": "DeepseekV3", "leave_out": "head_dim", **MLA, "v_head_dim": 4},
     "minicpm3": {"base": "MiniCPM3", "leave_out": "head_dim", **MLA, "v_head_dim": 12},

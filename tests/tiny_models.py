@@ -223,6 +223,7 @@ ARCHITECTURES = {
     "phimoe-longrope": architecture(
         "Phimoe", "head_dim", **STEEP, num_local_experts=4, sliding_window=None, rope_parameters=LONGROPE | SCALES
     ),
+    "bloom": architecture("Bloom", "num_key_value_heads head_dim", **STEEP),
     "rwkv": architecture("Rwkv", "num_attention_heads num_key_value_heads head_dim", attention_hidden_size=32),
     "mamba": architecture("Mamba", "num_attention_heads num_key_value_heads head_dim", state_size=8),
     "deepseek-v32": architecture("DeepseekV32", "head_dim num_key_value_heads", **STEEP, **LATENT),

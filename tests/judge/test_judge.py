@@ -12,8 +12,8 @@ from tiny_models import plain_of
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
-from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.memory import BatchSize
+from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
 from rag_evaluator.judge.engine.transformers.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.grammar.budget import Budget
 from rag_evaluator.judge.judge import Judge
@@ -91,13 +91,13 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(
             assert [item.statement for item in opinion.answer.statements] == prompt.data.statements  # type: ignore
 
 
-@pytest.mark.parametrize("kind", tiny_models.KINDS)
+@pytest.mark.parametrize("kind", [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"])
 @pytest.mark.parametrize("count", [10, pytest.param(24, marks=pytest.mark.slow)])
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str, count: int) -> None:
     """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
     decoder = judge.inner.engine.inner.decoder
-    assert isinstance(decoder, GenerateDecoder) == (kind == "mistral-metaspace-bpe")  # it has a sliding window
+    assert isinstance(decoder, PackedDecoder)
     requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(count)]
     replies = judge.inner.engine.inner.handle(requests)
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
@@ -154,7 +154,7 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
 def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = load(model_folder("mistral-metaspace-bpe"), max_new_tokens=32, batch_size=8)
+    judge = load(model_folder("bloom"), max_new_tokens=32, batch_size=8)
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
     asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
     expected, chosen = judge.inner.engine.inner.handle(requests), [judge.choose(*one) for one in asked]

@@ -134,7 +134,7 @@ def test_thoughts_and_answers_do_not_depend_on_the_batch(
     assert [opinion.answer for opinion in one] == [opinion.answer for opinion in other]
 
 
-@pytest.mark.parametrize("family", ["r1", "harmony"])  # the one is packed, the other runs by `generate`
+@pytest.mark.parametrize("family", ["r1", "harmony"])
 def test_a_thought_is_token_by_token_what_transformers_own_loop_writes(
     thinking: Callable[..., Judge], family: str
 ) -> None:

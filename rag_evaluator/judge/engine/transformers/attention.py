@@ -1,0 +1,176 @@
+"""The attention of packed rows: to the prefix once for all rows, and to the tail of each row, merged by log-sum-exp."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+from transformers import AttentionInterface
+
+from rag_evaluator.judge.engine.transformers.step import Seen, Step
+from rag_evaluator.judge.engine.transformers.tail_cache import Layer, TailCache
+
+NAME = "rag_evaluator_packed"
+WITHOUT_EFFECT = {  # on the attention of a model that is not trained
+    *("dropout", "is_causal", "position_ids", "use_cache"),
+    *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
+}
+WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
+Part = tuple[torch.Tensor, torch.Tensor]
+"""Output `(tokens, kv_heads, group, value_dim)` and log-sum-exp `(tokens, kv_heads, group)` of a part of the keys."""
+
+
+class NotPackableError(Exception):
+    """A model that must be run by transformers' `generate`, and why."""
+
+
+def _attend(
+    queries: Any, keys: Any, values: Any, mask: Any = None, *, scaling: float, softcap: float | None = None
+) -> tuple[Any, Any]:
+    """Output `(batch, heads, queries, value_dim)` and log-sum-exp `(batch, heads, queries)` of the scores.
+
+    Args:
+        queries: `(batch, heads, queries, head_dim)`.
+        keys: `(batch, heads, length, head_dim)`.
+        values: `(batch, heads, length, value_dim)`.
+        mask: added to the scores, `(batch, 1, queries, length)`; no row of it may be -inf all over.
+        softcap: scores are held within this by a hyperbolic tangent (Gemma 2).
+    """
+    size, width = queries.shape[-1], values.shape[-1]
+    if queries.device.type == "cpu" and softcap is None and (size == width or queries.shape[2] >= WIDE):
+        even = [pad(part, (0, max(size, width) - part.shape[-1])) for part in (queries, keys, values)]
+        output, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            *(even if size != width else (queries, keys, values)), 0.0, False, attn_mask=mask, scale=scaling
+        )
+        return output[..., :width], logsumexp
+    scores = (queries @ keys.transpose(-1, -2)).float() * scaling
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if mask is not None:
+        scores = scores + mask
+    logsumexp = torch.logsumexp(scores, dim=-1)
+    return (scores - logsumexp[..., None]).exp().to(values.dtype) @ values, logsumexp
+
+
+def _to_tails(attend: Callable[..., Part], step: Step, grouped: torch.Tensor, tail: Layer, seen: Seen) -> Part:
+    """Attention of the packed tokens, `(kv_heads, group, tokens, head_dim)`, to the tail of their own row."""
+    kv_heads, group, _, size = grouped.shape
+    rows, columns = step.shape
+    row, column = step.place
+    keys, values = (part[step.cached, :, seen.first : step.length] for part in tail)
+    padded = grouped.new_zeros(rows, kv_heads, group, columns, size)
+    padded[row, :, :, column] = grouped.permute(2, 0, 1, 3)
+    output, logsumexp = attend(padded.view(rows, kv_heads, group * columns, size), keys, values, seen.mask)
+    output, logsumexp = (part.unflatten(2, (group, columns)) for part in (output, logsumexp))
+    return output[row, :, :, column], logsumexp[row, :, :, column]
+
+
+def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer, seen: Seen) -> Part:
+    """Attention to the prefix, of those packed tokens that see any of it."""
+    if seen.tokens is not None:
+        grouped = grouped[:, :, seen.tokens]
+    keys, values = (part[None, :, seen.first :] for part in prefix)
+    output, logsumexp = attend(grouped.flatten(1, 2)[None], keys, values, seen.mask)
+    output, logsumexp = (part[0].unflatten(1, grouped.shape[1:3]) for part in (output, logsumexp))
+    return output.permute(2, 0, 1, 3), logsumexp.permute(2, 0, 1)
+
+
+def _merged(one: Part, other: Part) -> Part:
+    """Attention to the keys of both parts (FlashAttention, Dao et al. 2022)."""
+    share = torch.sigmoid(one[1] - other[1])[..., None]
+    output = other[0].float() + (one[0].float() - other[0].float()) * share
+    return output.to(one[0].dtype), torch.logaddexp(one[1], other[1])
+
+
+def packed_attention(
+    cache: TailCache,
+    layer: int,
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    *,
+    scaling: float,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Attention of the packed tokens to the prefix and to the tail of their own row; their keys are stored first.
+
+    Queries of the heads that share keys are put into one dimension, so that keys are not repeated:
+    `group = heads / kv_heads`.
+
+    Args:
+        queries: `(1, heads, tokens, head_dim)`; keys and values with `kv_heads`.
+        window: tokens that a token sees, itself included.
+        sinks: `(heads,)` one more score of each head, which takes its share and has no value (GPT-OSS).
+
+    Returns `(1, tokens, heads, value_dim)`.
+    """
+    step, tail = cache.step(queries.device), cache.store(layer, keys, values)
+    if window is not None:
+        cache.windows.add(window)
+    grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
+    group = grouped.shape[1]
+    attend = partial(_attend, scaling=scaling, softcap=softcap)
+    output, logsumexp = _to_tails(attend, step, grouped, tail, step.tail(window, group, queries.dtype))
+    if (seen := step.of_prefix(window, group, queries.dtype)) is not None:
+        there = slice(None) if seen.tokens is None else seen.tokens
+        part = _to_prefix(attend, grouped, cache.prefix[layer], seen)
+        output[there], logsumexp[there] = _merged((output[there], logsumexp[there]), part)
+    if sinks is not None:
+        output = (output.float() * torch.sigmoid(logsumexp - sinks.view(grouped.shape[:2]))[..., None]).to(output.dtype)
+    return output.flatten(1, 2)[None]
+
+
+_current: list[TailCache] = []
+
+
+def _interface(
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attention_mask: Any,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Any = None,
+    **others: Any,
+) -> Any:
+    """The attention function that transformers calls; the cache of the running pass is the last of `_current`."""
+    unknown = {name for name, value in others.items() if value is not None and value is not False} - WITHOUT_EFFECT
+    if attention_mask is not None or unknown:
+        raise NotPackableError(f"its attention has {', '.join(sorted(unknown)) or 'masks of its own'}")
+    scaling = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+    output = packed_attention(
+        _current[-1],
+        module.layer_idx,
+        query,
+        key,
+        value,
+        scaling=scaling,
+        window=sliding_window,
+        softcap=softcap,
+        sinks=s_aux,
+    )
+    return output, None
+
+
+AttentionInterface.register(NAME, _interface)
+
+
+@contextmanager
+def packed_attention_of(configs: Sequence[Any], cache: TailCache) -> Iterator[None]:
+    """Let the attention layers of the model with these configurations call `_interface` during one forward pass."""
+    theirs = [config._attn_implementation for config in configs]
+    _current.append(cache)
+    for config in configs:
+        config._attn_implementation = NAME
+    try:
+        yield
+    finally:
+        _current.pop()
+        for config, name in zip(configs, theirs, strict=True):
+            config._attn_implementation = name

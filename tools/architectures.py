@@ -1,5 +1,7 @@
 """The architectures of transformers 5.23 that our engine is tried with: one row each."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tools.random_models import Architecture, Way
@@ -60,11 +62,34 @@ QWEN_EYE = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads":
 QWEN_EYE = {**QWEN_EYE, "patch_size": 4, "num_position_embeddings": 16}
 LLAMA_EYE = {**SMALL, "vision_output_dim": 16, "image_size": 16, "patch_size": 4, "projector_input_dim": 16}
 LLAMA_EYE = {**LLAMA_EYE, "projector_output_dim": 16}
-QWEN_TOKENS = {"image_token_id": 3, "video_token_id": 4, "vision_start_token_id": 5, "vision_end_token_id": 6}
+VIDEO = {"image_token_id": 3, "video_token_id": 4}
+QWEN_TOKENS = {**VIDEO, "vision_start_token_id": 5, "vision_end_token_id": 6}
+DEEP_EYE = {**QWEN_EYE, "deepstack_visual_indexes": [0]}
+QWEN2_EYE = {"depth": 1, "embed_dim": 16, "hidden_size": 64, "num_heads": 2, "patch_size": 4}
+GLM_EYE = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 64}
+GLM_EYE = {**GLM_EYE, "patch_size": 4, "image_size": 16}
+GLM_TOKENS = {"image_start_token_id": 5, "image_end_token_id": 6, "video_start_token_id": 7, "video_end_token_id": 8}
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}
-PARTS_OF_GEMMA = {"boi_token_index": 3, "eoi_token_index": 4, "image_token_index": 5, "mm_tokens_per_image": 4}
-CONDITIONAL = "ForConditionalGeneration"
-IMAGES = "vision-text folder"
+GEMMA_TOKENS = {"boi_token_index": 3, "eoi_token_index": 4, "image_token_index": 5}
+PIXELS = {**SMALL, "image_size": 16, "patch_size": 4}
+SPARSE = "sparse attention, MLA, MoE; decoded alone"
+
+
+def _images(
+    name: str,
+    text: str,
+    vision: Mapping[str, Any],
+    about: str = "",
+    rest: Mapping[str, Any] = MappingProxyType({}),
+    way: Way = PARTS,
+    **settings: Any,
+) -> Architecture:
+    """A folder of a model of text and images."""
+    special = ", ".join(filter(None, ("vision-text folder", about)))
+    return Architecture(
+        name, special, way, settings, "ForConditionalGeneration", text, {"vision_config": vision, **rest}
+    )
+
 
 FULL = {  # attention to all tokens before
     "llama": Architecture("Llama"),
@@ -132,6 +157,9 @@ FULL = {  # attention to all tokens before
     "jais2": Architecture("Jais2"),
     "hyperclovax": Architecture("HyperCLOVAX"),
     "solar-open": Architecture("SolarOpen", "MoE", settings=LATENT),
+    "minimax-m3": Architecture("MiniMaxM3VL", "MoE", text="MiniMaxM3VLText"),
+    "aria-text": Architecture("AriaText", "MoE"),
+    "ctrl": Architecture("CTRL", head="LMHeadModel"),
     "biogpt": Architecture("BioGpt"),
     "xglm": Architecture("XGLM", way="plain", settings={"init_std": 0.3}),
 }
@@ -149,6 +177,7 @@ OTHER_ATTENTION = {  # windows, sinks, soft caps, latent keys and values
         "Gemma3n", "window", ATTENTION, {**MIXED, **PER_LAYER, "num_kv_shared_layers": 0}, text="Gemma3nText"
     ),
     "gemma4": Architecture("Gemma4", "window", ATTENTION, {**MIXED, **PER_LAYER}, text="Gemma4Text"),
+    "gemma4-unified": Architecture("Gemma4Unified", "window", ATTENTION, MIXED, text="Gemma4UnifiedText"),
     "vaultgemma": Architecture("VaultGemma", "window, soft cap", ATTENTION, MIXED),
     "gpt-oss": Architecture("GptOss", "window, sinks, MoE", ATTENTION, MIXED),
     "olmo3": Architecture("Olmo3", "window", ATTENTION, MIXED),
@@ -164,12 +193,16 @@ OTHER_ATTENTION = {  # windows, sinks, soft caps, latent keys and values
     "smollm3-window": Architecture("SmolLM3", "window", ATTENTION, {**MIXED, "use_sliding_window": True}),
     "cwm": Architecture("Cwm", "window", ATTENTION, MIXED),
     "mellum": Architecture("Mellum", "window, MoE", ATTENTION, MIXED),
+    "flint": Architecture("Flint", "window, MoE", ATTENTION, ALL),
+    "kolibri1": Architecture("Kolibri1", "window, MoE", ATTENTION, MIXED),
+    "modernbert-decoder": Architecture("ModernBertDecoder", "window", ATTENTION, {"local_attention": WINDOW}),
     "dots1": Architecture("Dots1", "MoE; a window that no layer has", ATTENTION, {**LATENT, "n_shared_experts": 1}),
     "deepseek-v2": Architecture("DeepseekV2", "MLA, MoE", ATTENTION, LATENT),
     "deepseek-v3": Architecture("DeepseekV3", "MLA, MoE", ATTENTION, LATENT),
     "minicpm3": Architecture("MiniCPM3", "MLA", ATTENTION, LATENT),
     "glm4-moe-lite": Architecture("Glm4MoeLite", "MLA, MoE", ATTENTION, LATENT),
     "youtu": Architecture("Youtu", "MLA", ATTENTION, LATENT),
+    "axk1": Architecture("AXK1", "MLA, MoE", ATTENTION, LATENT),
     "longcat-flash": Architecture(
         "LongcatFlash",
         "MLA, MoE",
@@ -189,6 +222,23 @@ STATES = {  # recurrent layers, alone or beside attention
     "qwen3-next": Architecture("Qwen3Next", "hybrid, MoE", "plain", DELTA),
     "qwen3.5": Architecture("Qwen3_5", "hybrid", "plain", DELTA, text="Qwen3_5Text"),
     "qwen3.5-moe": Architecture("Qwen3_5Moe", "hybrid, MoE", "plain", DELTA, text="Qwen3_5MoeText"),
+    "qwen4-exp": Architecture(
+        "Qwen4Exp",
+        "hybrid, sparse attention, MoE",
+        "plain",
+        {
+            **DELTA,
+            "layer_types": ["linear_attention", "indexed_attention", "linear_attention"],
+            "hc_lowrank": 8,
+            "indexer_n_heads": 2,
+            "indexer_kv_heads": 1,
+            "indexer_head_dim": 16,
+            "indexer_budget": WINDOW,
+            "indexer_compress_ratio": 4,
+        },
+        text="Qwen4ExpText",
+    ),
+    "hrm-text": Architecture("HrmText", "layers that are run several times; decoded alone", "plain"),
     "kimi-linear": Architecture(
         "KimiLinear",
         "hybrid, MLA, MoE",
@@ -223,20 +273,23 @@ STATES = {  # recurrent layers, alone or beside attention
         {"layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1},
     ),
     "lfm3": Architecture("Lfm3", "hybrid", "plain"),
-    "minimax": Architecture("MiniMax", "hybrid, MoE", "plain", {**LINEAR, "block_size": 32}),
+    "minimax": Architecture("MiniMax", "hybrid, MoE; decoded alone", "plain", {**LINEAR, "block_size": 32}),
     "mamba": Architecture("Mamba", "recurrent", "plain", {"state_size": 8}),
     "mamba2": Architecture(
         "Mamba2", "recurrent", "plain", {"num_heads": 4, "head_dim": 32, "state_size": 8, "n_groups": 1}
     ),
     "falcon-mamba": Architecture("FalconMamba", "recurrent", "plain", {"state_size": 8}),
     "recurrent-gemma": Architecture(
-        "RecurrentGemma", "hybrid, window", "plain", {"attention_window_size": WINDOW, "w_init_variance_scale": 0.3}
+        "RecurrentGemma",
+        "hybrid, window; decoded alone",
+        "plain",
+        {"attention_window_size": WINDOW, "w_init_variance_scale": 0.3},
     ),
     "bailing-hybrid": Architecture(
         "BailingHybrid", "hybrid, MLA, MoE", "plain", {**LATENT, **LINEAR, "num_mtp_layers": 0}
     ),
     "rwkv": Architecture("Rwkv", "recurrent; decoded alone", "plain"),
-    "xlstm": Architecture("xLSTM", "recurrent", "plain", {"num_heads": 4, "qk_dim_factor": 1.0}),
+    "xlstm": Architecture("xLSTM", "recurrent; decoded alone", "plain", {"num_heads": 4, "qk_dim_factor": 1.0}),
     "zamba2": Architecture(
         "Zamba2",
         "hybrid",
@@ -253,8 +306,16 @@ LONELY = {  # other rope factors for long rows, or attention that selects tokens
     "llama-dynamic": Architecture(
         "Llama", "dynamic rope", "plain", {"max_position_embeddings": 1024, "rope_parameters": DYNAMIC}
     ),
-    "deepseek-v3.2": Architecture("DeepseekV32", "sparse attention, MLA; decoded alone", "plain", INDEXED),
-    "glm-moe-dsa": Architecture("GlmMoeDsa", "sparse attention, MLA; decoded alone", "plain", INDEXED),
+    "deepseek-v3.2": Architecture("DeepseekV32", SPARSE, "plain", INDEXED),
+    "deepseek-v4": Architecture(
+        "DeepseekV4",
+        SPARSE,
+        "plain",
+        {**INDEXED, "o_lora_rank": 16, "num_key_value_heads": 1, "sliding_window": WINDOW},
+    ),
+    "axk2": Architecture("AXK2", SPARSE, "plain", INDEXED),
+    "hy-v4": Architecture("HYV4", SPARSE, "plain", INDEXED),
+    "glm-moe-dsa": Architecture("GlmMoeDsa", SPARSE, "plain", INDEXED),
 }
 OLD = {  # without transformers' attention interface
     "falcon": Architecture("Falcon", way="plain"),
@@ -274,68 +335,43 @@ OLD = {  # without transformers' attention interface
     "openai-gpt": Architecture("OpenAIGPT", head="LMHeadModel", way="plain"),
 }
 VISION = {  # folders of models of text and images
-    "gemma3-vision": Architecture(
-        "Gemma3",
-        f"{IMAGES}, window",
-        ATTENTION,
-        MIXED,
-        CONDITIONAL,
-        "Gemma3Text",
-        {"vision_config": {**SMALL, "image_size": 16, "patch_size": 4}, **PARTS_OF_GEMMA},
+    "gemma3-vision": _images(
+        "Gemma3", "Gemma3Text", PIXELS, "window", {"mm_tokens_per_image": 4, **GEMMA_TOKENS}, ATTENTION, **MIXED
     ),
-    "gemma4-vision": Architecture(
-        "Gemma4",
-        f"{IMAGES}, window",
-        ATTENTION,
-        {**MIXED, **PER_LAYER},
-        CONDITIONAL,
-        "Gemma4Text",
-        {"vision_config": SMALL, "image_token_id": 3, "video_token_id": 4, "audio_token_id": 5},
+    "gemma4-vision": _images(
+        "Gemma4", "Gemma4Text", SMALL, "window", VIDEO | {"audio_token_id": 5}, ATTENTION, **MIXED, **PER_LAYER
     ),
-    "llama4-vision": Architecture(
-        "Llama4",
-        f"{IMAGES}, attention in chunks",
-        "plain",
-        CHUNKS,
-        CONDITIONAL,
-        "Llama4Text",
-        {"vision_config": LLAMA_EYE},
+    "llama4-vision": _images("Llama4", "Llama4Text", LLAMA_EYE, "attention in chunks", {}, "plain", **CHUNKS),
+    "qwen3.5-vision": _images(
+        "Qwen3_5", "Qwen3_5Text", QWEN_EYE, "hybrid", QWEN_TOKENS, "plain", **DELTA, rope_parameters=MROPE
     ),
-    "qwen3.5-vision": Architecture(
-        "Qwen3_5",
-        f"{IMAGES}, hybrid",
-        "plain",
-        {**DELTA, "rope_parameters": MROPE},
-        CONDITIONAL,
-        "Qwen3_5Text",
-        {"vision_config": QWEN_EYE, **QWEN_TOKENS},
-    ),
-    "mistral3-vision": Architecture(
-        "Mistral3",
-        IMAGES,
-        PARTS,
-        {},
-        CONDITIONAL,
-        "Mistral",
-        {"vision_config": {**SMALL, "image_size": 16, "patch_size": 4}},
-    ),
-    "qwen2.5-vl": Architecture(
+    "mistral3-vision": _images("Mistral3", "Mistral", PIXELS),
+    "qwen2-vl": _images("Qwen2VL", "Qwen2VLText", QWEN2_EYE, "", QWEN_TOKENS, rope_parameters=MROPE),
+    "qwen2.5-vl": _images(
         "Qwen2_5_VL",
-        IMAGES,
-        PARTS,
-        {"rope_parameters": MROPE},
-        CONDITIONAL,
         "Qwen2_5_VLText",
-        {"vision_config": {**QWEN_EYE, "fullatt_block_indexes": [0]}, **QWEN_TOKENS},
+        {**QWEN_EYE, "fullatt_block_indexes": [0]},
+        "",
+        QWEN_TOKENS,
+        rope_parameters=MROPE,
     ),
-    "qwen3-vl": Architecture(
-        "Qwen3VL",
-        IMAGES,
-        PARTS,
-        {"rope_parameters": {**MROPE, "mrope_interleaved": True}},
-        CONDITIONAL,
-        "Qwen3VLText",
-        {"vision_config": {**QWEN_EYE, "deepstack_visual_indexes": [0]}, **QWEN_TOKENS},
+    "qwen3-vl": _images(
+        "Qwen3VL", "Qwen3VLText", DEEP_EYE, "", QWEN_TOKENS, rope_parameters={**MROPE, "mrope_interleaved": True}
+    ),
+    "qwen3-vl-moe": _images(
+        "Qwen3VLMoe",
+        "Qwen3VLMoeText",
+        DEEP_EYE,
+        "MoE",
+        QWEN_TOKENS,
+        rope_parameters={**MROPE, "mrope_interleaved": True},
+    ),
+    "llava": _images("Llava", "Llama", {**PIXELS, "model_type": "clip_vision_model"}, "", {"image_token_index": 3}),
+    "internvl": _images(
+        "InternVL", "Qwen2", {**SMALL, "image_size": [16, 16], "patch_size": [4, 4]}, "", {"image_token_id": 3}
+    ),
+    "glm4v": _images(
+        "Glm4v", "Glm4vText", GLM_EYE, "", VIDEO | GLM_TOKENS, rope_parameters={**MROPE, "partial_rotary_factor": 1.0}
     ),
 }
 ARCHITECTURES = {**FULL, **OTHER_ATTENTION, **STATES, **LONELY, **OLD, **VISION}

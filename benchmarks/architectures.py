@@ -9,8 +9,6 @@ import gc
 import json
 import logging
 import os
-import shlex
-import sys
 import tempfile
 import time
 from datetime import date
@@ -49,14 +47,16 @@ def main() -> None:
     transformers.utils.logging.disable_progress_bar()
     logging.getLogger("rag_evaluator").setLevel(logging.ERROR)  # its warnings are columns of the table
     names = [name for name in ARCHITECTURES if options.only is None or name in options.only]
-    known = known_figures()["rows"] if options.only else {}
-    for number, name in enumerate(names):
-        started = time.perf_counter()
-        known[name] = measure(ARCHITECTURES[name]).to_json()
-        told = "right" if known[name]["right"] else known[name]["error"] or known[name]["why"] or "not right"
-        seconds = time.perf_counter() - started
-        print(f"{number + 1} of {len(names)}, {name}: {known[name]['way']}, {told} ({seconds:.1f} s)", flush=True)
-    keep({name: known[name] for name in sorted(known)}, options.note)
+    rows = {name: row for name, row in known_figures()["rows"].items() if name in ARCHITECTURES}
+    try:
+        for number, name in enumerate(names):
+            started = time.perf_counter()
+            rows[name] = found = measure(ARCHITECTURES[name]).to_json()
+            outcome = "right" if found["right"] else found["error"] or found["why"] or "not right"
+            seconds = time.perf_counter() - started
+            print(f"{number + 1} of {len(names)}, {name}: {found['way']}, {outcome} ({seconds:.1f} s)", flush=True)
+    finally:  # after Ctrl-C, too
+        keep({name: rows[name] for name in sorted(rows)}, options.note)
 
 
 def measure(architecture: Architecture) -> Finding:
@@ -65,7 +65,7 @@ def measure(architecture: Architecture) -> Finding:
         try:
             return check(save_model(architecture, Path(folder)))
         except Exception as error:
-            return Finding(architecture.name, error=short(error))
+            return Finding(architecture.name, error=short(error, Path(folder)))
         finally:
             gc.collect()
 
@@ -77,7 +77,7 @@ def known_figures() -> dict[str, Any]:
 
 def keep(rows: dict[str, dict[str, Any]], note: str) -> None:
     about = {
-        "command": shlex.join(["python", "-m", "benchmarks.architectures", *sys.argv[1:]]),
+        "command": "python -m benchmarks.architectures",  # whatever --only was: rows do not depend on others
         "date": date.today().isoformat(),
         "machine": machine(),
         "transformers": transformers.__version__,

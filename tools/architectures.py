@@ -28,7 +28,7 @@ LATENT: dict[str, Any] = {  # of DeepSeek's attention and experts
     "n_group": 1,
     "topk_group": 1,
 }
-INDEXED = {**LATENT, "index_topk": WINDOW, "index_n_heads": 8, "index_head_dim": 16}
+INDEXED = {**LATENT, "index_topk": WINDOW, "index_n_heads": 32, "index_head_dim": 16}
 DELTA = {  # of gated delta networks
     **LINEAR,
     "linear_key_head_dim": 8,
@@ -345,7 +345,7 @@ VISION = {  # folders of models of text and images
     "qwen3.5-vision": _images(
         "Qwen3_5", "Qwen3_5Text", QWEN_EYE, "hybrid", QWEN_TOKENS, "plain", **DELTA, rope_parameters=MROPE
     ),
-    "mistral3-vision": _images("Mistral3", "Mistral", PIXELS),
+    "mistral3-vision": _images("Mistral3", "Mistral", PIXELS, sliding_window=None),
     "qwen2-vl": _images("Qwen2VL", "Qwen2VLText", QWEN2_EYE, "", QWEN_TOKENS, rope_parameters=MROPE),
     "qwen2.5-vl": _images(
         "Qwen2_5_VL",

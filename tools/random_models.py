@@ -56,6 +56,11 @@ class Architecture:
     text: str | None = None
     rest: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def model_class(self) -> str:
+        """Its name in transformers."""
+        return self.name + self.head
+
 
 def save_model(architecture: Architecture, folder: Path, seed: int = 0) -> Path:
     """Save a model with random weights, and its tokenizer."""
@@ -66,7 +71,7 @@ def save_model(architecture: Architecture, folder: Path, seed: int = 0) -> Path:
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     config = _config(architecture, len(tokenizer) + UNUSED)
-    model = getattr(transformers, architecture.name + architecture.head)(config)
+    model = getattr(transformers, architecture.model_class)(config)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:

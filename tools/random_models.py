@@ -44,8 +44,8 @@ class Architecture:
         way: how the engine is expected to run it.
         settings: of its text, beside `SHAPE`.
         head: what the name of its model class ends with.
-        text: what the configuration of its text begins with; None: there is no other part.
-        rest: settings of a configuration that has parts, beside that of its text.
+        text: what the class of its text's configuration begins with, where that is not `name`.
+        rest: settings beside those of its text, of a model that has more parts; empty: its text alone is a model.
     """
 
     name: str
@@ -88,7 +88,7 @@ def _config(architecture: Architecture, vocab_size: int) -> Any:
     known = _names(text_class)
     shape = {key: value for key, value in SHAPE.items() if key in known}
     text = text_class(**{**shape, "vocab_size": vocab_size, **architecture.settings})
-    if architecture.text is None or not architecture.rest:
+    if not architecture.rest:
         return text
     return getattr(transformers, f"{architecture.name}Config")(text_config=text.to_dict(), **architecture.rest)
 

@@ -12,7 +12,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.transformers.loading import find_judge, load_pipeline
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.engine.transformers.model_folder import find_judge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.models.embeddings import LocalEmbeddings, find_embeddings
 
@@ -128,7 +129,8 @@ def test_an_adapter_beside_a_model_is_refused_since_nothing_says_whether_it_coun
     (folder / name).write_text(ADAPTERS[name], encoding="utf-8")
     assert judge_error(folder) == (
         f"judge.model: {folder} holds an adapter ({name}) beside a model, and it is not clear whether it counts. Merge "
-        "it into the model with peft's merge_and_unload() and save_pretrained(), or move the adapter's files away."
+        "it into the model with peft's merge_and_unload() and save_pretrained(), or move the adapter's files away: the "
+        "engines transformers and vllm take the folder of an adapter as judge.adapter."
     )
 
 

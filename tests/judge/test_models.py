@@ -140,8 +140,7 @@ def test_a_folder_with_an_adapter_alone_says_what_to_do(folder: Path) -> None:
             path.unlink()
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}', encoding="utf-8")
     assert judge_error(folder) == (
-        f"judge.model: {folder} holds an adapter (adapter_config.json) without its model. Merge it into its base model "
-        "with peft's merge_and_unload() and save_pretrained(), and give the folder of the result."
+        f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: org/base."
     )
 
 
@@ -189,7 +188,7 @@ def test_a_damaged_weights_file_of_the_embeddings_is_told(tmp_path: Path) -> Non
 @pytest.mark.parametrize("text", ["{", "{}"])
 def test_a_damaged_tokenizer_is_told(folder: Path, text: str) -> None:
     (folder / "tokenizer.json").write_text(text, encoding="utf-8")
-    assert judge_error(folder).startswith(f"judge.model: {folder} cannot be loaded: ")
+    assert judge_error(folder).startswith(f"judge.model: the tokenizer of {folder} cannot be loaded: ")
 
 
 def test_a_kind_of_model_that_transformers_does_not_know_is_told(folder: Path) -> None:

@@ -318,8 +318,8 @@ TEXT: dict[str, dict[str, Any]] = {
 }
 PARTS = (  # as templates of vision-text models read a message: a list of parts, with pictures among them
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
-    "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}<|im_end|>\n"
-    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
 

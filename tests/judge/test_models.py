@@ -140,7 +140,8 @@ def test_a_folder_with_an_adapter_alone_says_what_to_do(folder: Path) -> None:
             path.unlink()
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}', encoding="utf-8")
     assert judge_error(folder) == (
-        f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: org/base."
+        f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
+        "org/base."
     )
 
 

@@ -213,7 +213,9 @@ def test_an_adapter_of_a_model_with_more_or_fewer_layers_is_refused(
     layers: int, told: str, adapter: Path, tmp_path: Path
 ) -> None:
     base = tiny_models.make("llama", tmp_path / "base", num_hidden_layers=layers)
-    with pytest.raises(ModelError, match=rf"judge\.adapter: .* does not fit judge\.model: {told}.* Give the model that"):
+    with pytest.raises(
+        ModelError, match=rf"judge\.adapter: .* does not fit judge\.model: {told}.* Give the model that"
+    ):
         loading.load_pipeline(config_of(base, adapter))
 
 

@@ -48,8 +48,8 @@ def only_gguf(folder: Path) -> None:
 
 
 GGUF = (
-    r"which llama\.cpp runs, not transformers or vLLM\. Start llama\.cpp's llama-server with it, set judge\.engine: server "
-    r"and judge\.url, and give as judge\.model the folder that it was made from .* Or judge with that folder itself"
+    r"which llama\.cpp runs, not transformers or vLLM\. Start llama\.cpp's llama-server with it, set judge\.engine: "
+    r"server and judge\.url, and give as judge\.model the folder that it was made from .* Or judge with that folder"
 )
 INSTALL = "Install what is missing, or take the model's unquantised weights"
 WITHOUT = r"Install what is missing, or leave that out: judge\.dtype: bfloat16"

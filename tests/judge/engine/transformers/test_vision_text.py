@@ -54,9 +54,7 @@ def test_transformers_does_not_log_that_the_model_cannot_write_texts(model_folde
 
 
 @pytest.mark.parametrize("file", ["chat_template.json", "processor_config.json"])
-def test_the_template_is_found_in_a_file_of_the_processor(
-    model_folder: ModelFolder, tmp_path: Path, file: str
-) -> None:
+def test_the_template_is_found_in_a_file_of_the_processor(model_folder: ModelFolder, tmp_path: Path, file: str) -> None:
     folder = Path(shutil.copytree(model_folder("Qwen3VL"), tmp_path / "model"))
     (folder / "chat_template.jinja").unlink()
     (folder / file).write_text(json.dumps({"chat_template": tiny_models.PARTS}), encoding="utf-8")

@@ -74,7 +74,7 @@ def test_a_hub_id_that_is_not_in_the_cache_is_an_error_while_offline(model: str)
 
 
 def test_a_hub_id_stands_for_itself_when_the_network_may_be_used() -> None:
-    assert find_judge(JudgeConfig(model="some-org/model"), offline=False) == "some-org/model"
+    assert find_judge(JudgeConfig(model="some-org/model"), offline=False).source == "some-org/model"
 
 
 def test_a_missing_tokenizer_is_told(folder: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_encoder_already_loaded_is_refused(model_folder: ModelFolder) -> None
 def test_a_bert_that_was_trained_as_a_decoder_may_judge(model_folder: ModelFolder, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
     edit_config(folder, is_decoder=True, architectures=["BertLMHeadModel"])
-    assert find_judge(JudgeConfig(model=str(folder))) == str(folder)
+    assert find_judge(JudgeConfig(model=str(folder))).source == str(folder)
 
 
 ADAPTERS = {"adapter_config.json": "{}", "adapter_model.safetensors": "", "adapter_model.bin": ""}

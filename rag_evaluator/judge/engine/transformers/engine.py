@@ -74,7 +74,7 @@ class TransformersEngine:
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
-        return find_judge(config, offline)
+        return find_judge(config, offline).source
 
     @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:

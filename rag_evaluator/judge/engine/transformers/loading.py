@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.transformers.merging import find_adapter, merged
-from rag_evaluator.judge.engine.transformers.model_folder import check_direction, find_judge, model_kwargs
+from rag_evaluator.judge.engine.transformers.merging import merged
+from rag_evaluator.judge.engine.transformers.model_folder import FoundModel, check_direction, find_judge
 from rag_evaluator.judge.engine.transformers.tokenizer import PLACE, check_tokenizer, read_tokenizer
 from rag_evaluator.judge.engine.transformers.weights import device_map
 from rag_evaluator.models.hub import load_failure, loading
@@ -29,12 +29,12 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
     Raises `ModelError` for a model that cannot judge.
     """
-    source = find_judge(config, offline)
+    found = find_judge(config, offline)
     try:
         with loading(config.model), hub(offline):
-            tokenizer = read_tokenizer(source, **model_kwargs(config, offline))
-            model = _load_model(config, source, offline)
-            return _pipeline(model, tokenizer, source, config)
+            tokenizer = read_tokenizer(found.source, **found.kwargs)
+            model = _load_model(found, device_map(config, Path(found.source)))
+            return _pipeline(model, tokenizer, found, config.batch_size)
     except ModelError:
         raise
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
@@ -45,14 +45,14 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 f"judge.model: too little memory to load {config.model}. Use a smaller model, judge.dtype: bfloat16, "
                 "or quantised weights."
             ) from error
-        raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
+        raise ModelError(f"judge.model: {found.source} cannot be loaded: {load_failure(error)}") from error
 
 
 def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
     """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
-    source = find_judge(config, offline)
+    found = find_judge(config, offline)
     with hub(offline):
-        return read_tokenizer(source, **model_kwargs(config, offline))
+        return read_tokenizer(found.source, **found.kwargs)
 
 
 def check_model(model: Any, tokenizer: Any) -> None:
@@ -61,10 +61,9 @@ def check_model(model: Any, tokenizer: Any) -> None:
     check_tokenizer(tokenizer)
 
 
-def _load_model(config: JudgeConfig, source: str, offline: bool) -> "PreTrainedModel":
+def _load_model(found: FoundModel, device_map: Any) -> "PreTrainedModel":
     """The model on its devices, complete. Raises `ModelError`, and what libraries raise."""
-    kwargs = model_kwargs(config, offline)
-    kwargs.setdefault("device_map", device_map(config, Path(source)))
+    source, kwargs = found.source, {"device_map": device_map, **found.kwargs}
     with _load_report() as report:
         model: PreTrainedModel = _loader(source, kwargs).from_pretrained(source, **kwargs)
     if missing := [match[1] for line in report if (match := NOT_LOADED.match(line))]:
@@ -73,8 +72,7 @@ def _load_model(config: JudgeConfig, source: str, offline: bool) -> "PreTrainedM
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
             "Take a complete checkpoint of a causal language model."
         )
-    adapter = find_adapter(config)
-    return model if adapter is None else merged(model, adapter)
+    return model if found.adapter is None else merged(model, found.adapter)
 
 
 def _loader(source: str, kwargs: dict[str, Any]) -> Any:
@@ -95,20 +93,20 @@ def _loader(source: str, kwargs: dict[str, Any]) -> Any:
     return AutoModelForImageTextToText if with_pictures else AutoModelForCausalLM
 
 
-def _pipeline(model: "PreTrainedModel", tokenizer: Any, source: str, config: JudgeConfig) -> "HuggingFacePipeline":
+def _pipeline(model: "PreTrainedModel", tokenizer: Any, found: FoundModel, batch_size: int) -> "HuggingFacePipeline":
     from langchain_huggingface import HuggingFacePipeline
     from transformers import pipeline
 
     with _unlogged("transformers.pipelines.base"):  # of vision-text models it says that they cannot write texts
         inner = pipeline(
-            "text-generation", model=model, tokenizer=tokenizer, batch_size=config.batch_size, return_full_text=False
+            "text-generation", model=model, tokenizer=tokenizer, batch_size=batch_size, return_full_text=False
         )
     return HuggingFacePipeline(
         pipeline=inner,
-        model_id=source,
-        model_kwargs=dict(config.model_kwargs),
+        model_id=found.source,
+        model_kwargs=dict(found.kwargs),
         pipeline_kwargs={"return_full_text": False},
-        batch_size=config.batch_size,
+        batch_size=batch_size,
     )
 
 

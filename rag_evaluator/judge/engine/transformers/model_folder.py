@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.adapter_folder import refuse_adapter_files
+from rag_evaluator.judge.engine.adapter_folder import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engine.transformers.merging import check_base, find_adapter
 from rag_evaluator.judge.engine.transformers.quantised import check_quantisation, with_quantisation
 from rag_evaluator.judge.engine.transformers.templates import check_template
@@ -22,13 +23,28 @@ CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, 
 WEIGHTS = ("*.safetensors", "*.bin")
 
 
-def find_judge(config: JudgeConfig, offline: bool = True) -> str:
-    """Folder or hub id of the judge's model, after all checks that need not load it. Raises `ModelError`."""
+@dataclass(frozen=True)
+class FoundModel:
+    """A model that can be loaded, as far as can be told without loading it.
+
+    Attributes:
+        source: its folder, or a hub id.
+        kwargs: of from_pretrained. Any: whatever the user gave.
+        adapter: what is to be merged into it.
+    """
+
+    source: str
+    kwargs: Mapping[str, Any]
+    adapter: AdapterFolder | None
+
+
+def find_judge(config: JudgeConfig, offline: bool = True) -> FoundModel:
+    """The judge's model, after all checks that need not load it. Raises `ModelError`."""
     adapter = find_adapter(config)
     refuse_adapter_files(Path(config.model))
     refuse_gguf(Path(config.model), WEIGHTS)
     source = find_model(config.model, offline)
-    folder, kwargs = Path(source), model_kwargs(config, offline)
+    folder, kwargs = Path(source), _kwargs(config, offline)
     model: Mapping[str, Any] = {}
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
@@ -40,10 +56,10 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> str:
         check_base(adapter, folder, model, kwargs)
     check_quantisation(source, model, kwargs)
     check_template(config.chat_template, folder)
-    return source
+    return FoundModel(source, kwargs, adapter)
 
 
-def model_kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
+def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
     """Arguments of from_pretrained; the user's win."""
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
     return with_quantisation({**safe, "dtype": config.dtype, **config.model_kwargs})

@@ -232,4 +232,4 @@ def test_without_peft_the_extra_is_named(base: Path, adapter: Path, monkeypatch:
     )
     with pytest.raises(ModelError, match=rf"^judge\.adapter: .*{AWAY}.* Or merge it elsewhere"):
         find_judge(config_of(base, adapter))
-    assert find_judge(config_of(base, None)) == str(base)
+    assert find_judge(config_of(base, None)).source == str(base)

@@ -16,7 +16,7 @@ $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip uninstall -qq --yes rag-evaluator # the distribution's name until it became ragas-offline
 	rm -rf rag_evaluator.egg-info
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,testset,dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,adapters,testset,dev,docs]'
 	@touch $@
 
 test: setup ## the tests

@@ -7,7 +7,7 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.origin import Key, dotted
 
 OWN_KEYS: Mapping[str, frozenset[str]] = {
-    "transformers": frozenset({"dtype", "device_map", "model_kwargs"}),
+    "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter"}),
     "server": frozenset({"url", "api_key_env", "served_model", "dialect"}),
     "vllm": frozenset({"vllm", "dtype", "adapter"}),
 }
@@ -21,7 +21,7 @@ WHY: Mapping[str, str] = {
     "adapter": "the server has loaded the model",
 }
 MERGE = "Merge it into its base model with peft's merge_and_unload() and save_pretrained()"
-INSTEAD: Mapping[str, str] = {"adapter": f"{MERGE}, and take or serve the result"}
+INSTEAD: Mapping[str, str] = {"adapter": f"{MERGE}, and serve the result"}
 """Key -> what to do in place of setting it, if not just to leave it out."""
 
 

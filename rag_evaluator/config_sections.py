@@ -83,13 +83,13 @@ class JudgeConfig(Section):
         model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy.
         dtype: of the weights; auto: as they were saved.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
-        model_kwargs: passed on to `from_pretrained`.
+        model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
         chat_template: auto: the tokenizer's, if it has one; or `none`, a Jinja file, the name of one of its templates.
         max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
         batch_size: prompts decoded together; of a server, requests that are open at a time.
-        adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`.
+        adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
         thinking_markers: what stands before a thought and after it, for models whose way to think is not known.

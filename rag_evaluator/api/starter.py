@@ -13,7 +13,7 @@ from rag_evaluator.config_sections import DEMO, JudgeConfig
 from rag_evaluator.dataset.columns import LISTS
 from rag_evaluator.dataset.survey import Survey, survey
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
-from rag_evaluator.judge.engine.transformers.loading import find_judge
+from rag_evaluator.judge.engine.transformers.model_folder import find_judge
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.table import METRICS

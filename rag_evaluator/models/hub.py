@@ -65,8 +65,13 @@ def loading(model: str) -> Iterator[None]:
 
 def load_failure(error: Exception) -> str:
     """A library's error in one line, and what to do."""
+    return f"{in_one_line(error)}. Check the model's files and model_kwargs."
+
+
+def in_one_line(error: Exception) -> str:
+    """A library's error with its kind, without a full stop."""
     message = " ".join(str(error).split())[:400].rstrip(".!")
-    return f"{type(error).__name__}: {message}. Check the model's files and model_kwargs."
+    return f"{type(error).__name__}: {message}"
 
 
 def _cached(model: str, key: str) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import langchain_huggingface
 import pytest
 import torch
+import transformers
 from test_judge import Note, load
 from test_models import ROW
 
@@ -115,7 +115,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     def pretend(*free: int) -> list[Any]:
         asked: list[Any] = []
 
-        def from_model_id(**arguments: Any) -> Any:
+        def from_pretrained(source: str, **arguments: Any) -> Any:
             asked.append(arguments["device_map"])
             raise MemoryError  # far enough
 
@@ -123,7 +123,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: len(free))
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[device], GPU))
-        monkeypatch.setattr(langchain_huggingface.HuggingFacePipeline, "from_model_id", from_model_id)
+        monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", from_pretrained)
         return asked
 
     return pretend
@@ -196,10 +196,10 @@ def test_every_way_to_say_out_of_memory_is_understood(
         size.halving(small, range(8))  # two at most, and still handed eight
     assert size.most == 1
 
-    def failing(**arguments: Any) -> Any:
+    def failing(source: str, **arguments: Any) -> Any:
         raise RuntimeError(message)
 
-    monkeypatch.setattr(langchain_huggingface.HuggingFacePipeline, "from_model_id", failing)
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", failing)
     with pytest.raises(ModelError, match="too little memory to load"):
         load_pipeline(JudgeConfig(model=str(model_folder("gpt2"))))
 

@@ -12,7 +12,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.transformers.loading import find_judge, load_pipeline
+from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.judge.engine.transformers.model_folder import find_judge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.models.embeddings import LocalEmbeddings, find_embeddings
 
@@ -73,7 +74,7 @@ def test_a_hub_id_that_is_not_in_the_cache_is_an_error_while_offline(model: str)
 
 
 def test_a_hub_id_stands_for_itself_when_the_network_may_be_used() -> None:
-    assert find_judge(JudgeConfig(model="some-org/model"), offline=False) == "some-org/model"
+    assert find_judge(JudgeConfig(model="some-org/model"), offline=False).source == "some-org/model"
 
 
 def test_a_missing_tokenizer_is_told(folder: Path) -> None:
@@ -117,7 +118,7 @@ def test_an_encoder_already_loaded_is_refused(model_folder: ModelFolder) -> None
 def test_a_bert_that_was_trained_as_a_decoder_may_judge(model_folder: ModelFolder, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
     edit_config(folder, is_decoder=True, architectures=["BertLMHeadModel"])
-    assert find_judge(JudgeConfig(model=str(folder))) == str(folder)
+    assert find_judge(JudgeConfig(model=str(folder))).source == str(folder)
 
 
 ADAPTERS = {"adapter_config.json": "{}", "adapter_model.safetensors": "", "adapter_model.bin": ""}
@@ -128,7 +129,8 @@ def test_an_adapter_beside_a_model_is_refused_since_nothing_says_whether_it_coun
     (folder / name).write_text(ADAPTERS[name], encoding="utf-8")
     assert judge_error(folder) == (
         f"judge.model: {folder} holds an adapter ({name}) beside a model, and it is not clear whether it counts. Merge "
-        "it into the model with peft's merge_and_unload() and save_pretrained(), or move the adapter's files away."
+        "it into the model with peft's merge_and_unload() and save_pretrained(), or move the adapter's files away: the "
+        "engines transformers and vllm take the folder of an adapter as judge.adapter."
     )
 
 
@@ -138,8 +140,8 @@ def test_a_folder_with_an_adapter_alone_says_what_to_do(folder: Path) -> None:
             path.unlink()
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}', encoding="utf-8")
     assert judge_error(folder) == (
-        f"judge.model: {folder} holds an adapter (adapter_config.json) without its model. Merge it into its base model "
-        "with peft's merge_and_unload() and save_pretrained(), and give the folder of the result."
+        f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
+        "org/base."
     )
 
 
@@ -187,7 +189,7 @@ def test_a_damaged_weights_file_of_the_embeddings_is_told(tmp_path: Path) -> Non
 @pytest.mark.parametrize("text", ["{", "{}"])
 def test_a_damaged_tokenizer_is_told(folder: Path, text: str) -> None:
     (folder / "tokenizer.json").write_text(text, encoding="utf-8")
-    assert judge_error(folder).startswith(f"judge.model: {folder} cannot be loaded: ")
+    assert judge_error(folder).startswith(f"judge.model: the tokenizer of {folder} cannot be loaded: ")
 
 
 def test_a_kind_of_model_that_transformers_does_not_know_is_told(folder: Path) -> None:

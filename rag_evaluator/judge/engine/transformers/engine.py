@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.judge.engine.adapter_folder import adapter_part
 from rag_evaluator.judge.engine.batched import Batched
 from rag_evaluator.judge.engine.protocol import Form, NextToken
 from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
 from rag_evaluator.judge.engine.transformers.decoder import Decoder, Outcome
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
-from rag_evaluator.judge.engine.transformers.loading import (
-    check_model,
-    find_judge,
-    load_pipeline,
-    load_tokenizer,
-    window_of,
-)
+from rag_evaluator.judge.engine.transformers.loading import check_model, load_pipeline, load_tokenizer
 from rag_evaluator.judge.engine.transformers.memory import device_watched
+from rag_evaluator.judge.engine.transformers.model_folder import find_judge
 from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel
 from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
+from rag_evaluator.judge.engine.transformers.tokenizer import window_of
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.models.identity import has_adapter
@@ -70,20 +67,18 @@ class TransformersEngine:
         self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
         self.encoder = PromptEncoder.of(tokenizer, config)
         self.window = window_of(model.config, tokenizer)
-        eos, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
-        end = eos if eos is not None else pad if pad is not None else 0
-        self.vocabulary = Vocabulary(tokenizer, logits_size(model), end)
-        self.padding = pad if pad is not None else end
+        self.vocabulary = Vocabulary(tokenizer, logits_size(model))
+        self.padding = _padding(tokenizer, self.vocabulary.size)
         self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self._done = Done()
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
-        return find_judge(config, offline)
+        return find_judge(config, offline).source
 
     @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
-        return {}
+        return adapter_part(config)
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
@@ -144,6 +139,12 @@ class TransformersEngine:
     def _count(self, prompts: Sequence[Sequence[int]]) -> None:
         self._done.requests += len(prompts)
         self._done.prompt_tokens += sum(map(len, prompts))
+
+
+def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
+    """What fills short rows up; the model sees none of it, so any token will do."""
+    known = (token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None and token < size)
+    return next(known, 0)
 
 
 def choose_decoder(

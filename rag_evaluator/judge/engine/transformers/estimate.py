@@ -7,7 +7,7 @@ import psutil
 import torch
 
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.transformers.loading import weight_bytes
+from rag_evaluator.judge.engine.transformers.weights import weight_bytes
 from rag_evaluator.models.hub import find_model
 
 

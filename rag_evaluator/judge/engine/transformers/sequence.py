@@ -7,10 +7,10 @@ from collections import abc
 from typing import TYPE_CHECKING
 
 import llguidance
-import llguidance.hf
 import torch
 
-from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.engine.transformers.grammar_tokenizer import check_writable, grammar_tokenizer
 from rag_evaluator.judge.requests import Reply, Request
 
 if TYPE_CHECKING:
@@ -31,13 +31,11 @@ class Vocabulary:
         markers: texts that a tokenizer may read as tokens of another meaning.
     """
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int, eos_token_id: int) -> None:
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int) -> None:
         self.size = size
-        try:
-            self.engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=eos_token_id)
-        except ValueError as error:
-            raise ModelError(f"judge.model: tokenizer and model do not belong together: {error}.") from error
+        self.engine = grammar_tokenizer(tokenizer, size)
         self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
+        check_writable(self.texts)
         self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
         self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
         self.ends_text = torch.tensor([b'",' in text for text in self.texts])
@@ -47,8 +45,6 @@ class Vocabulary:
         self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
         added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
         self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
-        if not self.quotes:
-            raise ModelError("the tokenizer has no token for a double quote, so it cannot write JSON.")
 
 
 class Sequence:
@@ -184,7 +180,12 @@ class Sequence:
         if right:
             return tokens[:right]
         # The forced text looks like a token of another meaning ("</s>", "<0x0A>" in a statement): use ordinary tokens.
-        return engine.greedy_tokenize(self.matcher.compute_ff_bytes().decode("utf-8", "ignore"))[:1]
+        text = self.matcher.compute_ff_bytes().decode("utf-8", "ignore")
+        ordinary: list[int] = engine.greedy_tokenize(text)[:1]
+        if not ordinary or self.matcher.validate_tokens(ordinary) != 1:
+            self.fail(f"the model's tokenizer has no token for {text[:1]!r}, which the answer must contain")
+            return []
+        return ordinary
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
         """What of the allowed tokens, bool `(vocab,)`, the budget leaves; never empty if they are not."""
@@ -320,8 +321,8 @@ class Chooser:
 
     def _masks(self, sequences: abc.Sequence[Decoded]) -> torch.Tensor:
         """bool `(sequences, vocab)`: what grammar and budget allow."""
-        size = self.vocabulary.size
-        bits = torch.zeros((len(sequences), (size + 31) // 32), dtype=torch.int32)
+        size, known = self.vocabulary.size, self.vocabulary.engine.vocab_size
+        bits = torch.zeros((len(sequences), (known + 31) // 32), dtype=torch.int32)
         matchers = [(entry.matcher, index) for index, entry in enumerate(sequences) if entry.matcher is not None]
         if matchers:
             self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))

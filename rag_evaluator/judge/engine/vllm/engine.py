@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.judge.engine.adapter_folder import adapter_part
 from rag_evaluator.judge.engine.protocol import Encoder, Form
 from rag_evaluator.judge.engine.server.address import UNIX, Address
 from rag_evaluator.judge.engine.server.engine import ServerEngine
@@ -85,7 +86,7 @@ class VllmEngine:
         tensor_parallel = config.vllm.option("--tensor-parallel-size", "-tp") or "1"
         said = {"vllm": version_of(python_of(config)), "tensor_parallel": tensor_parallel, **settings}
         said |= {"vllm_args": arguments} if arguments else {}
-        return {**said, "adapter": fingerprint(config.adapter)} if config.adapter else said
+        return said | adapter_part(config)
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "VllmEngine":

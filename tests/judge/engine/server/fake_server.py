@@ -12,7 +12,7 @@ from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
 
-import llguidance
+import llguidance.hf
 
 Reply = tuple[int, dict[str, str], bytes]
 PLENTY = 1000

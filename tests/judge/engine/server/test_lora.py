@@ -221,15 +221,9 @@ def test_arguments_of_adapters_are_not_the_users_to_set(option: str, base: Path,
         VllmEngine.find(JudgeConfig(**settings_of(base, None, python, option)), True)
 
 
-@pytest.mark.parametrize(
-    ("engine", "told"),
-    [
-        ({}, r"'judge\.adapter' does not apply to the engine 'transformers'\. Merge it.*merge_and_unload.*'vllm'"),
-        ({"engine": "server", "url": "http://127.0.0.1:1/v1"}, r"to the engine 'server'.* Merge it.*serve.*'vllm'"),
-    ],
-)
-def test_other_engines_refuse_an_adapter_and_say_what_to_do(engine: dict[str, Any], told: str, tmp_path: Path) -> None:
-    judge = {**engine, "adapter": str(tmp_path)}
+def test_a_server_of_the_users_refuses_an_adapter_and_says_what_to_do(tmp_path: Path) -> None:
+    told = r"to the engine 'server'.* Merge it.*serve the result.*'transformers' or 'vllm'"
+    judge: dict[str, Any] = {"engine": "server", "url": "http://127.0.0.1:1/v1", "adapter": str(tmp_path)}
     with pytest.raises(ConfigError, match=told):
         make_config({"metrics": ["faithfulness"], "judge": judge})
     with pytest.raises(ConfigError, match=told):

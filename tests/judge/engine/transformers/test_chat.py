@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tiny_models
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from rag_evaluator.config_sections import JudgeConfig
@@ -72,6 +73,29 @@ def test_a_template_without_the_message_is_refused(model_folder: Callable[..., P
     template.write_text("nothing")
     with pytest.raises(ModelError, match="does not show the user's message once but 0 times"):
         encoder(model_folder("gpt2"), str(template))
+
+
+LISTS = {  # templates of vision-text models, by what they do with a message
+    "all parts": tiny_models.PARTS,
+    "pictures first": (
+        "{% for part in messages[0].content | selectattr('type', 'equalto', 'image') %}<image>{% endfor %}"
+        "{% for part in messages[0].content | selectattr('type', 'equalto', 'text') %}[{{ part['text'] }}]{% endfor %}"
+    ),
+    "the first part": "{{ '[' + messages[0].content[0]['text'] + ']' }}",
+    "only lists": "{% if messages[0].content is string %}{{ raise_exception('no list') }}{% endif %}"
+    "{% for part in messages[0].content %}[{{ part.text }}]{% endfor %}",
+    "text or list": "{% if messages[0].content is string %}[{{ messages[0].content }}]{% else %}wrong{% endif %}",
+    "only texts": "[{{ messages[0].content }}]",
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_template_gets_the_message_in_the_form_that_it_reads(model_folder: Callable[..., Path], name: str) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_folder("qwen2-chat"))
+    tokenizer.chat_template = LISTS[name]
+    encoder = PromptEncoder(tokenizer)
+    expected = "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n" if name == "all parts" else "[Who?]"
+    assert encoder.decode(encoder.encode("Who?")) == expected
 
 
 def test_a_missing_template_file_is_named(model_folder: Callable[..., Path], tmp_path: Path) -> None:

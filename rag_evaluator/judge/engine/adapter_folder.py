@@ -1,0 +1,100 @@
+"""The folder of a LoRA adapter, as peft saves it: what is known of it before anything is loaded."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config_engines import MERGE
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
+from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.models.hub import contents_of
+
+SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+FILES = (SETTINGS, WEIGHTS, "adapter_model.bin")
+
+
+@dataclass(frozen=True)
+class AdapterFolder:
+    """A LoRA adapter.
+
+    Attributes:
+        settings: of `adapter_config.json`. Any: JSON.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, config: JudgeConfig, loader: str) -> "AdapterFolder | None":
+        """The configured adapter, None if there is none. Raises `ModelError` for one that cannot be loaded.
+
+        Args:
+            loader: what would load it, named in errors.
+        """
+        if config.adapter is None:
+            refuse_adapter_as_model(config)
+            return None
+        folder = Path(config.adapter)
+        if not folder.is_dir():
+            raise ModelError(f"judge.adapter: no such folder: {folder}. Give the folder of a LoRA adapter.")
+        for name in (SETTINGS, WEIGHTS):
+            if not (folder / name).is_file():
+                raise ModelError(
+                    f"judge.adapter: {folder} has no {name}, as peft saves LoRA adapters. {contents_of(folder)}"
+                )
+        settings = _settings(folder)
+        if (kind := settings.get("peft_type")) != "LORA":
+            raise ModelError(f"judge.adapter: {folder} is a {kind!r} adapter, and {loader} loads 'LORA' only. {MERGE}.")
+        return cls(folder, settings)
+
+    @property
+    def base(self) -> str:
+        """The model that it was trained on, as its settings name it."""
+        return str(self.settings.get("base_model_name_or_path") or "the model that it was trained on")
+
+
+def adapter_part(config: JudgeConfig) -> dict[str, str]:
+    """What the signature of scores says of the adapter: a fingerprint of its files, no path."""
+    return {"adapter": fingerprint(config.adapter)} if config.adapter else {}
+
+
+def refuse_adapter_as_model(config: JudgeConfig) -> None:
+    """Raises `ModelError` for an adapter in place of a model, for an engine that loads adapters."""
+    folder = Path(config.model)
+    if (folder / SETTINGS).is_file() and not (folder / "config.json").is_file():
+        base = _settings(folder).get("base_model_name_or_path") or "the folder of its base model"
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
+            f"{base}."
+        )
+
+
+def refuse_adapter_files(folder: Path) -> None:
+    """Raises `ModelError` for an adapter: with peft transformers would load it with its model, without peft not."""
+    adapter = next((name for name in FILES if (folder / name).is_file()), None)
+    if adapter is None:
+        return
+    if (folder / "config.json").is_file():
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter ({adapter}) beside a model, and it is not clear whether it "
+            "counts. Merge it into the model with peft's merge_and_unload() and save_pretrained(), or move the "
+            "adapter's files away: the engines transformers and vllm take the folder of an adapter as judge.adapter."
+        )
+    raise ModelError(
+        f"judge.model: {folder} holds an adapter ({adapter}) without its model. {MERGE}, and give the folder "
+        "of the result."
+    )
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    path = folder / SETTINGS
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"judge.adapter: {path} cannot be read as JSON: {error}.") from None
+    if not isinstance(settings, dict):
+        raise ModelError(f"judge.adapter: {path} is no JSON object.")
+    return settings

@@ -1,0 +1,235 @@
+"""A LoRA adapter that is merged into its base model when both are loaded."""
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import tiny_models
+import torch
+from peft import LoraConfig, get_peft_model
+from pydantic import BaseModel
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
+
+from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator.config import make_config
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.engine.transformers import loading
+from rag_evaluator.judge.engine.transformers.model_folder import find_judge
+from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.tasks.run_digest import run_digest_of
+
+ModelFolder = Callable[..., Path]
+STEEP = {"initializer_range": 0.5}
+
+
+class Verdict(BaseModel):
+    reason: str
+    verdict: Literal[0, 1]
+
+
+def adapter_of(base: Path, folder: Path, seed: int = 0, loader: Any = AutoModelForCausalLM, **settings: Any) -> Path:
+    """An adapter with random weights, made and saved by peft."""
+    torch.manual_seed(seed)
+    given = {"target_modules": ["q_proj", "v_proj"], "r": 4, "lora_alpha": 8, "task_type": "CAUSAL_LM", **settings}
+    model = get_peft_model(loader.from_pretrained(base), LoraConfig(**given))
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            parameter.data = torch.randn_like(parameter) * 0.5
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def base(model_folder: ModelFolder) -> Path:
+    return model_folder("llama")
+
+
+@pytest.fixture
+def adapter(base: Path, tmp_path: Path) -> Path:
+    return adapter_of(base, tmp_path / "adapter")
+
+
+def config_of(base: Path, adapter: Path | None, **settings: Any) -> JudgeConfig:
+    given = {"max_new_tokens": 48, **settings}
+    return JudgeConfig(model=str(base), adapter=None if adapter is None else str(adapter), **given)
+
+
+def answers(config: JudgeConfig) -> list[tuple[str, tuple[float, ...]]]:
+    judge = Judge.from_config(config)
+    engine = judge.inner.engine.inner  # type: ignore[attr-defined]
+    replies = engine.handle([judge.inner.request(f"Is {count} right?", Verdict) for count in range(4)])
+    return [(reply.text, reply.confidence) for reply in replies]
+
+
+@pytest.mark.parametrize(
+    ("kind", "loader"),
+    [
+        ("llama", AutoModelForCausalLM),
+        ("gemma-metaspace-unigram", AutoModelForCausalLM),
+        ("Qwen2_5_VL", AutoModelForImageTextToText),
+    ],
+)
+def test_answers_differ_from_the_bases_and_are_those_of_the_model_that_peft_merges(
+    model_folder: ModelFolder, tmp_path: Path, kind: str, loader: Any
+) -> None:
+    from peft import PeftModel
+
+    base = model_folder(kind)
+    adapter = adapter_of(base, tmp_path / "adapter", loader=loader)
+    by_hand = PeftModel.from_pretrained(loader.from_pretrained(base), adapter).merge_and_unload()
+    by_hand.save_pretrained(tmp_path / "merged")
+    AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "merged")
+    adapted = answers(config_of(base, adapter))
+    assert adapted == answers(config_of(tmp_path / "merged", None))
+    assert adapted != answers(config_of(base, None))
+
+
+def edit(folder: Path, name: str = "adapter_config.json", **changes: Any) -> None:
+    path = folder / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_the_signature_has_the_fingerprints_of_base_and_adapter_and_no_path(
+    base: Path, adapter: Path, tmp_path: Path
+) -> None:
+    signature = GivenJudge(None, config_of(base, adapter)).signature
+    assert signature is not None
+    assert f"judge:{fingerprint(base)}" in signature
+    assert f"adapter:{fingerprint(adapter)}" in signature
+    assert str(tmp_path) not in signature
+    copy = Path(shutil.copytree(adapter, tmp_path / "copy"))
+    assert GivenJudge(None, config_of(base, copy)).signature == signature
+    edit(copy, lora_alpha=99)
+    assert GivenJudge(None, config_of(base, copy)).signature != signature
+    assert GivenJudge(None, config_of(base, None)).signature != signature
+
+
+def test_a_run_with_another_adapter_is_another_run(base: Path, adapter: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"user_input": "Who?", "retrieved_contexts": ["She."]}\n')
+    judge = {"model": str(base), "adapter": str(adapter), "max_new_tokens": 48}
+    config = make_config({"metrics": ["context_relevance"], "judge": judge, "dataset": str(rows)})
+    before = run_digest_of(config)
+    edit(adapter, lora_alpha=99)
+    assert before is not None and run_digest_of(config) != before
+
+
+def test_a_merged_pipeline_does_not_pass_for_its_base_model(base: Path, adapter: Path) -> None:
+    made = loading.load_pipeline(config_of(base, adapter))
+    assert GivenJudge(made, JudgeConfig()).identity is None
+    assert GivenJudge(loading.load_pipeline(config_of(base, None)), JudgeConfig()).identity is not None
+
+
+def test_the_manifest_of_an_evaluation_names_the_adapter(base: Path, adapter: Path, tmp_path: Path) -> None:
+    judge = {"model": str(base), "adapter": str(adapter), "max_new_tokens": 48}
+    rows = [{"user_input": "Who?", "retrieved_contexts": ["She."], "response": "She.", "reference": "She."}]
+    RAGEvaluator({"metrics": ["context_relevance"], "judge": judge}).evaluate(rows, folder=tmp_path / "run")
+    assert fingerprint(adapter) in (tmp_path / "run" / "manifest.json").read_text()
+
+
+def without(name: str) -> Callable[[Path, Path], Any]:
+    return lambda adapter, base: (adapter / name).unlink()
+
+
+def another_base(**shape: Any) -> Callable[[Path, Path], Any]:
+    """In place of the adapter's base model one of another shape."""
+
+    def replace(adapter: Path, base: Path) -> None:
+        shutil.rmtree(base)
+        tiny_models.make("llama", base, **shape)
+
+    return replace
+
+
+AWAY = "pip install 'ragas-offline\\[adapters\\]'"
+WRONG: dict[str, tuple[Callable[[Path, Path], Any], dict[str, Any], str]] = {
+    "no folder": (lambda adapter, base: shutil.rmtree(adapter), {}, "no such folder.* Give the folder of a LoRA"),
+    "no settings": (without("adapter_config.json"), {}, r"has no adapter_config\.json.* It holds: .*adapter_model"),
+    "no weights": (without("adapter_model.safetensors"), {}, r"has no adapter_model\.safetensors, as peft saves"),
+    "no JSON": (
+        lambda adapter, base: (adapter / "adapter_config.json").write_text("{"),
+        {},
+        r"adapter_config\.json cannot be read as JSON",
+    ),
+    "another method": (
+        lambda adapter, base: edit(adapter, peft_type="IA3"),
+        {},
+        "is a 'IA3' adapter, and the engine transformers loads 'LORA' only. Merge it",
+    ),
+    "quantised weights": (
+        lambda adapter, base: edit(base, "config.json", quantization_config={"quant_method": "gptq", "bits": 4}),
+        {},
+        "are or will be quantised.* Take the base model without quantisation .* or judge with engine: vllm",
+    ),
+    "quantised when it is loaded": (
+        lambda adapter, base: None,
+        {"model_kwargs": {"load_in_4bit": True}},
+        "are or will be quantised.* Take the base model without quantisation .* or judge with engine: vllm",
+    ),
+    "a base of another width": (
+        another_base(hidden_size=64),
+        {},
+        r"does not fit judge\.model: .*q_proj has 64 inputs in the model, and 32 in the adapter\. Give the model",
+    ),
+    "a base with other heads": (
+        another_base(num_attention_heads=8),
+        {},
+        r"does not fit judge\.model: .*q_proj has 64 outputs in the model, and 32 in the adapter\. Give the model",
+    ),
+    "damaged weights": (
+        lambda adapter, base: (adapter / "adapter_model.safetensors").write_bytes(b"\x05\0\0\0\0\0\0\0abc"),
+        {},
+        "a file of weights is damaged .* or the adapter's own files once more",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "settings", "told"), WRONG.values(), ids=WRONG)
+def test_an_adapter_that_cannot_be_merged_is_refused_before_anything_is_loaded(
+    change: Callable[[Path, Path], Any],
+    settings: dict[str, Any],
+    told: str,
+    base: Path,
+    adapter: Path,
+    tmp_path: Path,
+) -> None:
+    copy = Path(shutil.copytree(base, tmp_path / "base"))
+    change(adapter, copy)
+    with pytest.raises(ModelError, match=rf"judge\.adapter: .*{told}"):
+        GivenJudge(None, config_of(copy, adapter, **settings)).check()
+
+
+@pytest.mark.parametrize(
+    ("layers", "told"),
+    [(1, r"the model has no layer for 4 weights \(.*layers\.1\."), (3, r"the adapter lacks 4 weights \(.*layers\.2\.")],
+)
+def test_an_adapter_of_a_model_with_more_or_fewer_layers_is_refused(
+    layers: int, told: str, adapter: Path, tmp_path: Path
+) -> None:
+    base = tiny_models.make("llama", tmp_path / "base", num_hidden_layers=layers)
+    with pytest.raises(
+        ModelError, match=rf"judge\.adapter: .* does not fit judge\.model: {told}.* Give the model that"
+    ):
+        loading.load_pipeline(config_of(base, adapter))
+
+
+def test_an_adapter_whose_layers_go_by_other_names_is_refused(model_folder: ModelFolder, adapter: Path) -> None:
+    with pytest.raises(ModelError, match=r"judge\.adapter: .* does not fit judge\.model: .*q_proj"):
+        loading.load_pipeline(config_of(model_folder("gpt2"), adapter))
+
+
+def test_without_peft_the_extra_is_named(base: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        "rag_evaluator.judge.engine.transformers.merging.find_spec",
+        lambda name: None if name == "peft" else real(name),
+    )
+    with pytest.raises(ModelError, match=rf"^judge\.adapter: .*{AWAY}.* Or merge it elsewhere"):
+        find_judge(config_of(base, adapter))
+    assert find_judge(config_of(base, None)).source == str(base)

@@ -1,0 +1,167 @@
+"""Models that cannot be loaded are refused before they are, each with what to do."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.api.check import check
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.engine.server.local import LocalModel
+from rag_evaluator.judge.engine.transformers.quantised import with_quantisation
+from rag_evaluator.judge.source import GivenJudge
+
+ModelFolder = Callable[..., Path]
+Change = Callable[[Path], Any]
+
+
+@pytest.fixture
+def folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
+    """A copy of a good model folder, to be spoilt."""
+    return Path(shutil.copytree(model_folder("llama"), tmp_path / "model"))
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+
+
+def saved_with(**method: Any) -> Change:
+    return lambda folder: edit(folder, quantization_config=method)
+
+
+def nothing(folder: Path) -> None: ...
+
+
+def as_gguf(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "model-q4_k_m.gguf")
+
+
+def only_gguf(folder: Path) -> None:
+    as_gguf(folder)
+    for path in folder.glob("*.json"):
+        path.unlink()
+
+
+GGUF = (
+    r"which llama\.cpp runs, not transformers or vLLM\. Start llama\.cpp's llama-server with it, set judge\.engine: "
+    r"server and judge\.url, and give as judge\.model the folder that it was made from .* Or judge with that folder"
+)
+INSTALL = "Install what is missing, or take the model's unquantised weights"
+WITHOUT = r"Install what is missing, or leave that out: judge\.dtype: bfloat16"
+SAVED = r"judge\.model: .*model has weights quantised with {} \(quantization_config in its config\.json\), .*{}.* {}"
+REFUSED: dict[str, tuple[Change, dict[str, Any], str]] = {
+    "a folder of GGUF files": (only_gguf, {}, rf"judge\.model: .* holds a GGUF file \(model-q4_k_m\.gguf\).* {GGUF}"),
+    "GGUF beside config and tokenizer": (as_gguf, {}, rf"judge\.model: .* holds a GGUF file .* in place of .* {GGUF}"),
+    "load_in_4bit": (
+        nothing,
+        {"model_kwargs": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}},
+        rf"judge\.model_kwargs: weights cannot be quantised with bitsandbytes here: .*bitsandbytes.* {WITHOUT}",
+    ),
+    "load_in_8bit": (
+        nothing,
+        {"model_kwargs": {"load_in_8bit": True}},
+        rf"judge\.model_kwargs: weights cannot be quantised with bitsandbytes here: .*bitsandbytes.* {WITHOUT}",
+    ),
+    "a quantization_config": (
+        nothing,
+        {"model_kwargs": {"quantization_config": {"quant_method": "quanto"}}},
+        rf"judge\.model_kwargs: weights cannot be quantised with quanto here: .*optimum-quanto.* {WITHOUT}",
+    ),
+    "a quantization_config of no method": (
+        nothing,
+        {"model_kwargs": {"quantization_config": {"bits": 4}}},
+        rf"judge\.model_kwargs: weights cannot be quantised .*quant_method.* {WITHOUT}",
+    ),
+    "saved with bitsandbytes": (
+        saved_with(quant_method="bitsandbytes", load_in_4bit=True),
+        {},
+        SAVED.format("bitsandbytes", "bitsandbytes", INSTALL),
+    ),
+    "saved with GPTQ": (saved_with(quant_method="gptq", bits=4), {}, SAVED.format("gptq", "optimum", INSTALL)),
+    "saved with AWQ": (saved_with(quant_method="awq", bits=4), {}, SAVED.format("awq", "gptqmodel", INSTALL)),
+    "saved with compressed-tensors": (
+        saved_with(quant_method="compressed-tensors", config_groups={}),
+        {},
+        SAVED.format("compressed-tensors", "compressed-tensors", INSTALL),
+    ),
+    "saved with an unknown method": (saved_with(quant_method="q5"), {}, SAVED.format("q5", "Unknown", INSTALL)),
+    "the text model saved with GPTQ": (
+        lambda folder: edit(folder, text_config={"quantization_config": {"quant_method": "gptq", "bits": 4}}),
+        {},
+        SAVED.format("gptq", "optimum", INSTALL),
+    ),
+    "a vision-text model that encodes and decodes": (
+        lambda folder: edit(folder, model_type="florence2", text_config={"is_encoder_decoder": True}),
+        {},
+        r"encoder-decoder model \(florence2\); the judge needs a decoder-only",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "settings", "told"), REFUSED.values(), ids=REFUSED)
+def test_a_model_that_cannot_judge_is_refused_before_it_is_loaded(
+    change: Change, settings: dict[str, Any], told: str, folder: Path
+) -> None:
+    change(folder)
+    with pytest.raises(ModelError, match=told):
+        GivenJudge(None, JudgeConfig(model=str(folder), **settings)).check()
+
+
+@pytest.mark.parametrize("engine", ["transformers", "server"])
+@pytest.mark.parametrize("name", ["qwen3-8b-q4_k_m.gguf", "not-there.GGUF"])
+def test_a_gguf_file_is_refused_as_what_it_is(tmp_path: Path, engine: str, name: str) -> None:
+    (tmp_path / "qwen3-8b-q4_k_m.gguf").write_bytes(b"GGUF")
+    config = JudgeConfig(model=str(tmp_path / name))
+    with pytest.raises(ModelError, match=rf"^judge\.model: .*{name} is a GGUF file, {GGUF}"):
+        GivenJudge(None, config).check() if engine == "transformers" else LocalModel.find(config, True)
+
+
+def test_a_server_of_a_gguf_may_have_the_tokenizer_beside_it(folder: Path) -> None:
+    as_gguf(folder)
+    assert LocalModel.find(JudgeConfig(model=str(folder)), True) == str(folder)
+    only_gguf_files = folder.parent / "only"
+    only_gguf_files.mkdir()
+    (only_gguf_files / "m.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=rf"judge\.model: .*only holds a GGUF file .* {GGUF}"):
+        LocalModel.find(JudgeConfig(model=str(only_gguf_files)), True)
+
+
+def test_check_tells_the_refusal_without_loading_anything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_gguf(folder)
+    monkeypatch.setattr("rag_evaluator.judge.engine.transformers.loading.load_pipeline", None)
+    rows = [{"user_input": "Who?", "retrieved_contexts": ["She."]}]
+    found = check({"metrics": ["context_relevance"], "judge": {"model": str(folder)}}, data=rows)
+    assert any(entry.state == "failed" and "llama-server" in entry.text for entry in found.checks)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (
+            {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "revision": "main"},
+            {
+                "quantization_config": {
+                    "quant_method": "bitsandbytes",
+                    "load_in_4bit": True,
+                    "bnb_4bit_quant_type": "nf4",
+                },
+                "revision": "main",
+            },
+        ),
+        ({"load_in_4bit": False, "dtype": "auto"}, {"dtype": "auto"}),
+        ({"attn_implementation": "sdpa"}, {"attn_implementation": "sdpa"}),
+        (
+            {"load_in_4bit": True, "quantization_config": {"quant_method": "hqq"}},
+            {"quantization_config": {"quant_method": "hqq"}},
+        ),
+    ],
+)
+def test_what_transformers_4_took_is_given_as_transformers_5_takes_it(
+    given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    assert with_quantisation(given) == meant

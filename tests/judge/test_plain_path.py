@@ -71,9 +71,7 @@ def test_the_tokens_are_those_of_generate(model_folder: Callable[..., Path], kin
 
 
 @pytest.mark.parametrize("kind", FAST)
-def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(
-    model_folder: Callable[..., Path], kind: str
-) -> None:
+def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32")
     (request,) = requests_of(judge, 1)
     (reply,), fast = passes(decoder_of(judge, 1), [request])
@@ -83,9 +81,7 @@ def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(
 
 
 @pytest.mark.parametrize("kind", [kind for kind, together in TOGETHER_OF.items() if together])
-def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(
-    model_folder: Callable[..., Path], kind: str
-) -> None:
+def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32")
     requests = requests_of(judge, 6)
     _, rows = passes(decoder_of(judge, 6), requests)

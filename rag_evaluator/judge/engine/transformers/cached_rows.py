@@ -45,16 +45,23 @@ class CachedRows:
     def keep(self, rows: Sequence[int]) -> None:
         """Leave out all other rows."""
         indices = torch.tensor(rows, device=self.mask.device)
-        by_selection = all(hasattr(layer, "batch_select_indices") for layer in self.cache.layers)  # recurrent ones cannot
+        by_selection = all(
+            hasattr(layer, "batch_select_indices") for layer in self.cache.layers
+        )  # recurrent ones cannot
         (self.cache.batch_select_indices if by_selection else self.cache.reorder_cache)(indices)
         self.mask, self.logits = self.mask[indices], self.logits[indices]
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of keys, values and states."""
+        return sum(_bytes(vars(layer)) for layer in self.cache.layers)
 
     def _pass(self, input_ids: torch.Tensor) -> torch.Tensor:
         given = {"position_ids": (self.mask.cumsum(1) - 1).clamp(min=0), "logits_to_keep": 1}
         if self.cache is not None:
             given[self.name] = self.cache
         output = self.model(
-            **self.model.prepare_inputs_for_generation(
+            **self.model.prepare_inputs_for_generation(  # type: ignore[operator]  # torch types attributes as tensors
                 input_ids,
                 attention_mask=self.mask,
                 use_cache=True,
@@ -67,3 +74,10 @@ class CachedRows:
         ACTIVITY.tokens += input_ids.numel()
         logits: torch.Tensor = output.logits[:, -1]
         return logits
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of the tensors in a value. Any: layers of caches hold what their authors liked."""
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    return value.nbytes if isinstance(value, torch.Tensor) else 0

@@ -1,4 +1,4 @@
-"""Decoding of padded batches, for any causal language model: in the model's own cache, or by transformers' `generate`."""
+"""Decoding of padded batches, for any causal model: in the model's own cache, or by transformers' `generate`."""
 
 import logging
 from collections import abc
@@ -8,10 +8,10 @@ import torch
 
 from rag_evaluator.judge.engine.transformers.by_generate import Generate
 from rag_evaluator.judge.engine.transformers.cached_rows import CachedRows
-from rag_evaluator.judge.engine.transformers.continuing import tokens_together
+from rag_evaluator.judge.engine.transformers.continuing import how_it_continues
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
 from rag_evaluator.judge.engine.transformers.feeding import Fed
-from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
+from rag_evaluator.judge.engine.transformers.memory import Asked, BatchSize
 from rag_evaluator.judge.engine.transformers.neighbours import rope_switch, why_alone
 from rag_evaluator.judge.engine.transformers.parts import parts_of
 from rag_evaluator.judge.engine.transformers.plain_loop import decode_rows
@@ -34,7 +34,7 @@ class GenerateDecoder:
         vocabulary: of its tokenizer.
         padding: token id for padding, never seen by the model.
         window: tokens of prompt and answer together that the model can read.
-        batch_size: sequences decoded together, unless an answer depends on its neighbours.
+        batch_size: sequences decoded together, unless an answer depends on its neighbours; see `BatchSize.of`.
 
     Attributes:
         together: tokens of a row in one pass at most, after its prompt; 0: the batch is left to `generate`.
@@ -43,20 +43,22 @@ class GenerateDecoder:
     path = "plain"
 
     def __init__(
-        self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: int = 1
+        self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: Asked = 1
     ) -> None:
         self.model, self.vocabulary, self.window = model, vocabulary, window
         self.generate = Generate(model, padding)
         self.chooser = Chooser(vocabulary)
         self.switch = rope_switch(model.config.get_text_config())
         self.computed = 0
-        self.alone = why_alone(model, self.logits, window) if batch_size > 1 else None
+        self.alone = why_alone(model, self.logits, window) if batch_size != 1 else None
         if self.alone:
             logger.warning(
                 "judge: each row is decoded alone (judge.batch_size: 1), because of this model: %s", self.alone
             )
-        self.batch_size = BatchSize(1 if self.alone else batch_size, int(SHARE * free_bytes(model)), 0)
-        self.together = tokens_together(self.generate, window, alone=self.batch_size.most == 1)
+        asked: Asked = 1 if self.alone else batch_size
+        found = how_it_continues(self.generate, window, alone=asked == 1)
+        self.together = found.together
+        self.batch_size = BatchSize.of(model, asked, found.slot_bytes, found.row_bytes)
 
     def decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:
         """Replies in the order of the requests. Prompts are padded on the left: neighbours do not matter."""

@@ -55,7 +55,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 device_map=_device_map(config, Path(source)),  # dicts work, too
                 model_kwargs=_model_kwargs(config, offline),
                 pipeline_kwargs={"return_full_text": False},
-                batch_size=config.batch_size,
+                batch_size=config.in_flight,
             )
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         from rag_evaluator.judge.engine.transformers.memory import out_of_memory

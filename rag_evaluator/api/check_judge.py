@@ -146,9 +146,8 @@ async def _measure(
     if together is not None and rehearsal.longest:
         asked = judge.capabilities.in_flight
         text = f"{together} of batch_size {asked} at a time for the longest row"
-        found.add(
-            "batches", "ok" if together >= asked else "warning", text, {"together": together, "batch_size": asked}
-        )
+        details = {"together": together, "batch_size": asked}
+        found.add("batches", "ok" if together >= asked else "warning", text, details)
 
 
 async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]) -> Any:

@@ -45,10 +45,9 @@ class CachedRows:
     def keep(self, rows: Sequence[int]) -> None:
         """Leave out all other rows."""
         indices = torch.tensor(rows, device=self.mask.device)
-        by_selection = all(
-            hasattr(layer, "batch_select_indices") for layer in self.cache.layers
-        )  # recurrent ones cannot
-        (self.cache.batch_select_indices if by_selection else self.cache.reorder_cache)(indices)
+        layers = self.cache.layers
+        can_select = all(hasattr(layer, "batch_select_indices") for layer in layers)  # recurrent ones cannot
+        (self.cache.batch_select_indices if can_select else self.cache.reorder_cache)(indices)
         self.mask, self.logits = self.mask[indices], self.logits[indices]
 
     @property

@@ -95,7 +95,8 @@ def generate(setting: Setting) -> Iterator[Answer]:
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
     inner = engine.inner
-    inner.decoder = GenerateDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, BATCH)
+    inner.decoder = decoder = GenerateDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, BATCH)
+    decoder.together = 0
     yield _asks(engine, setting, lambda: inner.work.computed)
 
 

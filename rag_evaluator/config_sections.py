@@ -38,6 +38,8 @@ def section_of(annotation: Any) -> type[Section] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
+USUAL_BATCH = 16
+"""What `batch_size: auto` is where no memory is measured; on a CPU more brings little."""
 PARALLEL = ("tensor", "pipeline", "data")
 
 
@@ -88,7 +90,8 @@ class JudgeConfig(Section):
         max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
-        batch_size: prompts decoded together; of a server, requests that are open at a time.
+        batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU, 16 elsewhere. Of a
+            server, requests that are open at a time.
         adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
@@ -110,7 +113,7 @@ class JudgeConfig(Section):
     max_new_tokens: int = Field(default=1024, ge=16)
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
-    batch_size: int = Field(default=16, ge=1)
+    batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
     thinking_tokens: int = Field(default=512, ge=1)
     thinking_markers: tuple[Text, Text] | None = None
@@ -119,6 +122,11 @@ class JudgeConfig(Section):
     served_model: str | None = None
     dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
     vllm: VllmConfig = Field(default_factory=VllmConfig)
+
+    @property
+    def in_flight(self) -> int:
+        """`batch_size` as a number, as far as it is known before a model is loaded."""
+        return USUAL_BATCH if self.batch_size == "auto" else self.batch_size
 
 
 class EmbeddingsConfig(Section):

@@ -90,8 +90,8 @@ def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
 def test_a_value_that_was_merged_in_is_told_with_the_line_it_was_written_in(load: Load) -> None:
     text = HEAD + "embeddings: &base\n  batch_size: 0\njudge:\n  <<: *base\n"
     assert message(load, text).splitlines() == [
-        f"config.yaml, line 3: '{section}.batch_size' is 0: input should be greater than or equal to 1."
-        for section in ("judge", "embeddings")
+        f"config.yaml, line 3: '{section}.batch_size' is 0: input should be greater than or equal to 1{other}."
+        for section, other in (("judge", " or input should be 'auto'"), ("embeddings", ""))
     ]
 
 

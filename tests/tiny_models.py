@@ -209,6 +209,21 @@ def architecture(name: str, leave_out: str = "", **settings: Any) -> Kind:
 
 
 MODELS = {"Bert": "BertForMaskedLM", "Electra": "ElectraForMaskedLM", "GPT2": "GPT2LMHeadModel"}
+RECURRENT = "num_attention_heads num_key_value_heads head_dim"  # what models without attention do not have
+LAYERS = {"num_hidden_layers": 4}
+DELTA = {
+    "linear_num_value_heads": 4,
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}
+EXPERTS = {
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "shared_expert_intermediate_size": 16,
+}
+MAMBA2 = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 16}
 ARCHITECTURES = {
     "llama": architecture("Llama", **STEEP),
     "llama-dynamic-rope": architecture(
@@ -231,6 +246,27 @@ ARCHITECTURES = {
     "mistral-window": architecture("Mistral", **STEEP, sliding_window=64),
     "gemma2-window": architecture("Gemma2", **STEEP, sliding_window=64),
     "gpt-oss": architecture("GptOss", **STEEP, num_local_experts=4, num_experts_per_tok=2, sliding_window=64),
+    "qwen3-next": architecture("Qwen3Next", **STEEP, **LAYERS, **DELTA, **EXPERTS),
+    "lfm2": architecture("Lfm2", "head_dim", **STEEP, **LAYERS, layer_types=["conv", "full_attention"] * 2),
+    "jamba": architecture(
+        "Jamba",
+        "head_dim max_position_embeddings",
+        **STEEP,
+        **LAYERS,
+        attn_layer_period=2,
+        attn_layer_offset=1,
+        num_experts=2,
+        use_mamba_kernels=False,
+        mamba_d_state=8,
+        mamba_dt_rank=4,
+    ),
+    "bamba": architecture("Bamba", "head_dim", **STEEP, **LAYERS, **MAMBA2, attn_layer_indices=[1, 3]),
+    "falcon-mamba": architecture("FalconMamba", RECURRENT, **STEEP, state_size=8),
+    "mamba2": architecture(
+        "Mamba2", RECURRENT, **STEEP, state_size=8, num_heads=8, head_dim=8, n_groups=1, chunk_size=16
+    ),
+    "recurrent-gemma": architecture("RecurrentGemma", num_hidden_layers=3, lru_width=32, attention_window_size=64),
+    "gptj": architecture("GPTJ", **STEEP, rotary_dim=8, n_positions=8192),
     "bert": architecture("Bert", "head_dim num_key_value_heads"),
     "electra": architecture("Electra", "head_dim num_key_value_heads"),
 }
@@ -344,4 +380,6 @@ def plain_of(judge: Any) -> Any:
     from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 
     engine = judge.inner.engine.inner
-    return GenerateDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)
+    decoder = GenerateDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)
+    decoder.together = 0
+    return decoder

@@ -9,6 +9,7 @@ from rag_evaluator.api.check import Checks, State
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.judge.paths import FASTER, PATHS
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.rehearsal import Rehearsal, sequences_that_fit, shown_prompt
 from rag_evaluator.judge.watched import WatchedJudge
@@ -22,12 +23,6 @@ LOOKED_AT = 1000  # rows, for one that has all columns
 LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit one after the other, the longest first
 NAMED = 3  # rows in a message
 COPIES = 6  # of a score's details: journal, details, report, workbook
-PATHS = {
-    "packed": "packed batches (fast)",
-    "plain": "transformers' generate (several times slower)",
-    "server": "a server that is asked",
-    "vllm": "a vLLM server that is started and ended",
-}
 
 
 async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Checks) -> None:
@@ -58,7 +53,8 @@ async def _load(own: RAGEvaluator, found: Checks) -> Scorer:
     about = dict(scorer.judge.about)
     path, why = about.get("path", ""), about.get("why") or about.get("alone")
     engine = "a judge that was given" if own.judge.is_object else own.config.judge.engine
-    parts = [engine, PATHS.get(path, path), f"because {why}" if why else "", f"ready in {seconds} s"]
+    slow = (f"because {why}", FASTER) if why else ()
+    parts = [engine, PATHS.get(path, path), *slow, f"ready in {seconds} s"]
     state: State = "warning" if why else "ok"
     details = {"engine": own.config.judge.engine, "seconds": seconds, **about}
     found.add("engine", state, ", ".join(filter(None, parts)), details)
@@ -148,9 +144,10 @@ async def _measure(
     _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, found)
     together = sequences_that_fit(judge, max(rehearsal.longest, 1))
     if together is not None and rehearsal.longest:
-        text = f"{together} of batch_size {own.config.judge.batch_size} at a time for the longest row"
-        details = {"together": together, "batch_size": own.config.judge.batch_size}
-        found.add("batches", "ok" if together >= own.config.judge.batch_size else "warning", text, details)
+        asked = judge.capabilities.in_flight
+        text = f"{together} of batch_size {asked} at a time for the longest row"
+        details = {"together": together, "batch_size": asked}
+        found.add("batches", "ok" if together >= asked else "warning", text, details)
 
 
 async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]) -> Any:

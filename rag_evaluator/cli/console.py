@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -14,6 +14,7 @@ from rich.text import Text
 from rag_evaluator.cli.watching import make_room
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
+from rag_evaluator.judge.paths import slow_reasons
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.program import command
 from rag_evaluator.progress import duration
@@ -201,16 +202,8 @@ def print_status(status: Status) -> None:
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
             table.add_row(worker.note.worker, worker.process, *numbers, seen, worker.state(status.at))
         console().print(table)
-    for line in sorted({line for worker in status.workers for line in _slow(worker.note.engine)}):
+    for line in sorted({line for worker in status.workers for line in slow_reasons(worker.note.engine)}):
         say(line)
-
-
-def _slow(judge: Mapping[str, str]) -> Iterator[str]:
-    """What makes a worker slower than it could be."""
-    if "why" in judge:
-        yield f"judge run by transformers' generate (slow): {judge['why']}"
-    if "alone" in judge:
-        yield f"judge asked one row at a time (slow): {judge['alone']}"
 
 
 def console() -> Console:

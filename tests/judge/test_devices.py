@@ -250,8 +250,9 @@ def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder(kind), batch_size=1)
     assert (judge.inner.engine.inner.decoder.path, judge.inner.engine.inner.why) == ("plain" if why else "packed", why)
-    told = [record.getMessage() for record in caplog.records if "generate" in record.getMessage()]
-    assert [line.split(": ", 2)[2] for line in told] == ([why] if why else [])
+    told = [record.getMessage() for record in caplog.records if "padded batches" in record.getMessage()]
+    slow = "the judge decodes padded batches (about 4 times the CPU time of packed ones)"
+    assert [line.split(" is faster")[0] for line in told] == ([f"{slow}: {why}; `engine: vllm`"] if why else [])
 
 
 def test_an_error_of_the_packed_way_is_not_hidden(
@@ -278,8 +279,9 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert [judged["path"] for judged in manifest["judge_paths"]] == [way]
     assert main(["status", str(tmp_path / "out")]) == 0
-    slow = "judge run by transformers' generate (slow): its forward pass takes no position_ids"
-    assert (slow in capsys.readouterr().out) == (way == "plain")
+    printed = " ".join(capsys.readouterr().out.split())
+    slow = "padded batches (about 4 times the CPU time of packed ones): its forward pass takes no position_ids; `engine"
+    assert (slow in printed) == ("engine: vllm" in printed) == (way == "plain")
 
 
 def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFo
     note.with_name("damaged.json").write_text("[]", encoding="utf-8")
     stage = evaluator.stage([ROW])
     assert ScoredTable(ChunkTable(journal, stage), stage).manifest["judge_paths"] == [
-        {"path": "plain", "why": "its forward pass takes no position_ids"}
+        {"path": "plain", "why": "its forward pass takes no position_ids", "batch_size": "16"}
     ]
     (tmp_path / "memory").mkdir()
     evaluator.evaluate([ROW]).write(tmp_path / "memory")

@@ -59,7 +59,7 @@ class ServerEngine:
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
         if config.dialect in ("auto", OpenAI.name):
             return None
-        return Capabilities(config.batch_size, config.temperature == 0, True, True, True, "no")
+        return Capabilities(config.in_flight, config.temperature == 0, True, True, True, "no")
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Engine:
@@ -67,7 +67,7 @@ class ServerEngine:
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
             abilities = _abilities(address, offline, server, config)
-            return OpenAIEngine(config, Transport(address, offline, config.batch_size), abilities, server)
+            return OpenAIEngine(config, Transport(address, offline, config.in_flight), abilities, server)
         return cls.at(config, address, offline, server)
 
     @classmethod
@@ -81,12 +81,12 @@ class ServerEngine:
         local = LocalModel.load(config, offline)
         row = find_dialect(met.dialect)
         _first(address, offline, lambda first: probe(row(first, met), local.encoder, local.vocabulary))
-        return cls(config, Transport(address, offline, config.batch_size), local, met)
+        return cls(config, Transport(address, offline, config.in_flight), local, met)
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.config.batch_size,
+            in_flight=self.config.in_flight,
             greedy=self.config.temperature == 0,
             probabilities=True,
             confidence=True,

@@ -213,7 +213,7 @@ class OpenAIEngine:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.config.batch_size,
+            in_flight=self.config.in_flight,
             greedy=None,
             probabilities=self.abilities.tops > 0,
             confidence=self.abilities.tops > 0,

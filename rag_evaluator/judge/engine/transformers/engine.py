@@ -15,12 +15,13 @@ from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
 from rag_evaluator.judge.engine.transformers.decoder import Decoder, Outcome
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.loading import check_model, load_pipeline, load_tokenizer
-from rag_evaluator.judge.engine.transformers.memory import device_watched
+from rag_evaluator.judge.engine.transformers.memory import Asked, device_watched
 from rag_evaluator.judge.engine.transformers.model_folder import find_judge
 from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel
 from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
 from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
 from rag_evaluator.judge.engine.transformers.tokenizer import window_of
+from rag_evaluator.judge.paths import slow_reasons
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.models.identity import has_adapter
@@ -70,6 +71,7 @@ class TransformersEngine:
         self.vocabulary = Vocabulary(tokenizer, logits_size(model))
         self.padding = _padding(tokenizer, self.vocabulary.size)
         self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
+        self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
         self._done = Done()
 
     @classmethod
@@ -83,7 +85,7 @@ class TransformersEngine:
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
         return Capabilities(
-            in_flight=config.batch_size,
+            in_flight=config.in_flight,
             greedy=config.temperature == 0,
             probabilities=True,
             confidence=True,
@@ -107,13 +109,19 @@ class TransformersEngine:
     def capabilities(self) -> Capabilities:
         return replace(
             self.capabilities_of(self.config),
+            in_flight=self.in_flight,
             same_bytes="always" if self.model.dtype == torch.float32 else "same batches",
             window=self.window,
         )
 
     @property
     def about(self) -> dict[str, str]:
-        known = {"path": self.decoder.path, "why": self.why, "alone": self.decoder.alone}
+        known = {
+            "path": self.decoder.path,
+            "why": self.why,
+            "alone": self.decoder.alone,
+            "batch_size": str(self.in_flight),
+        }
         return {key: value for key, value in known.items() if value is not None}
 
     @property
@@ -148,19 +156,19 @@ def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
 
 
 def choose_decoder(
-    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: int
+    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: Asked
 ) -> tuple[Decoder, str | None]:
-    """The fast decoder where the model's packed form gives its own logits, else transformers' `generate` and why.
+    """The fast decoder where the model's packed form gives its own logits, else the one of padded batches, and why.
 
     Args:
         padding: token id that the model never sees.
         window: tokens of prompt and answer together that the model can read.
-        batch_size: rows decoded together, if the memory that the model leaves holds as many.
+        batch_size: rows decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
     """
     try:
         packed = PackedModel.of(model)
     except NotPackableError as reason:
-        logger.warning("judge: the model is run by transformers' generate, which is several times slower: %s", reason)
+        logger.warning("%s", next(slow_reasons({"why": str(reason)})))
         return GenerateDecoder(model, vocabulary, padding, window, batch_size), str(reason)
     return PackedDecoder(packed, vocabulary, batch_size), None
 

@@ -34,7 +34,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
         with loading(config.model), hub(offline):
             tokenizer = read_tokenizer(found.source, **found.kwargs)
             model = _load_model(found, device_map(config, Path(found.source)))
-            return _pipeline(model, tokenizer, found, config.batch_size)
+            return _pipeline(model, tokenizer, found, config.in_flight)
     except ModelError:
         raise
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own

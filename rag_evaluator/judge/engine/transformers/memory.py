@@ -3,16 +3,19 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import psutil
 import torch
 
+from rag_evaluator.config_sections import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+LENGTH = 2048  # tokens of a sequence that `batch_size: auto` reckons with; of longer ones fewer are decoded together
+GPU_MOST = 256  # more would make no pass faster by much, and a run that is killed would lose more
 SHARE = 0.5  # of the free memory may hold keys and values; the rest is for the passes themselves
 NO_MEMORY = (  # in lower case, as in the messages of libraries
     "out of memory",  # "CUDA out of memory", "CUDA error: out of memory", HIP, XPU, MPS
@@ -32,6 +35,7 @@ NO_DEVICE = (  # after these a device cannot be used any more in this process
     "device lost",
     "gpu is lost",
 )
+Asked = int | Literal["auto"]
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -41,6 +45,22 @@ def free_bytes(model: "PreTrainedModel") -> int:
     """Bytes that the devices of a loaded model have left, in sum."""
     devices = {parameter.device for parameter in model.parameters()}
     return sum(_free(device) for device in devices)
+
+
+@contextmanager
+def peak_watched(model: "PreTrainedModel") -> Iterator[Callable[[], int]]:
+    """A function for the bytes that passes in the block have taken at most; 0 on a CPU, where torch does not count."""
+    device = model.device
+    if device.type != "cuda":
+        yield lambda: 0
+        return
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    yield lambda: int(torch.cuda.max_memory_allocated(device) - before)
+
+
+def on_gpus(model: "PreTrainedModel") -> bool:
+    return all(parameter.device.type == "cuda" for parameter in model.parameters())
 
 
 def _free(device: torch.device) -> int:
@@ -57,14 +77,28 @@ class BatchSize:
         most: the user's limit.
         room: bytes for the sequences' keys and values.
         slot_bytes: what one token of one sequence takes of them; 0 if it is not known.
+        row_bytes: what a sequence takes beside its tokens: recurrent states.
     """
 
-    def __init__(self, most: int, room: int, slot_bytes: int) -> None:
-        self.most, self.room, self.slot_bytes = most, room, slot_bytes
+    def __init__(self, most: int, room: int, slot_bytes: int, row_bytes: int = 0) -> None:
+        self.most, self.room, self.slot_bytes, self.row_bytes = most, room, slot_bytes, row_bytes
+
+    @classmethod
+    def of(cls, model: "PreTrainedModel", asked: Asked, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":
+        """The batch size that the user asks for, or the one that the memory which a loaded model leaves allows.
+
+        The latter is a power of two, so that two runs on the same kind of device have the same batches although some
+        megabytes more or less are free. On a CPU it is never above the usual one.
+        """
+        size = cls(USUAL_BATCH if asked == "auto" else asked, int(SHARE * free_bytes(model)), slot_bytes, row_bytes)
+        if asked == "auto" and (slot_bytes or row_bytes):
+            size.most = GPU_MOST if on_gpus(model) else USUAL_BATCH
+            size.most = 1 << (size.that_fit(LENGTH).bit_length() - 1)
+        return size
 
     def that_fit(self, length: int) -> int:
         """How many sequences of a length in tokens fit; at least one."""
-        needed = self.slot_bytes * length
+        needed = self.slot_bytes * length + self.row_bytes
         return max(1, min(self.most, self.room // needed)) if needed else self.most
 
     def halving(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:

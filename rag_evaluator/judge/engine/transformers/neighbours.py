@@ -1,7 +1,7 @@
 """Whether what a model answers depends on the rows decoded beside it: read from its configuration, or measured."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -14,6 +14,7 @@ WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "w
 SHORT = 9  # tokens of the row that is tried alone and beside a long one
 STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
 CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
+Found = TypeVar("Found")
 Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
 
 
@@ -45,29 +46,45 @@ def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | No
     config = model.config.get_text_config()
     if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial would not show it
         return "its sparse attention selects among the padding, too"
-    size = int(config.vocab_size)
-    short = tuple((7 * i + 3) % size for i in range(SHORT))
-    length = _trial_length(model, window)
-    while True:
-        long = tuple((11 * i + 5) % size for i in range(length))
-        try:
-            alone, beside = logits([short], STEPS)[0].float(), logits([short, long], STEPS)[0].float()
-        except RuntimeError as error:
-            if not out_of_memory(error) or length <= 2 * SHORT:
-                raise
-            length //= 2
-            continue
+
+    def trial(short: tuple[int, ...], long: tuple[int, ...]) -> str | None:
+        alone, beside = logits([short], STEPS)[0].float(), logits([short, long], STEPS)[0].float()
         difference, scale = (alone - beside).abs().max(), alone.abs().max()
         limit = 1e-4 if model.dtype == torch.float32 else 0.2  # in bfloat16 the experts of a token may change
         return None if bool(difference <= limit * scale) else "its logits change beside a longer row"
 
+    return tried(model, window, STEPS, trial)
 
-def _trial_length(model: "PreTrainedModel", window: int) -> int:
+
+def tried(
+    model: "PreTrainedModel",
+    window: int,
+    steps: int,
+    trial: Callable[[tuple[int, ...], tuple[int, ...]], Found],
+) -> Found:
+    """What a trial with a short row and a long one gives; without enough memory the long one is made shorter.
+
+    Args:
+        steps: tokens that follow the rows in the trial.
+    """
+    size = int(model.config.get_text_config().vocab_size)
+    length = _trial_length(model, window, steps)
+    while True:
+        short, long = (tuple((a * i + b) % size for i in range(n)) for a, b, n in ((7, 3, SHORT), (11, 5, length)))
+        try:
+            return trial(short, long)
+        except RuntimeError as error:
+            if not out_of_memory(error) or length <= 2 * SHORT:
+                raise
+            length //= 2
+
+
+def _trial_length(model: "PreTrainedModel", window: int, steps: int) -> int:
     """Tokens of the longer row: past the attention window if that takes seconds, and within the first rope factors."""
     config = model.config.get_text_config()
     sizes = [getattr(config, name, None) for name in WINDOWS]
     reach = max((size for size in sizes if isinstance(size, int)), default=0)
     work = CPU_WORK if model.device.type == "cpu" else GPU_WORK
     affordable = int(work / (2 * 2 * max(model.num_parameters(), 1)))  # two rows, a multiplication and an addition
-    longest = min(window, rope_switch(config) or window) - STEPS
+    longest = min(window, rope_switch(config) or window) - steps
     return min(max(min(reach + SHORT, affordable), 4 * SHORT), longest)

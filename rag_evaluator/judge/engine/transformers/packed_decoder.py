@@ -10,30 +10,22 @@ from functools import partial
 import torch
 
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
-from rag_evaluator.judge.engine.transformers.memory import SHARE, BatchSize, free_bytes
+from rag_evaluator.judge.engine.transformers.feeding import Fed
+from rag_evaluator.judge.engine.transformers.memory import Asked, BatchSize
 from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
 from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache, shared
-from rag_evaluator.judge.engine.transformers.sequence import Chooser, Decoded, Vocabulary, decoded
+from rag_evaluator.judge.engine.transformers.sequence import Chooser, Vocabulary, decoded
 from rag_evaluator.judge.requests import Request
 
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
 
 @dataclass
-class Active:
-    """A sequence of the running batch: its row of the cache, the tokens to feed next, the tail slots it has filled."""
+class Active(Fed):
+    """A sequence of the running batch: its row of the cache, and the tail slots it has filled."""
 
-    sequence: Decoded
     position: int
-    feed: list[int]
     filled: int = 0
-
-    def follow(self) -> None:
-        """Take what the grammar forces next, so that it is fed in the same pass."""
-        while forced := self.sequence.next_forced():
-            token = forced[0]
-            self.sequence.push(token)
-            self.feed.append(token)
 
 
 class PackedDecoder:
@@ -42,17 +34,17 @@ class PackedDecoder:
     Args:
         packed: the model.
         vocabulary: of its tokenizer.
-        batch_size: sequences decoded together, if the memory that the model leaves holds as many.
+        batch_size: sequences decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
     """
 
     path = "packed"
     alone: str | None = None
 
-    def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: int = 16) -> None:
+    def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: Asked = "auto") -> None:
         self.packed, self.vocabulary = packed, vocabulary
         self.chooser = Chooser(vocabulary)
         self.prefixes = PrefixCache(packed)
-        self.batch_size = BatchSize(batch_size, int(SHARE * free_bytes(packed.model)), packed.slot_bytes)
+        self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self._tails = 0  # tokens of prompts computed, prefixes apart
 
     @property
@@ -85,7 +77,7 @@ class PackedDecoder:
             newcomers: list[Active] = []
             while order and len(active) + len(newcomers) < width:
                 index = order.pop()
-                newcomers.append(Active(sequences[index], len(active) + len(newcomers), tails[index]))
+                newcomers.append(Active(sequences[index], tails[index], len(active) + len(newcomers)))
                 newcomers[-1].follow()
             for part in _by_size([entry.feed for entry in newcomers]):
                 self._advance(cache, [newcomers[index] for index in part])
@@ -121,9 +113,7 @@ class PackedDecoder:
             if entry.sequence.failure is not None:
                 cache.clear(entry.position)
                 continue
-            entry.sequence.push(token)
-            entry.feed = [token]
-            entry.follow()
+            entry.take(token)
 
 
 def _by_size(feeds: abc.Sequence[abc.Sequence[int]]) -> abc.Iterator[list[int]]:

@@ -76,7 +76,7 @@ class VllmEngine:
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
-        return Capabilities(config.batch_size, config.temperature == 0, True, True, True, "same batches")
+        return Capabilities(config.in_flight, config.temperature == 0, True, True, True, "same batches")
 
     @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool = True) -> dict[str, str]:

@@ -1,0 +1,97 @@
+"""How many sequences are decoded together: as the user says, as memory allows, and the same in two runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_judge import load
+
+from rag_evaluator.config_sections import USUAL_BATCH, JudgeConfig
+from rag_evaluator.judge.engine.transformers import continuing, memory
+from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
+from rag_evaluator.judge.engine.transformers.memory import GPU_MOST, LENGTH, Asked, BatchSize
+
+GB = 1 << 30
+SLOT = 1 << 17  # bytes of a token of an 8B model
+MODEL: Any = None
+
+
+@pytest.mark.parametrize(
+    ("asked", "gpu", "free", "slot_bytes", "row_bytes", "most"),
+    [
+        (5, False, 64 * GB, SLOT, 0, 5),
+        (500, True, 64 * GB, SLOT, 0, 500),
+        ("auto", False, 64 * GB, SLOT, 0, USUAL_BATCH),
+        ("auto", False, 4 * GB, SLOT, 0, 8),
+        ("auto", False, GB // 100, SLOT, 0, 1),
+        ("auto", True, 64 * GB, SLOT, 0, 128),
+        ("auto", True, 63 * GB, SLOT, 0, 64),
+        ("auto", True, 60 * GB, SLOT, 0, 64),
+        ("auto", True, 640 * GB, SLOT, 0, GPU_MOST),
+        ("auto", True, 64 * GB, 0, GB, 32),
+        ("auto", True, 64 * GB, SLOT, GB, 16),
+        ("auto", True, 64 * GB, 0, 0, USUAL_BATCH),  # what a token takes is not known
+    ],
+)
+def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
+    asked: Asked,
+    gpu: bool,
+    free: int,
+    slot_bytes: int,
+    row_bytes: int,
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda _: free)
+    monkeypatch.setattr(memory, "on_gpus", lambda _: gpu)
+    size = BatchSize.of(MODEL, asked, slot_bytes, row_bytes)
+    assert size.most == most
+    assert size.that_fit(LENGTH) <= most
+
+
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "lfm2"])
+def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manifest_says(
+    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "on_gpus", lambda _: True)
+    judge = load(model_folder(kind))
+    most = judge.inner.engine.inner.decoder.batch_size.most
+    assert most > USUAL_BATCH
+    assert judge.inner.capabilities.in_flight == most
+    assert judge.inner.about["batch_size"] == str(most)
+    assert load(model_folder(kind), batch_size=3).inner.about["batch_size"] == "3"
+
+
+def test_what_a_row_of_a_hybrid_takes_is_measured(
+    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine.inner
+    config = engine.model.config
+    keys = 2 * 2 * config.num_key_value_heads * (config.hidden_size // config.num_attention_heads) * 4
+    states = 2 * config.hidden_size * config.conv_L_cache * 4
+    assert engine.decoder.batch_size.slot_bytes == keys  # of the 2 layers with attention
+    assert engine.decoder.batch_size.row_bytes == states  # of the 2 with a convolution
+
+    parts = (engine.model, engine.vocabulary, engine.padding, engine.window, 16)
+    counted = continuing.peak_watched
+
+    class Peak:
+        """As if a GPU had been filled by a pass."""
+
+        def __init__(self, model: Any) -> None:
+            self.inner = counted(model)
+
+        def __enter__(self) -> Callable[[], int]:
+            self.inner.__enter__()
+            return lambda: 10**9
+
+        def __exit__(self, *error: Any) -> None:
+            self.inner.__exit__(*error)
+
+    monkeypatch.setattr(continuing, "peak_watched", Peak)
+    assert GenerateDecoder(*parts).batch_size.slot_bytes > 10**6
+
+
+def test_auto_is_a_number_before_a_model_is_loaded() -> None:
+    assert [JudgeConfig(batch_size=size).in_flight for size in ("auto", 3)] == [USUAL_BATCH, 3]

@@ -75,11 +75,7 @@ class TailCache:
     def update(self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: Any, **__: Any) -> Layer:
         """Store the keys and values `(1, kv_heads, tokens, head_dim)` of the packed tokens."""
         assert self.step is not None
-        tail = self.tails[layer]
-        if tail is None:
-            shape = (self.width, keys.shape[1], self.length)
-            tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
-            self.tails[layer] = tail
+        tail = self._tail(layer, keys[0], values[0])
         rows, slots = self.step.rows.to(keys.device), self.step.slots.to(keys.device)  # layers may be spread over GPUs
         tail[0][rows, :, slots] = keys[0].transpose(0, 1)
         tail[1][rows, :, slots] = values[0].transpose(0, 1)
@@ -87,6 +83,15 @@ class TailCache:
 
     def get_seq_length(self, layer: int = 0) -> int:
         return 0  # positions are always given
+
+    def _tail(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Layer:
+        """The tails of a layer, made for keys and values like these `(kv_heads, tokens, head_dim)` if there are none."""
+        tail = self.tails[layer]
+        if tail is None:
+            shape = (self.width, keys.shape[0], self.length)
+            tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
+            self.tails[layer] = tail
+        return tail
 
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` slots of one row over another."""
@@ -105,6 +110,12 @@ class TailCache:
         """`(kv_heads, length, head_dim)` keys and values of a row, per layer."""
         tails = [tail for tail in self.tails if tail is not None]
         return [(keys[row, :, :length].clone(), values[row, :, :length].clone()) for keys, values in tails]
+
+    def put(self, row: int, layers: Sequence[Layer]) -> None:
+        """Fill the first slots of a row with keys and values, as `copy_of` gives them."""
+        for layer, parts in enumerate(layers):
+            for tail, part in zip(self._tail(layer, *parts), parts, strict=True):
+                tail[row, :, : part.shape[1]] = part
 
 
 class PackedModel:

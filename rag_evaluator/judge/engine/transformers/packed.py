@@ -85,7 +85,7 @@ class TailCache:
         return 0  # positions are always given
 
     def _tail(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Layer:
-        """The tails of a layer, made for keys and values like these `(kv_heads, tokens, head_dim)` if there are none."""
+        """The tails of a layer; if there are none, made for keys and values like these `(kv_heads, any, head_dim)`."""
         tail = self.tails[layer]
         if tail is None:
             shape = (self.width, keys.shape[0], self.length)

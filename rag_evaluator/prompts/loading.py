@@ -66,13 +66,13 @@ class TracedPrompt:
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
         self._rendered = copy(prompt)
-        self._rendered.output_model = SchemaOnce(prompt.output_model)
+        self._rendered.output_model = SchemaOnce(prompt.output_model)  # type: ignore[assignment]  # ragas asks no more of it
         self.language, self.source = pack.language, pack.digest
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
         """The text around the input, for each set of examples."""
-        return find_frames(self.prompt, self.pack)
+        return find_frames(self._rendered, self.pack)
 
     def to_string(self, data: BaseModel) -> PromptText:
         text = self._rendered.to_string(data)

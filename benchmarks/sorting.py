@@ -112,7 +112,8 @@ def _keep(model: str, part: str, strategy: str, figures: dict[str, Any]) -> None
 def _render(known: dict[str, dict[str, dict[str, Any]]]) -> str:
     text = "# Strategies of `sort`\n\nWritten by `python -m benchmarks.sorting`.\n"
     for part, strategies in known.items():
-        text += f"\n## {part}\n\n| strategy | comparisons | judge calls | tokens computed | seconds | CPU seconds | agreement |"
+        text += f"\n## {part}\n\n| strategy | comparisons | judge calls | tokens computed | seconds | CPU seconds |"
+        text += " agreement |"
         measured = all(f"judge {GRADES[0]} by relevance" in figures["measures"] for figures in strategies.values())
         text += "".join(f" {grade} |" for grade in GRADES) if measured else ""
         text += "\n|---|---|---|---|---|---|---|" + ("---|---|---|" if measured else "") + "\n"
@@ -122,8 +123,9 @@ def _render(known: dict[str, dict[str, dict[str, Any]]]) -> str:
         for name, figures in strategies.items():
             share = figures["measures"]["agreement"]
             text += (
-                f"| {name} | {figures['comparisons']} | {figures['judge_calls']} | {figures.get('computed', '')} | {figures['seconds']:.1f} | "
-                f"{figures['cpu_seconds']:.1f} | {'none' if share is None else f'{share:.3f}'} |"
+                f"| {name} | {figures['comparisons']} | {figures['judge_calls']} | "
+                f"{figures.get('computed', '')} | {figures['seconds']:.1f} | {figures['cpu_seconds']:.1f} | "
+                f"{'none' if share is None else f'{share:.3f}'} |"
                 f"{_grades(figures['measures'], 'judge') if measured else ''}\n"
             )
         for told in dict.fromkeys(f"{one['command']}, {one['date']}, {one['machine']}" for one in strategies.values()):

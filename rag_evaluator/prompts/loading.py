@@ -66,7 +66,8 @@ class TracedPrompt:
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
         self._rendered = copy(prompt)
-        self._rendered.output_model = SchemaOnce(prompt.output_model)  # type: ignore[assignment]  # ragas asks no more of it
+        schema: Any = SchemaOnce(prompt.output_model)  # Any: ragas asks a model that it shows for its schema only
+        self._rendered.output_model = schema
         self.language, self.source = pack.language, pack.digest
 
     @cached_property

@@ -15,7 +15,7 @@ from rag_evaluator.judge.requests import common_beginning
 Ids = tuple[int, ...]
 Value = TypeVar("Value")
 LEAST = 8  # tokens: to look up and copy fewer is not worth it
-SEEN_TOKENS = 2**18  # of the tails whose ids are known
+SEEN_TOKENS = 2**19  # of the tails whose ids are known
 KEPT_TOKENS = 2**15  # of the beginnings whose keys and values are kept, if the memory holds as many
 
 

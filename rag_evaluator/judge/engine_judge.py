@@ -48,6 +48,7 @@ class EngineJudge:
         self._shares = SingleFlight[str, list[float]]()
         self._weighed = SingleFlight[str, Shares]()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
+        self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
         thinks = config.thinking == "on" and "ids" in engine.accepts  # others think by themselves
         self.thinker = Thinker(engine, config) if thinks else None
 
@@ -93,7 +94,7 @@ class EngineJudge:
             engine = self.engine
             return await self._weighed.get(key, lambda: engine.weigh(prompt, options))
         input_ids = tuple(self.encoder.encode(prompt))
-        ids = tuple(tuple(self.encoder.continuation(option)) for option in options)
+        ids = tuple(tuple(self._continuation(str(option))) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
             raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
         if len(input_ids) + self._reserve + max(map(len, ids)) > self.window:

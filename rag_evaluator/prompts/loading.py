@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -49,20 +50,33 @@ class PackPrompt(BasePrompt[BaseModel, BaseModel]):
         return super().to_string(data)
 
 
+class SchemaOnce:
+    """A response model in a prompt; its JSON schema, which every text shows, is made once."""
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self.schema = model.model_json_schema()
+
+    def model_json_schema(self) -> dict[str, Any]:
+        return self.schema
+
+
 class TracedPrompt:
     """Replaces a prompt in a ragas metric; its text brings the input it was made from to the judge."""
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
+        self._rendered = copy(prompt)
+        schema: Any = SchemaOnce(prompt.output_model)  # Any: ragas asks a model that it shows for its schema only
+        self._rendered.output_model = schema
         self.language, self.source = pack.language, pack.digest
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
         """The text around the input, for each set of examples."""
-        return find_frames(self.prompt, self.pack)
+        return find_frames(self._rendered, self.pack)
 
     def to_string(self, data: BaseModel) -> PromptText:
-        text = self.prompt.to_string(data)
+        text = self._rendered.to_string(data)
         values = data.model_dump(mode="json", exclude_none=True)
         again = put_together(self.frames, values) == text
         return PromptText(text, data, self.name, self.language, self.source, values if again else None)

@@ -16,6 +16,7 @@ from rag_evaluator.prompts.english import all_prompts, english_pack, export, ins
 from rag_evaluator.prompts.fields import label_words
 from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_prompts
 from rag_evaluator.prompts.own import OWN_PROMPTS
+from rag_evaluator.prompts.own.sort import CompareInput, CompareOutput
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
 from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
 from rag_evaluator.resources import packaged
@@ -332,3 +333,13 @@ def test_details_tell_by_their_digests_that_prompts_were_in_the_language(
     assert used == {key: read_pack(pack_path(ROOT / "prompts", key, language)).digest for key in keys}
     instructions = {read_pack(pack_path(ROOT / "prompts", key, language)).instruction for key in keys}
     assert all(any(prompt.startswith(text) for text in instructions) for prompt in scripted.prompts)
+
+
+def test_the_schema_that_every_text_of_a_prompt_shows_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    schema = CompareOutput.model_json_schema
+    monkeypatch.setattr(CompareOutput, "model_json_schema", lambda *args: made.append(args) or schema(*args))
+    prompt = load_prompts(["sort"], "english", ROOT / "prompts")["sort", "compare_prompt"]
+    texts = [prompt.to_string(CompareInput(user_input=f"{n}?", context_1="a", context_2="b")) for n in range(3)]
+    assert len(made) == 1
+    assert all(json.dumps(schema()) in text for text in texts)

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rag_evaluator.config_sections import JudgeConfig
@@ -133,6 +134,10 @@ class PromptEncoder:
 
     def _with_specials(self, text: str) -> list[int]:
         """Ids of a text as a document: with the tokenizer's token at the beginning, without the one at the end."""
-        start = self.tokenizer("", add_special_tokens=True)["input_ids"]
-        bos = self.tokenizer.bos_token_id
-        return [*(start[:1] if bos is not None and start[:1] == [bos] else []), *self._without_specials(text)]
+        return [*self._start, *self._without_specials(text)]
+
+    @cached_property
+    def _start(self) -> list[int]:
+        """The tokenizer's token at the beginning of a document, if it has one."""
+        start, bos = self.tokenizer("", add_special_tokens=True)["input_ids"], self.tokenizer.bos_token_id
+        return list(start[:1]) if bos is not None and start[:1] == [bos] else []

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -105,7 +106,7 @@ class TransformersEngine:
         inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
         return Batched(cls(inner.model, inner.tokenizer, config))
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:
         return replace(
             self.capabilities_of(self.config),

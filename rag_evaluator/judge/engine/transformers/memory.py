@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LENGTH = 2048  # tokens of a sequence that `batch_size: auto` reckons with; of longer ones fewer are decoded together
 GPU_MOST = 256  # more would make no pass faster by much, and a run that is killed would lose more
-SHARE = 0.5  # of the free memory may hold keys and values; the rest is for the passes themselves
+SHARE = 0.5  # of the free memory may hold keys and values of a batch; the rest is for the passes and what is kept
 NO_MEMORY = (  # in lower case, as in the messages of libraries
     "out of memory",  # "CUDA out of memory", "CUDA error: out of memory", HIP, XPU, MPS
     "outofmemory",  # hipErrorOutOfMemory

@@ -9,14 +9,16 @@ from functools import partial
 
 import torch
 
+from rag_evaluator.judge.engine.transformers.beginnings import KeptBeginnings
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
 from rag_evaluator.judge.engine.transformers.feeding import Fed
-from rag_evaluator.judge.engine.transformers.memory import Asked, BatchSize
+from rag_evaluator.judge.engine.transformers.memory import Asked, BatchSize, free_bytes
 from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
-from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache, shared
+from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache
 from rag_evaluator.judge.engine.transformers.sequence import Chooser, Vocabulary, decoded
 from rag_evaluator.judge.requests import Request
 
+KEPT_SHARE = 0.125  # of the free memory may hold beginnings that several questions have in common
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
 
@@ -44,6 +46,7 @@ class PackedDecoder:
         self.packed, self.vocabulary = packed, vocabulary
         self.chooser = Chooser(vocabulary)
         self.prefixes = PrefixCache(packed)
+        self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self._tails = 0  # tokens of prompts computed, prefixes apart
 
@@ -59,7 +62,7 @@ class PackedDecoder:
         return [replies[i] for i in range(len(requests))]
 
     def next_logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each sequence; their common prefix is computed once."""
+        """`(sequences, vocab)` logits after each sequence; what they have in common is computed once."""
         return torch.stack(self.batch_size.halving(self._logits, sequences))
 
     def _run_group(self, prefix: tuple[int, ...], requests: abc.Sequence[Request]) -> list[Outcome]:
@@ -87,17 +90,26 @@ class PackedDecoder:
         return [sequence.reply() for sequence in sequences]
 
     def _logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
-        prefix = shared(sequences) if len(sequences) > 1 else ()
+        prefix = self.prefixes.kept_by(sequences)
         tails = [sequence[len(prefix) :] for sequence in sequences]
         width = min(self.batch_size.that_fit(max(map(len, tails))), len(tails))
         logits: list[torch.Tensor] = []
         for start in range(0, len(tails), width):
-            part = tails[start : start + width]
-            cache = TailCache(self.packed.layers, len(part), max(map(len, part)))
-            cache.prefix = self.prefixes.cache(prefix)
-            for rows in _by_size(part):
-                logits += self.packed.run(cache, [part[row] for row in rows], rows, [0] * len(rows))
-        self._tails += sum(map(len, tails))
+            logits += self._tail_logits(prefix, tails[start : start + width])
+        return logits
+
+    def _tail_logits(self, prefix: tuple[int, ...], tails: abc.Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+        """Logits after tails that fit into memory together; what earlier ones began with is not computed again."""
+        cache = TailCache(self.packed.layers, len(tails), max(map(len, tails)))
+        cache.prefix = self.prefixes.cache(prefix)
+        filled = [self.beginnings.fill(cache, row, prefix, tail) for row, tail in enumerate(tails)]
+        feeds = [tail[start:] for tail, start in zip(tails, filled, strict=True)]
+        logits: list[torch.Tensor] = []
+        for rows in _by_size(feeds):
+            logits += self.packed.run(cache, [feeds[row] for row in rows], rows, [filled[row] for row in rows])
+        for row, tail in enumerate(tails):
+            self.beginnings.learn(cache, row, prefix, tail, filled[row])
+        self._tails += sum(map(len, feeds))
         return logits
 
     def _advance(self, cache: TailCache, active: abc.Sequence[Active]) -> None:

@@ -9,6 +9,7 @@ from rag_evaluator.judge.requests import Request, common_beginning
 
 Ids = tuple[int, ...]
 PREFIX_TOKENS = 8192  # of all prefixes whose keys and values are kept
+NEARLY = 0.75  # of what sequences have in common: a kept prefix of that length is used as it is
 
 
 class PrefixCache:
@@ -59,6 +60,16 @@ class PrefixCache:
             sequences = [*sequences, self._lone.pop(group, sequences[0])]
         self._known[group] = shared(sequences)
         return self._known[group]
+
+    def kept_by(self, sequences: Sequence[Ids]) -> Ids:
+        """What the sequences begin with; a kept prefix, where it is nearly all of that.
+
+        So a batch whose sequences begin alike by chance does not need a prefix of its own. For one sequence alone no
+        prefix is computed, but a kept one is used.
+        """
+        common = shared(sequences)
+        kept = max((prefix for prefix in self._kept if common[: len(prefix)] == prefix), key=len, default=())
+        return kept if len(sequences) == 1 or len(kept) >= NEARLY * len(common) else common
 
     def cache(self, prefix: Ids) -> Sequence[Layer]:
         """Keys and values of a prefix, computed once and kept while they are among the last used."""

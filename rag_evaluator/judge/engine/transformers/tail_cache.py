@@ -51,11 +51,7 @@ class TailCache:
 
     def store(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Layer:
         """The tails of a layer with the keys and values `(1, kv_heads, tokens, head_dim)` of the packed tokens."""
-        tail = self.tails[layer]
-        if tail is None:
-            shape = (self.width, keys.shape[1], self.length)
-            tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
-            self.tails[layer] = tail
+        tail = self._tail(layer, keys[0], values[0])
         step = self.step(keys.device)
         tail[0][step.rows, :, step.slots] = keys[0].transpose(0, 1)
         tail[1][step.rows, :, step.slots] = values[0].transpose(0, 1)
@@ -86,3 +82,18 @@ class TailCache:
         tails = [tail for tail in self.tails if tail is not None]
         assert len(tails) == len(self.tails)
         return [(keys[row, :, :length].clone(), values[row, :, :length].clone()) for keys, values in tails]
+
+    def put(self, row: int, layers: Sequence[Layer]) -> None:
+        """Fill the first slots of a row with keys and values, as `copy_of` gives them."""
+        for layer, parts in enumerate(layers):
+            for tail, part in zip(self._tail(layer, *parts), parts, strict=True):
+                tail[row, :, : part.shape[1]] = part
+
+    def _tail(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Layer:
+        """The tails of a layer; if there are none, made for keys and values like these, `(kv_heads, any, head_dim)`."""
+        tail = self.tails[layer]
+        if tail is None:
+            shape = (self.width, keys.shape[0], self.length)
+            tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
+            self.tails[layer] = tail
+        return tail

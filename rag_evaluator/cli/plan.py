@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_evaluator.tasks.expected import Expected
 
 OK = 0
+OTHERS = ("sort", "generate", "probe", "duel", "testset")  # tasks that have no plan
 SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.api.plan`, which loads ragas
 
 
@@ -30,10 +31,12 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
             "rag-evaluator plan config.yaml",
             "rag-evaluator plan config.yaml --sample 0",
             "rag-evaluator plan config.yaml --workers 16 --json",
-            note="The rows that are judged for the plan are not judged again by the run. ~ marks an estimate.",
+            note="The rows that are judged for the plan are not judged again by the run. ~ marks an estimate.\n"
+            "Evaluations only: what a row of sort, generate, probe, duel or testset takes, a run of some rows shows:\n"
+            "rag-evaluator sort config.yaml --limit 20",
         ),
     )
-    command.add_argument("config", type=Path, help="YAML file, as of the run")
+    command.add_argument("config", type=_config, help="YAML file, as of the run")
     command.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
     )
@@ -57,6 +60,16 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     command.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
     return command
+
+
+def _config(text: str) -> Path:
+    """Raises `ArgumentTypeError` for a task in the place of the configuration: `plan sort config.yaml`."""
+    if text in OTHERS and not Path(text).exists():
+        size = "--size" if text == "testset" else "--limit"
+        raise argparse.ArgumentTypeError(
+            f"plan is for evaluations. What a row of '{text}' takes, a run of some rows shows: {size} 20"
+        )
+    return Path(text)
 
 
 def plan(options: argparse.Namespace, stop: Stop) -> int:

@@ -329,6 +329,14 @@ class TestCommand:
         assert "time with 2 workers: ~00:00:0" in shown
         assert "estimated from 4 rows; their scores are kept for the run" in shown
 
+    @pytest.mark.parametrize("task", ["sort", "generate", "probe", "duel", "testset"])
+    def test_a_plan_of_another_task_says_how_to_find_out(self, task: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            main(["plan", task, "config.yaml"])
+        assert ended.value.code == 2
+        message = capsys.readouterr().err
+        assert f"plan is for evaluations. What a row of '{task}' takes, a run of some rows shows" in message
+
     def test_what_is_estimated_is_shown_with_its_range(self, capsys: pytest.CaptureFixture[str]) -> None:
         part = Expected(40, 1000, 200, Expected(0, 9, 31))
         metric = PlannedMetric("faithfulness", 20, 4, False, part, part, 0.5, 300)

@@ -66,8 +66,10 @@ class Expected:
 
     def times(self, share: float) -> "Expected":
         """A share of it."""
-        tokens = (None if part is None else part * share for part in (self.prompt_tokens, self.generated_tokens))
-        return Expected(self.calls * share, *tokens, self.within and self.within.times(share))
+        prompts, answers = (
+            None if part is None else part * share for part in (self.prompt_tokens, self.generated_tokens)
+        )
+        return Expected(self.calls * share, prompts, answers, self.within and self.within.times(share))
 
     def to_json(self) -> dict[str, Any]:
         """Whole numbers. Any: JSON."""
@@ -184,10 +186,10 @@ class Habit:
         about = self.calls.margin(new) if calls is None else 0.0
         if not self.counts_tokens:
             return Expected(found, within=None if about is None else Expected(about * share))
-        trends = (self.prompt_tokens, self.generated_tokens)
-        margins = [trend.margin(new) for trend in trends]
+        read, written = self.prompt_tokens, self.generated_tokens
+        margins = (read.margin(new), written.margin(new))
         within = None if about is None or None in margins else Expected(about, *margins).times(share)
-        return Expected(found, *(trend.sum_over(lengths) * share for trend in trends), within)
+        return Expected(found, read.sum_over(lengths) * share, written.sum_over(lengths) * share, within)
 
 
 def length_of(values: Iterable[Any]) -> float:

@@ -35,6 +35,7 @@ class Stop:
         self._since = 0.0
         self._patient = False
         self._before: dict[int, Any] = {}
+        self.heard: Callable[[str], None] = lambda name: None  # called with a first signal that is waited for
         self.at_once: Callable[[str], None] = lambda how: None  # called before a second signal ends the process
 
     @property
@@ -66,6 +67,8 @@ class Stop:
             self.asked, self._since = signal.Signals(number).name, time.monotonic()
             if not self._patient:
                 raise StopSignal(self.asked)
+            with suppress(Exception):  # nothing may keep what is in progress from being finished
+                self.heard(self.asked)
         elif time.monotonic() - self._since > ECHO:
             with suppress(Exception):  # nothing may keep the process from ending
                 self.at_once(f"stopped at once by {signal.Signals(number).name}")

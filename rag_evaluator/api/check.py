@@ -104,7 +104,8 @@ class Checks:
     def attempt(self, name: str, look: Callable[[], None]) -> bool:
         """Whether `look`, which adds its check itself, raised no error that users can cause."""
         try:
-            look()
+            with ACTIVITY.phase(f"checking {name}"):
+                look()
         except RagEvaluatorError as error:
             self.add(name, "failed", str(error), error=error)
             return False

@@ -1,7 +1,7 @@
 """`plan`: what a run will ask its judge, how long it will take, and how many rows its intervals need."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -157,12 +157,12 @@ class _Planning:
                 metric: Habit.of([(counted[metric].all[row], found) for row, found in asked[metric].items()])
                 for metric in self.metrics
             }
-            metrics = [self._metric(name, counted[name], habits[name]) for name in self.metrics]
+            metrics = [self._metric(name, counted[name], habits[name], asked[name]) for name in self.metrics]
             share = _asked_once(asked.values())
             whole = _together([metric.all for metric in metrics], [each.asked for each in counted.values()], share)
             left = _together([metric.left for metric in metrics], [each.asked_left for each in counted.values()], share)
             measured = read_measured(self.folder, self.stage.plan)
-            seconds = self._seconds(measured, known, left, metrics)
+            pace = self._pace(measured, known, metrics)
         return PlannedJudge(
             judge=name,
             metrics=metrics,
@@ -170,7 +170,8 @@ class _Planning:
             left=left,
             judged=len(self.places),
             load_seconds=None if measured is None else measured.load_seconds,
-            seconds=seconds,
+            seconds=_seconds(pace, left),
+            seconds_within=_seconds(pace, left and left.within),
             memory=None if measured is None else measured.memory,
             gpu_memory=None if measured is None else measured.gpu_memory,
             notes=list(self._notes()),
@@ -207,7 +208,8 @@ class _Planning:
             found[digest] = asked_of([(repeat, self.records[place, metric, repeat]) for repeat in repeats], self.greedy)
         return found
 
-    def _metric(self, metric: str, counted: _Counted, habit: Habit | None) -> PlannedMetric:
+    def _metric(self, metric: str, counted: _Counted, habit: Habit | None, judged: Collection[str]) -> PlannedMetric:
+        """What a metric takes; `judged`: the digests of the rows that were judged."""
         values = [self._value(place, metric) for place in self.places]
         known = [value for value in values if not math.isnan(value)]
         scale = self.metrics[metric].scale
@@ -216,8 +218,8 @@ class _Planning:
             scores=counted.scores,
             done=counted.done,
             is_exact=counted.asked is not None,
-            all=_expected(self.metrics[metric], counted.all, counted.asked, habit),
-            left=_expected(self.metrics[metric], counted.left, counted.asked_left, habit),
+            all=_expected(self.metrics[metric], counted.all, counted.asked, habit, judged),
+            left=_expected(self.metrics[metric], counted.left, counted.asked_left, habit, judged),
             mean=math.fsum(known) / len(known) if known else None,
             rows_needed=rows_for_interval(values, scale, self.within, self.config.ci_level),
         )
@@ -226,14 +228,14 @@ class _Planning:
         repeats = self.stage.plan.repeats_of(metric)
         return to_score([self.records[place, metric, repeat] for repeat in repeats]).value
 
-    def _seconds(
-        self, measured: TrialCost | None, known: KnownRecords, left: Expected | None, metrics: Sequence[PlannedMetric]
-    ) -> float | None:
-        """How long what is left will take, at the pace of the rows that were judged."""
+    def _pace(
+        self, measured: TrialCost | None, known: KnownRecords, metrics: Sequence[PlannedMetric]
+    ) -> Callable[[Expected], float] | None:
+        """Seconds of what is left, at the pace of the rows that were judged; None: not known."""
         missing = sum(metric.scores - metric.done for metric in metrics)
         if not missing:
-            return 0.0
-        if left is None or measured is None or not measured.cells:
+            return lambda left: 0.0
+        if measured is None or not measured.cells:
             return None
         lines = [(key, known.find(key)) for key in measured.keys(self.stage.plan)]
         asked: Asked = {}
@@ -243,8 +245,8 @@ class _Planning:
         tokens = [float(sum(call[part] for call in asked.values())) for part in (0, 1)]
         work = _work(Expected(len(asked), *(tokens if any(tokens) else (None, None))))
         if not work:  # no judge is asked
-            return measured.seconds * missing / len(lines)
-        return measured.seconds * _work(left) / work
+            return lambda left: measured.seconds * missing / len(lines)
+        return lambda left: measured.seconds * _work(left) / work
 
     def _notes(self) -> Iterator[str]:
         plan = self.stage.plan
@@ -264,14 +266,19 @@ def _length(unit: Sample, metric: Metric) -> float:
 
 
 def _expected(
-    metric: Metric, lengths: Mapping[str, float], asked: set[JudgeCall] | None, habit: Habit | None
+    metric: Metric,
+    lengths: Mapping[str, float],
+    asked: set[JudgeCall] | None,
+    habit: Habit | None,
+    judged: Collection[str],
 ) -> Expected | None:
     if not metric.judge:
         return NOTHING
     calls = None if asked is None else len(asked)
     if habit is None:
-        return None if calls is None else Expected(calls)
-    return habit.in_rows(list(lengths.values()), calls)
+        return None if calls is None else Expected(calls, within=Expected(0))
+    new = [length for row, length in lengths.items() if row not in judged]
+    return habit.in_rows(list(lengths.values()), calls, new)
 
 
 def _asked_once(asked: Iterable[Mapping[str, Asked]]) -> float:
@@ -294,6 +301,10 @@ def _together(
     if len(known) == len(asked) and total.calls:
         share = len(set().union(*known)) / total.calls
     return total.times(share)
+
+
+def _seconds(pace: Callable[[Expected], float] | None, part: Expected | None) -> float | None:
+    return None if pace is None or part is None else pace(part)
 
 
 def _work(part: Expected) -> float:

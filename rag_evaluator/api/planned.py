@@ -41,6 +41,8 @@ class PlannedJudge:
         judged: rows that were judged for the plan.
         load_seconds, seconds: of loading the models, and of making what is left, in one process; None: not known.
         memory, gpu_memory: bytes of a process; None: not known.
+        seconds_within: how far `seconds` may be off to either side, as the questions left are not known exactly; what
+            else the machine does is not in it. None: not known.
         notes: what must be known before the run, such as a folder that holds another run.
     """
 
@@ -54,6 +56,7 @@ class PlannedJudge:
     memory: int | None
     gpu_memory: int | None
     notes: Sequence[str] = ()
+    seconds_within: float | None = None
 
     def seconds_with(self, workers: int) -> float | None:
         """Until all is made by several workers, each on a device of its own."""
@@ -101,5 +104,5 @@ def _json(judge: PlannedJudge) -> dict[str, Any]:
     return {**asdict(judge), "metrics": metrics, "all": _whole(judge.all), "left": _whole(judge.left)}
 
 
-def _whole(part: Expected | None) -> dict[str, int | None] | None:
+def _whole(part: Expected | None) -> dict[str, Any] | None:
     return None if part is None else part.to_json()

@@ -1,7 +1,7 @@
 """`apply_reviews`: the revised dataset that people's flags and corrections of a run make."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,10 @@ class Applied:
     changes: list[Change]
     already: int
     skipped: int
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON; places of rows count from 0, as in the history."""
+        return {**asdict(self), "path": str(self.path), "history": str(self.history)}
 
 
 def apply_reviews(

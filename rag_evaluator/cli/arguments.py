@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -132,8 +133,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=help_text, **with_examples(*EXAMPLES_OF[name]))
         command.add_argument("folder", type=Path, help="results folder of the run: <output_dir>/<name>")
-        if name == "status":
-            command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+        add_json(command)
     slurm = commands.add_parser(
         "submit",
         help="submit a run to Slurm: an array of workers, and the merge after it",
@@ -157,6 +157,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         help="each worker has a node for itself, and with engine vllm the GPUs of its parallel sizes",
     )
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
+    add_json(slurm)
     slurm.add_argument(
         "--launcher",
         type=Path,
@@ -170,7 +171,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         add_rows(command, *(("limit",) if name == "probe" else ROWS))
         _add_beginning(command)
         if name == "probe":
-            command.add_argument("--sample", type=int, metavar="ROWS", help="rows that are changed; default: 50")
+            _add_count(command, "--sample", "probe.sample", "only N rows are changed; default: 50")
     duel = add_duel_command(commands)
     add_rows(duel)
     _add_beginning(duel)
@@ -181,7 +182,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     add_certify_commands(commands)
     add_view_command(commands)
     add_review_commands(commands)
-    add_testset_commands(commands, _add_config, _add_beginning)
+    add_testset_commands(commands, _add_config, _add_beginning, add_rows)
     add_prompt_commands(commands)
     add_list_command(commands)
     add_doctor_command(commands)
@@ -189,17 +190,26 @@ def parser_of_commands() -> argparse.ArgumentParser:
     return parser
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+
+
 def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:
     """Flags for which rows are taken; each is another name for `--set key=N`."""
     for key in keys or ROWS:
-        parser.add_argument(
-            f"--{key}",
-            dest="set",
-            action="append",
-            type=f"{key}={{}}".format,
-            metavar="N",
-            help=f"{ROWS[key]}; a later run with more rows asks nothing twice",
-        )
+        _add_count(parser, f"--{key}", key, f"{ROWS[key]}; a later run with more rows asks nothing twice")
+
+
+def _add_count(parser: argparse.ArgumentParser, flag: str, key: str, meaning: str) -> None:
+    """A flag for a number of rows, in place of `--set key=N`."""
+    parser.add_argument(flag, dest="set", action="append", type=partial(_count, key), metavar="N", help=meaning)
+
+
+def _count(key: str, text: str) -> str:
+    """`limit=20`. Raises `ArgumentTypeError`: the message names the flag that was typed, and not `--set`."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, received {text!r}")
+    return f"{key}={int(text)}"
 
 
 def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -230,7 +240,7 @@ def _add_beginning(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
     )
-    parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(parser)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

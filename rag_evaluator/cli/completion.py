@@ -21,8 +21,8 @@ def complete(parser: argparse.ArgumentParser, commands: Mapping[str, Any], **to:
         return
     _name_the_command(commands)
     for action in _actions(parser):
-        if action.dest in NAMES:
-            action.completer = NAMES[action.dest]  # type: ignore[attr-defined]  # argcomplete reads it there
+        for flag in NAMES.keys() & set(action.option_strings):
+            action.completer = NAMES[flag]  # type: ignore[attr-defined]  # argcomplete reads it there
     argcomplete.autocomplete(parser, always_complete_options="long", **to)
 
 
@@ -85,15 +85,15 @@ def _keys(model: Any, before: str = "") -> Iterator[str]:
 
 
 NAMES: Mapping[str, Names] = {
-    "metrics": metric_names,
-    "metric": metric_names,
-    "min": limits,
-    "max": limits,
-    "margin": limits,
-    "threshold": limits,
-    "scale": limits,
-    "label": limits,
-    "language": language_names,
-    "set": config_keys,
+    "--metrics": metric_names,
+    "--metric": metric_names,
+    "--min": limits,
+    "--max": limits,
+    "--margin": limits,
+    "--threshold": limits,
+    "--scale": limits,
+    "--label": limits,
+    "--language": language_names,
+    "--set": config_keys,
 }
-"""Destination of an argument -> what may stand there; files and folders are the shell's own completion."""
+"""A flag -> what may stand there; files and folders are the shell's own completion."""

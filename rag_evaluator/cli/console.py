@@ -145,6 +145,11 @@ def _label(value: str) -> str:
     return text if len(text) <= LABEL else f"{text[:LABEL]}…"
 
 
+def about_run(config: Config, plan: Plan) -> dict[str, Any]:
+    """What the document of each task begins with; `part` as in `manifest.json`, null where all rows were taken."""
+    return {"name": config.name, "results": str(config.results_dir), "part": dict(plan.part) or None}
+
+
 def print_part(plan: Plan) -> None:
     """That not all rows of the dataset were taken, if so."""
     if plan.part:

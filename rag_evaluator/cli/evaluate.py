@@ -66,10 +66,12 @@ def _code(summary: Mapping[str, Mapping[str, Any]]) -> int:
 def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
     from rag_evaluator.api.gate import gate as check
     from rag_evaluator.cli.console import print_json
+    from rag_evaluator.results.manifest import PART, read_manifest
 
     verdicts = [verdict.to_json() for verdict in check(config.results_dir)] if config.require else []
     standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
-    about = {"name": config.name, "results": str(config.results_dir), "requirements": verdicts}
+    part = read_manifest(config.results_dir).get(PART)
+    about = {"name": config.name, "results": str(config.results_dir), "part": part, "requirements": verdicts}
     print_json({**about, "certificate": standing, "metrics": summary})
 
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -113,16 +114,23 @@ def _run(options: argparse.Namespace) -> int:
     return int(_until_stopped(function, options) if command.stoppable else function(options))
 
 
+def _say_what_is_waited_for(grace: float, signal: str) -> None:
+    """Written without the stream's own lock, which the code that was interrupted may hold."""
+    line = f"{signal}: what is in progress is finished, at most {grace:g} s; again ends it at once\n"
+    os.write(2, (f"\n{line}" if os.isatty(2) else line).encode())
+
+
 def _until_stopped(run: Callable[[argparse.Namespace, Stop], int], options: argparse.Namespace) -> int:
     """The exit code of a task that the first signal asks to end soon."""
     stop = Stop(options.grace)
+    stop.heard = partial(_say_what_is_waited_for, options.grace)
     try:
         with stop:
             return run(options, stop)
     except StopSignal as signal:
+        end_watching()
         print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
         if stop.overdue:  # the model's thread is still at work on a batch that nobody waits for
-            end_watching()
             sys.stdout.flush()
             os._exit(TRY_AGAIN)
         return TRY_AGAIN

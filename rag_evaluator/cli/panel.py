@@ -38,13 +38,13 @@ def all_journals(folder: Path) -> list[Journal]:
     return [*panel_of(folder).journals().values(), *others]
 
 
-def merge_panel(folder: Path) -> None:
-    """Write the panel's own files from the scores of its judges."""
+def merge_panel(folder: Path) -> list[str]:
+    """Write the panel's own files from the scores of its judges; their names."""
     from rag_evaluator.tasks.panel import panel_of, table_of
 
     panel = panel_of(folder)
     panel.write({name: table_of(journal) for name, journal in panel.journals().items()})
-    print(f"the panel of {', '.join(panel.folders)} written to {folder}")
+    return list(panel.folders)
 
 
 def print_panel_status(folder: Path, as_json: bool = False) -> int:

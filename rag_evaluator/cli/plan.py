@@ -1,6 +1,7 @@
 """`rag-evaluator plan`: what a run will ask and take, before it is started."""
 
 import argparse
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rag_evaluator.tasks.expected import Expected
 
 OK = 0
+OTHERS = ("sort", "generate", "probe", "duel", "testset")  # tasks that have no plan
 SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.api.plan`, which loads ragas
 
 
@@ -29,10 +31,12 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
             "rag-evaluator plan config.yaml",
             "rag-evaluator plan config.yaml --sample 0",
             "rag-evaluator plan config.yaml --workers 16 --json",
-            note="The rows that are judged for the plan are not judged again by the run. ~ marks an estimate.",
+            note="The rows that are judged for the plan are not judged again by the run. ~ marks an estimate.\n"
+            "Evaluations only: what a row of sort, generate, probe, duel or testset takes, a run of some rows shows:\n"
+            "rag-evaluator sort config.yaml --limit 20",
         ),
     )
-    command.add_argument("config", type=Path, help="YAML file, as of the run")
+    command.add_argument("config", type=_config, help="YAML file, as of the run")
     command.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
     )
@@ -56,6 +60,16 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     command.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
     return command
+
+
+def _config(text: str) -> Path:
+    """Raises `ArgumentTypeError` for a task in the place of the configuration: `plan sort config.yaml`."""
+    if text in OTHERS and not Path(text).exists():
+        size = "--size" if text == "testset" else "--limit"
+        raise argparse.ArgumentTypeError(
+            f"plan is for evaluations. What a row of '{text}' takes, a run of some rows shows: {size} 20"
+        )
+    return Path(text)
 
 
 def plan(options: argparse.Namespace, stop: Stop) -> int:
@@ -125,28 +139,49 @@ def _row(metric: "PlannedMetric") -> list[str]:
 
 
 def _figures(part: "Expected | None", is_exact: bool) -> list[str]:
+    from rag_evaluator.tasks.expected import Expected
+
     if part is None:
         return ["not known"] * 3
-    calls = f"{'' if is_exact or not part.calls else '~'}{part.calls:,.0f}"
-    tokens = (part.prompt_tokens, part.generated_tokens)
-    return [calls, *("not known" if count is None else f"~{count:,.0f}" if count else "0" for count in tokens)]
+    within = part.within or Expected(0)
+    calls = f"{part.calls:,.0f}" if is_exact else _estimate(part.calls, within.calls)
+    tokens = (part.prompt_tokens, within.prompt_tokens), (part.generated_tokens, within.generated_tokens)
+    return [calls, *(_estimate(count, margin) for count, margin in tokens)]
+
+
+def _estimate(count: float | None, margin: float | None) -> str:
+    """`~14,800 ±12 %`."""
+    if count is None:
+        return "not known"
+    share = f" ±{math.ceil(100 * margin / count)} %" if count and margin else ""
+    return f"~{count:,.0f}{share}" if count else "0"
 
 
 def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
     seconds = judge.seconds_with(planned.workers)
     workers = f"{planned.workers} worker{'' if planned.workers == 1 else 's'}"
     loading = f", {judge.load_seconds:.0f} s of them for loading" if seconds and judge.load_seconds else ""
-    yield f"time with {workers}: {_duration(seconds)}{loading}"
+    yield f"time with {workers}: {_duration(seconds)}{_range(seconds, judge.seconds_within, planned.workers)}{loading}"
     if judge.memory is not None:
         gpu = f", and {_size(judge.gpu_memory)} of GPU memory" if judge.gpu_memory else ""
         yield f"memory of each worker: ~{_size(judge.memory)}{gpu}"
     if judge.judged:
         yield f"estimated from {judge.judged} rows; their scores are kept for the run"
+        if any(part and part.within for part in (judge.all, judge.left)):
+            yield "± says how these rows vary; rows in which the judge writes far more than in these are not in it"
     else:
         yield "no row was judged: --sample 20 gives the figures that are not known"
     if any(metric.is_exact and metric.all and metric.all.calls for metric in judge.metrics):
         yield "judge calls without ~ are counted: exact while every prompt fits the judge's window"
     yield from judge.notes
+
+
+def _range(seconds: float | None, within: float | None, workers: int) -> str:
+    """` (00:58:10 to 01:10:20)`."""
+    if not seconds or not within:
+        return ""
+    low, high = (max(0.0, seconds + sign * within / workers) for sign in (-1, 1))
+    return f" ({duration(low)} to {duration(high)})"
 
 
 def _duration(seconds: float | None) -> str:

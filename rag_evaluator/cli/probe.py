@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
-    if options.sample is not None:
-        options.set = [*options.set, f"probe.sample={options.sample}"]
     config, (worker, start) = read_config(options), beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.evaluator import RAGEvaluator
         from rag_evaluator.api.probe import run_probe
-    from rag_evaluator.cli.console import print_json, print_part, print_parts, say
+    from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say
     from rag_evaluator.tasks.probe.lines import parts_of
     from rag_evaluator.tasks.probe.stage import FOLDER, read_report
 
@@ -29,7 +27,7 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
         journal = run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
     report = read_report(config.results_dir)
     if options.json:
-        print_json({"name": config.name, "results": str(config.results_dir), **report})
+        print_json({**about_run(config, journal.plan), **report})
         return _code(report)
     print_parts(parts_of(report, config.name))
     print_part(journal.plan)

@@ -52,11 +52,13 @@ def add_review_commands(commands: Any) -> None:
     )
     command.add_argument("--force", action="store_true", help="replace a file that is there")
     command.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
+    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
 
 
 def review(options: argparse.Namespace) -> int:
     """`rag-evaluator review apply results/demo`."""
     from rag_evaluator.api.review import apply_reviews
+    from rag_evaluator.cli.console import print_json
 
     applied = apply_reviews(
         options.results,
@@ -67,7 +69,10 @@ def review(options: argparse.Namespace) -> int:
         force=options.force,
         dry_run=options.dry_run,
     )
-    _print(applied, options.dry_run)
+    if options.json:
+        print_json({**applied.to_json(), "written": not options.dry_run})
+    else:
+        _print(applied, options.dry_run)
     return OK
 
 

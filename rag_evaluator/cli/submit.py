@@ -15,6 +15,7 @@ TESTSET_INPUTS = {"testset": make_inputs, "testset_check": check_inputs}
 
 def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
+    from rag_evaluator.cli.console import print_json
     from rag_evaluator.run import slurm
 
     config = read_config(options)
@@ -34,16 +35,18 @@ def submit(options: argparse.Namespace) -> int:
         task,
         inputs,
     )
-    if options.dry_run:
-        for path, text in submission.scripts.items():
-            print(f"# {path}\n{text}")
-        print(*slurm.commands(submission), sep="\n")
-        return OK
-    array, merge = slurm.submit(submission)
-    print(*(f"wrote {path}" for path in submission.scripts), sep="\n")
-    print(*slurm.commands(submission, array), sep="\n")
-    print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
-    print(f"watch it: {command('status', results)}")
+    array, merge = (None, None) if options.dry_run else slurm.submit(submission)
+    commands = slurm.commands(submission, *([array] if array else []))
+    if options.json:
+        scripts = {str(path): text for path, text in submission.scripts.items()}
+        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": array}
+        print_json({**about, "merge": merge, "submitted": bool(array), "commands": commands, "scripts": scripts})
+    elif array is None:
+        print(*(f"# {path}\n{text}" for path, text in submission.scripts.items()), *commands, sep="\n")
+    else:
+        print(*(f"wrote {path}" for path in submission.scripts), *commands, sep="\n")
+        print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
+        print(f"watch it: {command('status', results)}")
     return OK
 
 

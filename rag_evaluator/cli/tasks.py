@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_json, print_means, print_part, say
+from rag_evaluator.cli.console import about_run, print_end, print_json, print_means, print_part, say
 from rag_evaluator.cli.start import OK, beginning, read_config
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
@@ -34,7 +34,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     summary: dict[str, Any] = json.loads((config.results_dir / sorting.SUMMARY).read_bytes())
     code = OK if summary["sorted"] else NOTHING_MADE
     if options.json:
-        print_json({"name": config.name, "results": str(config.results_dir), **summary})
+        print_json({**about_run(config, stage.plan), **summary})
         return code
     print_means(f"{config.name}: order of contexts", "measure", summary["measures"], "none")
     say(
@@ -57,7 +57,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     kept, code = len(samples) - asked, OK if answered or not asked else NOTHING_MADE
     if options.json:
         counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
-        print_json({"name": config.name, "results": str(config.results_dir), **counts, "judge_calls": stage.asked})
+        print_json({**about_run(config, stage.plan), **counts, "judge_calls": stage.asked})
         return code
     say(f"{config.name}: {answered} of {asked} questions answered, {kept} rows had a reference already")
     for reason, count in reasons.items():

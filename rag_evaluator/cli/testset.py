@@ -20,7 +20,12 @@ MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 7
 CHECK_CODES = "exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue"
 
 
-def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beginning: Callable[..., None]) -> None:
+def add_testset_commands(
+    commands: Any,
+    add_config: Callable[..., None],
+    add_beginning: Callable[..., None],
+    add_rows: Callable[..., None],
+) -> None:
     """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
     testset = commands.add_parser(
         "testset",
@@ -57,13 +62,14 @@ def add_testset_commands(commands: Any, add_config: Callable[..., None], add_beg
         description="Pass the rows of a test set, also one made by people, through the filters of 'testset make'.",
         **with_examples(
             "rag-evaluator testset check questions.jsonl --config config.yaml",
-            "rag-evaluator testset check questions.jsonl --config config.yaml --json",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --limit 20 --json",
             note=CHECK_CODES,
         ),
     )
     check.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
     check.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
     check.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
+    add_rows(check)
     add_beginning(check)
 
 
@@ -144,7 +150,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     begun = beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.testset import OWNERS
-        from rag_evaluator.cli.console import print_end, print_json, print_part, say
+        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
         from rag_evaluator.cli.tasks import run_task
         from rag_evaluator.models.embeddings_source import embeddings_of
         from rag_evaluator.tasks.question import Asking
@@ -158,8 +164,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     summary = summary_of(stage.findings(table))
     code = FLAGGED if summary["flagged"] else OK
     if options.json:
-        about = {"name": config.name, "results": str(config.results_dir)}
-        print_json({**about, **summary, "judge_calls": stage.asked})
+        print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
         return code
     print_checked(summary, config.name)
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")

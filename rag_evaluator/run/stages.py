@@ -19,6 +19,7 @@ from rag_evaluator.run.workers import Worker, process_name, run_id
 from rag_evaluator.signals import Stop, StopSignal
 
 TICK = 0.2  # seconds
+LOOKING = "looking for what is made already"
 Run = Callable[[Any], Any]  # runs a coroutine to its end
 Records = dict[tuple[int, str, int], Record]  # by place of the unit, column and number of the repeat
 
@@ -50,7 +51,8 @@ def run_stage(
             "same. Give models by folder or hub id."
         )
     stop = stop or Stop()
-    journal = WorkerJournal(results, stage, process_name(worker), start)
+    with ACTIVITY.phase(LOOKING):
+        journal = WorkerJournal(results, stage, process_name(worker), start)
     if is_complete(journal) and stage.is_written(results, journal.plan) and not journal.try_again(run_id()):
         return journal
     journal.forget_finished()
@@ -61,7 +63,8 @@ def run_stage(
 
     stop.at_once = end
     try:
-        digest = run_digest()  # before the work: what changes while it lasts is no part of it
+        with ACTIVITY.phase(LOOKING):
+            digest = run_digest()  # before the work: what changes while it lasts is no part of it
         _make(stage, journal, worker, run, progress, stop)
         merge_once(journal, stage, run_id(), digest)
     except BaseException as error:
@@ -79,7 +82,8 @@ def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, run: Run, p
     """Open the work if there is a cell to make at all, and make the cells."""
     cells = Cells(journal, stage, worker, progress)
     left = iter(cells)
-    first = next(left, None)
+    with ACTIVITY.phase(LOOKING):
+        first = next(left, None)
     if first is None:
         return
 

@@ -1,14 +1,19 @@
 """What a metric will ask in all rows, estimated from what it asked in some."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from rag_evaluator.metrics.dry import JudgeCall
 from rag_evaluator.run.task import Record
+
+LEVEL = 0.95  # nominal, of the ranges
+LINE = 2  # numbers that a line takes from its rows
 
 Asked = dict[JudgeCall, tuple[int, int]]
 """What was asked, each question once -> tokens of its prompt, tokens that the judge wrote."""
@@ -42,30 +47,40 @@ class Expected:
     Attributes:
         calls: questions that reach the judge, equal ones counted once.
         prompt_tokens, generated_tokens: of these; None: not known.
+        within: how far each may be off to either side, see `Trend.margin`; None: not known.
     """
 
     calls: float
     prompt_tokens: float | None = None
     generated_tokens: float | None = None
+    within: "Expected | None" = field(default=None, compare=False)
 
     def __add__(self, other: "Expected") -> "Expected":
+        """Both together; their margins are added, too, as if both were off to the same side."""
         return Expected(
             self.calls + other.calls,
             _sum(self.prompt_tokens, other.prompt_tokens),
             _sum(self.generated_tokens, other.generated_tokens),
+            None if self.within is None or other.within is None else self.within + other.within,
         )
 
     def times(self, share: float) -> "Expected":
         """A share of it."""
-        tokens = (None if part is None else part * share for part in (self.prompt_tokens, self.generated_tokens))
-        return Expected(self.calls * share, *tokens)
+        prompts, answers = (
+            None if part is None else part * share for part in (self.prompt_tokens, self.generated_tokens)
+        )
+        return Expected(self.calls * share, prompts, answers, self.within and self.within.times(share))
 
-    def to_json(self) -> dict[str, int | None]:
-        """Whole numbers."""
-        return {name: None if part is None else round(part) for name, part in vars(self).items()}
+    def to_json(self) -> dict[str, Any]:
+        """Whole numbers. Any: JSON."""
+        return {**self._whole(), "within": self.within and self.within._whole()}
+
+    def _whole(self) -> dict[str, int | None]:
+        parts = {name: getattr(self, name) for name in ("calls", "prompt_tokens", "generated_tokens")}
+        return {name: None if part is None else round(part) for name, part in parts.items()}
 
 
-NOTHING = Expected(0, 0, 0)
+NOTHING = Expected(0, 0, 0, Expected(0, 0, 0))
 
 
 def _sum(one: float | None, other: float | None) -> float | None:
@@ -74,14 +89,40 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Trend:
-    """A straight line: what a row of a given length takes; lengths are letters."""
+    """A straight line: what a row of a given length takes; lengths are letters.
+
+    Attributes:
+        rows: that it was drawn through.
+        mean, spread: of their lengths; the spread is the sum of squared distances from the mean.
+        variance: of what rows take about the line; NaN: not known.
+    """
 
     at_zero: float
     slope: float
+    rows: int
+    mean: float
+    spread: float
+    variance: float
 
     def sum_over(self, lengths: Iterable[float]) -> float:
         """For rows of these lengths together."""
         return float(sum(max(0.0, self.at_zero + self.slope * length) for length in lengths))
+
+    def margin(self, lengths: Sequence[float]) -> float | None:
+        """How far the sum over rows that were not judged may be off to either side; None: too few rows were judged.
+
+        Half of the prediction interval of a sum, nominal 95 % (Royall 1970, Biometrika 57). It knows how rows vary from
+        what was judged: of an answer as long as none of those it knows nothing.
+        """
+        count, free = len(lengths), self.rows - LINE
+        if not count:
+            return 0.0
+        if free < 1:
+            return None
+        distance = sum(lengths) / count - self.mean
+        lever = distance**2 / self.spread if self.spread and self.slope else 0.0
+        variance = self.variance * (count**2 * (1 / self.rows + lever) + count)
+        return float(stdtrit(free, (1 + LEVEL) / 2) * math.sqrt(variance))
 
 
 def line_through(lengths: Sequence[float], values: Sequence[float]) -> Trend:
@@ -93,7 +134,10 @@ def line_through(lengths: Sequence[float], values: Sequence[float]) -> Trend:
     spread = float(((x - x.mean()) ** 2).sum())
     slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread > 0 else 0.0
     slope = max(slope, 0.0)
-    return Trend(float(y.mean()) - slope * float(x.mean()), slope)
+    at_zero = float(y.mean()) - slope * float(x.mean())
+    errors, free = y - at_zero - slope * x, len(x) - LINE
+    variance = float((errors**2).sum()) / free if free > 0 else math.nan
+    return Trend(at_zero, slope, len(x), float(x.mean()), spread, variance)
 
 
 @dataclass(frozen=True)
@@ -126,16 +170,26 @@ class Habit:
         prompts, answers = (line_through(lengths, counts) for counts in each)
         return cls(calls, prompts, answers, once, any(map(any, each)) or not number)
 
-    def in_rows(self, lengths: Sequence[float], calls: int | None = None) -> Expected:
-        """What is asked in rows of these lengths; `calls` where they are known."""
+    def in_rows(
+        self, lengths: Sequence[float], calls: int | None = None, new: Sequence[float] | None = None
+    ) -> Expected:
+        """What is asked in rows of these lengths.
+
+        Args:
+            calls: where they are known.
+            new: lengths of those that were not judged; None: all.
+        """
+        new = lengths if new is None else new
         alone = self.calls.sum_over(lengths)
         found = alone * self.once if calls is None else calls
-        if not self.counts_tokens:
-            return Expected(found)
         share = found / alone if alone else 1.0
-        return Expected(
-            found, self.prompt_tokens.sum_over(lengths) * share, self.generated_tokens.sum_over(lengths) * share
-        )
+        about = self.calls.margin(new) if calls is None else 0.0
+        if not self.counts_tokens:
+            return Expected(found, within=None if about is None else Expected(about * share))
+        read, written = self.prompt_tokens, self.generated_tokens
+        margins = (read.margin(new), written.margin(new))
+        within = None if about is None or None in margins else Expected(about, *margins).times(share)
+        return Expected(found, read.sum_over(lengths) * share, written.sum_over(lengths) * share, within)
 
 
 def length_of(values: Iterable[Any]) -> float:

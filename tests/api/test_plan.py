@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import re
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.api.plan import plan
-from rag_evaluator.api.planned import PlannedJudge
+from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
 from rag_evaluator.cli.main import main
 from rag_evaluator.cli.plan import print_plan
 from rag_evaluator.dataset.choice import RowChoice
@@ -163,6 +164,30 @@ class TestEstimated:
         assert line_through([2, 2], [1, 3]).sum_over([9]) == 2  # nothing to learn from
         assert line_through([1, 2], [5, 3]).sum_over([9]) == 4  # longer rows do not take less
 
+    def test_the_range_of_a_sum_is_the_prediction_interval_of_the_line(self) -> None:
+        # by hand: the line 5 + 10 x, residuals 1, -2, 1, 0: variance 6 / 2 = 3; Sxx 5, mean 2.5; t(2) 4.303
+        line = line_through([1, 2, 3, 4], [16, 23, 36, 45])
+        at = [2.5, 4.5]
+        expected = 4.303 * math.sqrt(line.variance * (4 * (1 / 4 + 1 / 5) + 2))
+        residuals = [value - line.sum_over([x]) for x, value in zip([1, 2, 3, 4], [16, 23, 36, 45], strict=True)]
+        assert line.variance == pytest.approx(sum(error**2 for error in residuals) / 2)
+        assert line.margin(at) == pytest.approx(expected, rel=1e-3)
+        assert line.margin([]) == 0  # all rows were judged
+        assert line_through([1, 2], [1, 2]).margin([3]) is None  # too few rows to know
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_range_holds_the_truth_about_as_often_as_it_says(self, seed: int) -> None:
+        chance = random.Random(seed)
+        lengths = [chance.uniform(100, 900) for _ in range(200)]
+        values = [20 + 0.1 * length + chance.gauss(0, 15) for length in lengths]
+        hits = 0
+        for _ in range(200):
+            judged = set(chance.sample(range(200), 20))
+            line = line_through([lengths[n] for n in judged], [values[n] for n in judged])
+            margin = line.margin([lengths[n] for n in range(200) if n not in judged])
+            hits += abs(line.sum_over(lengths) - sum(values)) <= (margin or 0.0)
+        assert 0.9 <= hits / 200 <= 0.99
+
     def test_calls_are_scaled_by_what_is_asked_once(self) -> None:
         def asked(*names: str) -> dict[JudgeCall, tuple[int, int]]:
             return {JudgeCall(name, False, (0, 0)): (100, 10) for name in names}
@@ -179,6 +204,7 @@ class TestEstimated:
         assert not metric.is_exact
         assert metric.all == Expected(16)
         assert metric.left == Expected(10)
+        assert metric.left.within == Expected(0, None, None)  # each row that was judged asked two questions
         assert judge.asked == 6
 
     def test_rows_needed_follow_the_interval_of_the_mean(self) -> None:
@@ -211,6 +237,7 @@ class TestKeptForTheRun:
         found = planned(tmp_path / "a", judge)
         assert judge.asked == 8
         assert found.left == Expected(8)
+        assert found.left.within == Expected(0, None, None)  # counted
         assert (found.metrics[0].done, found.metrics[0].scores, found.judged) == (4, 8, 4)
         assert not (tmp_path / "a" / "scores.jsonl").exists()
         assert evaluate(tmp_path / "a") == 8
@@ -302,6 +329,24 @@ class TestCommand:
         assert "time with 2 workers: ~00:00:0" in shown
         assert "estimated from 4 rows; their scores are kept for the run" in shown
 
+    @pytest.mark.parametrize("task", ["sort", "generate", "probe", "duel", "testset"])
+    def test_a_plan_of_another_task_says_how_to_find_out(self, task: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            main(["plan", task, "config.yaml"])
+        assert ended.value.code == 2
+        message = capsys.readouterr().err
+        assert f"plan is for evaluations. What a row of '{task}' takes, a run of some rows shows" in message
+
+    def test_what_is_estimated_is_shown_with_its_range(self, capsys: pytest.CaptureFixture[str]) -> None:
+        part = Expected(40, 1000, 200, Expected(0, 9, 31))
+        metric = PlannedMetric("faithfulness", 20, 4, False, part, part, 0.5, 300)
+        judge = PlannedJudge(None, [metric], part, part, 4, 10.0, 3600.0, None, None, seconds_within=600.0)
+        print_plan(PlannedRun("run", "all 20 rows", 20, 2, 0.95, 0.05, [judge]))
+        shown = capsys.readouterr().out
+        [line] = [line for line in shown.splitlines() if "faithfulness" in line]
+        assert [cell.strip() for cell in line.split("│")[3:6]] == ["~40", "~1,000 ±1 %", "~200 ±16 %"]
+        assert "time with 2 workers: ~00:30:10 (00:25:10 to 00:35:10), 10 s of them for loading" in shown
+
     def test_json_is_one_document(self, config: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["plan", config, "--sample", "0", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
@@ -309,6 +354,7 @@ class TestCommand:
             "calls": 16,
             "prompt_tokens": None,
             "generated_tokens": None,
+            "within": {"calls": 0, "prompt_tokens": None, "generated_tokens": None},
         }
         assert found["seconds"] is None
 

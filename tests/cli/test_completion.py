@@ -31,19 +31,35 @@ def no_more(code: int = 0) -> NoReturn:
     raise SystemExit(code)
 
 
-@pytest.mark.parametrize(("typed", "started"), [*((typed, 1) for typed in CASES), ("python main.py sta", 2)])
-def test_the_tab_key_offers_what_may_follow(typed: str, started: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def offered(typed: str, started: int, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The words that the shell shows after the Tab key.
+
+    Args:
+        started: number of the words that start the program.
+    """
     for name, value in {ASKED: started, "COMP_LINE": typed, "COMP_POINT": len(typed), "COMP_TYPE": 9}.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.setenv("_ARGCOMPLETE_IFS", "\n")
     monkeypatch.setenv("_ARGCOMPLETE_SHELL", "bash")
     monkeypatch.setattr(CompletionFinder, "_init_debug_stream", lambda self: None)  # it takes pytest's descriptor 9
-    offered = io.StringIO()
+    words = io.StringIO()
     with pytest.raises(SystemExit):
-        complete(parser_of_commands(), COMMANDS, exit_method=no_more, output_stream=offered)
-    found = {word.strip() for word in offered.getvalue().split("\n")}
+        complete(parser_of_commands(), COMMANDS, exit_method=no_more, output_stream=words)
+    return {word.strip() for word in words.getvalue().split("\n")}
+
+
+@pytest.mark.parametrize(("typed", "started"), [*((typed, 1) for typed in CASES), ("python main.py sta", 2)])
+def test_the_tab_key_offers_what_may_follow(typed: str, started: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = offered(typed, started, monkeypatch)
     assert CASES.get(typed, {"status"}) <= found
     assert all(word.startswith(typed.rpartition(" ")[2]) for word in found if word)
+
+
+@pytest.mark.parametrize("typed", ["rag-evaluator config.yaml --limit ", "rag-evaluator submit config.yaml --sample "])
+def test_no_key_of_the_configuration_is_offered_where_a_number_belongs(
+    typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "judge.model=" not in offered(typed, 1, monkeypatch)
 
 
 def test_the_scripts_say_that_they_can_be_completed() -> None:

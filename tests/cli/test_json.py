@@ -14,6 +14,8 @@ import pytest
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.console import print_table
 from rag_evaluator.cli.main import main
+from rag_evaluator.reviews.record import ReviewRecord
+from rag_evaluator.reviews.store import ReviewStore
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -33,8 +35,22 @@ metrics: [exact_match]
 name: base
 require: [exact_match >= 0.99]
 """
+FEW = {"of": 24, "limit": 4}
 CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit code, path in the document -> value
-    "evaluate": ("config.yaml", 0, {"name": "base", "metrics.exact_match.mean": 0.75, "requirements.0.passed": False}),
+    "evaluate": (
+        "config.yaml",
+        0,
+        {"name": "base", "part": None, "metrics.exact_match.mean": 0.75, "requirements.0.passed": False},
+    ),
+    **{
+        f"{task} of some rows": (f"{task} config.yaml --limit 4 --set name=few{flags}", 0, {"part": FEW})
+        for task, flags in {
+            "evaluate": "",
+            "sort": "",
+            "generate": "",
+            "probe": " --set metrics=[retrieval_recall] --set require=[]",
+        }.items()
+    },
     "sort": ("sort config.yaml", 0, {"name": "base", "comparisons": 0}),
     "generate": ("generate config.yaml", 0, {"questions": 0, "kept": 24}),
     "probe": (
@@ -44,6 +60,21 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
     ),
     "duel": ("duel results/base results/other --config config.yaml", 0, {"rows.compared": 24, "same": 24}),
     "status": ("status results/base", 0, {"stages.0.cells.done": 24, "stages.0.merged": True, "stages.0.missing": []}),
+    "merge": (
+        "merge results/part",
+        0,
+        {"results": "results/part", "merged.0.units": 6, "merged.0.part.limit": 6, "judges": None},
+    ),
+    "submit": (
+        "submit config.yaml --workers 2 --limit 4 --dry-run",
+        0,
+        {"task": "evaluate", "workers": 2, "array": None, "merge": None, "submitted": False},
+    ),
+    "review apply": (
+        "review apply results/reviewed --dry-run",
+        0,
+        {"rows": 24, "changes.0.before": "Tesk", "changes.0.after": "Om", "written": False},
+    ),
     "compare": ("compare results/base results/other", 0, {}),
     "gate": (
         "gate results/base --min exact_match=0.9 --min mean:exact_match=0.7",
@@ -67,8 +98,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
     RAGEvaluator(folder / "config.yaml").evaluate(folder=folder / "results" / "base")
-    shutil.copytree(folder / "results" / "base", folder / "results" / "other")
+    for other in ("other", "reviewed"):
+        shutil.copytree(folder / "results" / "base", folder / "results" / other)
+    RAGEvaluator({"metrics": ["exact_match"], "dataset": folder / "rows.jsonl", "limit": 6}).run(
+        folder / "results" / "part"
+    )
+    review(folder / "results" / "reviewed")
     return folder
+
+
+def review(results: Path) -> None:
+    """Somebody corrects the reference of the first row."""
+    first = json.loads((results / "details.jsonl").read_bytes().splitlines()[0])
+    about: dict[str, Any] = {
+        "id": "1",
+        "run": "base",
+        "row": 0,
+        "sample": first["sample"],
+        "at": "2026-01-01T00:00:00Z",
+    }
+    change = {"by": "anna", "kind": "correct", "field": "reference", "before": "Tesk", "after": "Om"}
+    ReviewStore(results).add(ReviewRecord(**about, **change))
 
 
 def no_number(text: str) -> NoReturn:

@@ -15,9 +15,10 @@ from rag_evaluator import RAGEvaluator, compare
 from rag_evaluator.files.digest import file_digest
 from rag_evaluator.report import document
 from rag_evaluator.report.document import write_report
-from rag_evaluator.report.embedding import PART_BYTES, folded, parts_of
+from rag_evaluator.report.embedding import PART_BYTES, folded, inline, parts_of
 from rag_evaluator.report.pages import json_in_page
 
+ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]
 Row = dict[str, Any]  # Any in this module: JSON
 Run = Callable[..., Path]
@@ -227,3 +228,10 @@ def test_a_long_text_is_kept_once_and_comes_back_everywhere(fragment: str) -> No
 def test_a_fragment_that_is_larger_than_a_part_has_a_part_of_its_own() -> None:
     fragments = ["a" * PART_BYTES, "b", "c" * PART_BYTES, "d"]
     assert list(parts_of(fragments)) == [[fragments[0]], ["b", fragments[2]], ["d"]]
+
+
+def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:
+    """`make run`, then a copy of `results/demo/report.html`, makes it anew."""
+    page = (ROOT / "docs" / "sample-report.html").read_text(encoding="utf-8")
+    assert inline().style in page
+    assert inline().script in page

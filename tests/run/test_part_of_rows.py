@@ -104,6 +104,16 @@ class TestWhichRows:
             RAGEvaluator.from_config(write_config(tmp_path, f"metrics: [exact_match]\n{line}"))
         assert message in str(error.value).lower()
 
+    @pytest.mark.parametrize("flag", ["--limit", "--sample"])
+    @pytest.mark.parametrize("number", ["0", "-1", "1.5", "all"])
+    def test_a_flag_with_a_number_that_is_none_is_told_by_its_own_name(
+        self, flag: str, number: str, config: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit):
+            main([str(config), flag, number])
+        message = capsys.readouterr().err.splitlines()[-1]
+        assert f"argument {flag}: expected a whole number of 1 or more, received {number!r}" in message
+
     def test_more_than_there_are_takes_all_and_says_so(self, tmp_path: Path, caplog: Any) -> None:
         assert evaluate(tmp_path, limit=20)[0] == [found["user_input"] for found in ROWS]
         assert caplog.messages == ["limit is 20, and there are 12 rows: all of them are taken"]
@@ -204,7 +214,9 @@ class TestWhatResultsSay:
         assert "5 of 12 rows (limit)" in [fact.value for fact in facts(RunFiles(results))]
         manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
-        assert "5 rows from" in said(capsys, 0, "merge", str(results))
+        merged = said(capsys, 0, "merge", str(results))
+        assert "5 rows from" in merged
+        assert "partial: 5 of 12 rows (limit)" in merged
         assert len((results / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 5
 
     def test_gate_and_compare_say_which_run_is_partial(

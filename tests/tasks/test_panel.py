@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import signal
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -281,6 +282,24 @@ def test_a_killed_panel_continues_with_two_workers_and_gives_the_same_bytes(
     assert "the panel of a, b written" in (printed := capsys.readouterr().out)
     assert printed.count("results written") == 2
     assert (results / "summary.json").read_bytes() == expected["summary.json"]
+
+
+@pytest.mark.parametrize("changed", ["a", "b"])
+def test_a_judge_of_a_finished_panel_whose_weights_were_changed_is_noticed(
+    changed: str, tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path / "run", model_folder("llama-bytelevel"))
+    settings = json.loads(config.read_bytes())
+    for judge in settings["judges"]:
+        judge["model"] = str(shutil.copytree(judge["model"], tmp_path / judge["name"]))
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    assert main([str(config)]) == 0
+    assert main([str(config)]) == 0
+    assert "nothing was scored or written" in capsys.readouterr().out
+    (tmp_path / changed / "generation_config.json").write_text('{"changed": 1}', encoding="utf-8")
+    assert main([str(config)]) == 2
+    said = capsys.readouterr().err
+    assert f"judges/{changed} holds scores of another run. Changed: context_relevance: judge " in said
 
 
 def test_a_judge_is_freed_before_the_next_one_is_loaded(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, DETAILS, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json"
 MANIFEST = "testset_manifest.json"
 EMBEDDING = "embedding chunks"
+CHOSEN_WITH = ("size", "names")  # settings that every start may change
 ASKED_WITH = ("neighbours", "filters", "all_filters", "keep_hard")  # settings that a candidate depends on
 
 
@@ -114,7 +116,7 @@ class Testset(QuestionStage[Slot]):
         write_lines(folder / ROWS, rows)
         write_sheet(folder / BOOK, rows)
         write_lines(folder / DETAILS, details_of(made, selection, self.corpus))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
         summary = summary_of(made, selection, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
@@ -148,13 +150,31 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
-    config = make_config(journal.about["config"])
+    about = _as_last_chosen(journal)
+    settings = make_config(about["config"]).testset
     corpus = Corpus(journal.results / FOLDER)
-    places, settings = useful(corpus), config.testset
+    places = useful(corpus)
     slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
     if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
-    return Testset(slots, journal.plan, journal.about, corpus, places)
+    return Testset(slots, journal.plan, about, corpus, places)
+
+
+def _as_last_chosen(journal: Journal) -> Mapping[str, Any]:
+    """What a journal says of its run, with the settings of the start that wrote the results last."""
+    with suppress(OSError, ValueError, KeyError, TypeError, ConfigError):  # none yet, or somebody has edited them
+        last = json.loads((journal.results / MANIFEST).read_bytes())
+        about = _chosen_as(journal.about, last["config"]["testset"])
+        make_config(about["config"])
+        return about
+    return journal.about
+
+
+def _chosen_as(about: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says, with other settings for the choice among the candidates."""
+    config = about["config"]
+    section = {**config["testset"], **{name: settings[name] for name in CHOSEN_WITH}}
+    return {**about, "config": {**config, "testset": section}}
 
 
 def read_summary(results: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, make_config
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.dataset.documents.corpus import Corpus
@@ -14,6 +15,7 @@ from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.progress import ACTIVITY
@@ -49,6 +51,7 @@ class Testset(QuestionStage[Slot]):
         corpus: of the documents.
         useful: places of the chunks that questions are made from.
         embeddings: None where nothing is left to be made.
+        second: another model, whose success is measured.
     """
 
     __test__ = False  # for pytest
@@ -63,8 +66,10 @@ class Testset(QuestionStage[Slot]):
         useful: Sequence[int],
         asking: Asking | None = None,
         embeddings: EmbeddingsSource | None = None,
+        second: GivenJudge | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
+        self.other_judges = [] if second is None else [second]
         self.corpus, self.useful, self.embeddings = corpus, useful, embeddings
 
     @property
@@ -72,7 +77,7 @@ class Testset(QuestionStage[Slot]):
         """Of the configuration of this start."""
         return make_config(self.about["config"]).testset
 
-    def make(self, judge: JudgeProtocol) -> Make[Slot]:
+    def make(self, judge: JudgeProtocol, *others: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
         config, model = self.asking.config, self.embeddings.load()
         with ACTIVITY.phase(EMBEDDING):
@@ -91,6 +96,7 @@ class Testset(QuestionStage[Slot]):
             embed=model.aembed_text,
             language=find_language(config.language),
             settings=config.testset,
+            second=Questions(judge, self.asking.prompts, others[0]) if others else None,
         )
         return Maker(self.corpus, frozenset(self.useful), checker).make
 
@@ -121,8 +127,14 @@ class Testset(QuestionStage[Slot]):
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
 
-def testset_stage(config: Config, corpus: Corpus, asking: Asking, embeddings: EmbeddingsSource) -> Testset:
-    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions."""
+def testset_stage(
+    config: Config, corpus: Corpus, asking: Asking, embeddings: EmbeddingsSource, second_judge: Any = None
+) -> Testset:
+    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions.
+
+    Args:
+        second_judge: as users give judges; None takes the configured one, if there is one. Any: see `source_of`.
+    """
     settings = config.testset
     places = useful(corpus)
     wanted = settings.candidates or 2 * settings.size
@@ -133,10 +145,14 @@ def testset_stage(config: Config, corpus: Corpus, asking: Asking, embeddings: Em
             f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
         )
     slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
-    signature = _signature(asking, embeddings, corpus, settings)
+    second = _second(settings, config, second_judge)
+    signature = _signature(asking, embeddings, corpus, settings, second)
     part = RowChoice.make(most, len(slots)).to_json()
     plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
-    return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, embeddings)
+    about = asking.about(TASK, len(slots))
+    if second is not None:
+        about["signatures"]["second_judge"] = second.line
+    return Testset(slots, plan, about, corpus, places, asking, embeddings, second)
 
 
 def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
@@ -193,9 +209,26 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
     return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
 
 
-def _signature(asking: Asking, embeddings: EmbeddingsSource, corpus: Corpus, settings: TestsetConfig) -> str | None:
-    """What a candidate depends on beside its slot."""
+def _second(settings: TestsetConfig, config: Config, given: Any) -> GivenJudge | None:
+    """The second judge, if there is one. Any: see `source_of`."""
+    if given is None and settings.second_judge is None:
+        return None
+    return source_of(given, settings.second_judge or JudgeConfig(), config.offline)
+
+
+def _signature(
+    asking: Asking,
+    embeddings: EmbeddingsSource,
+    corpus: Corpus,
+    settings: TestsetConfig,
+    second: GivenJudge | None,
+) -> str | None:
+    """What a candidate depends on beside its slot; None if one of the models has no name."""
     parts = {name: getattr(settings, name) for name in ASKED_WITH}
+    if second is not None:
+        if second.signature is None:
+            return None
+        parts["second_judge"] = short_digest(second.signature)
     return signature_with(asking, embeddings, {**parts, "corpus": corpus.digest[:16]})
 
 

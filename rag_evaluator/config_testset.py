@@ -63,7 +63,7 @@ class TestsetConfig(Section):
     text_column: str | None = None
     size: int = Field(default=100, ge=1)
     candidates: int | None = Field(default=None, ge=1)
-    kinds: Annotated[dict[str, Annotated[float, Field(ge=0)]], AfterValidator(_known_kinds)] = Field(
+    kinds: Annotated[dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]], AfterValidator(_known_kinds)] = Field(
         default_factory=lambda: dict(SHARES)
     )
     chunk_tokens: int = Field(default=256, ge=16)

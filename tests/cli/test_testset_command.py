@@ -138,9 +138,11 @@ def test_more_candidates_need_no_update_and_other_judges_are_refused(
         ("testset make config.yaml --size 50", "50 questions are wanted, and 12 chunks"),
         ("testset make config.yaml --size 0", "size"),
         ("testset make config.yaml --set testset.kinds='{singel_fact: 1}'", "'singel_fact' is no kind of question"),
+        ("testset make config.yaml --set testset.kinds='{list: .inf}'", "'testset.kinds.list' is inf"),
         ("testset make config.yaml --set testset.filters=[easy]", "'easy' is no filter"),
         ("testset make kinds.yaml", "kinds.yaml, line 3"),
         ("testset check nothing.jsonl --config config.yaml", "nothing.jsonl"),
+        ("testset check ragas.csv --config config.yaml", "Python's own ['...'] is no JSON"),
         ("testset check answers.jsonl --config config.yaml", "user_input"),
     ],
 )
@@ -149,6 +151,7 @@ def test_bad_input_is_refused_and_nothing_is_written(run: Run, project: Path, co
     (project / "scan").mkdir()
     write_pdf(project / "scan" / "scan.pdf", "")
     (project / "kinds.yaml").write_text("metrics: [faithfulness]\ntestset:\n  kinds: {singel_fact: 1}\n")
+    (project / "ragas.csv").write_text("user_input,reference_contexts,reference\nHow?,['a'],So.\n")
     write_rows(project / "answers.jsonl", [{"response": "Yes."}])
     code, out, err = run(command)
     assert (code, out) == (2, "") and err.startswith("error: ") and said in err

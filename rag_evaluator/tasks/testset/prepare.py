@@ -52,12 +52,17 @@ def signature_with(asking: Asking, embeddings: EmbeddingsSource, parts: Mapping[
 
 
 def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
-    """What a corpus is made of. Raises `ConfigError` without any."""
-    sources = list(config.testset.documents if documents is None else documents)
+    """What a corpus is made of. Raises `ConfigError` without any, `DatasetError` for what is no document."""
+    given = config.testset.documents if documents is None else documents
+    sources = [given] if isinstance(given, str | Path) else list(given)
     if not sources:
         raise ConfigError(
             f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
         )
+    for place, source in enumerate(sources):
+        if not (isinstance(source, str | Path) or hasattr(source, "page_content")):
+            kind = type(source).__name__
+            raise DatasetError(f"document {place}: expected a path or a LangChain Document, received {kind}.")
     return sources
 
 

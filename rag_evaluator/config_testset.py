@@ -19,6 +19,7 @@ SHARES: Mapping[str, float] = {
     "false_premise": 0.05,
 }
 """Kind of question -> its share of the candidates; `rag_evaluator.tasks.testset.kinds` says what they are."""
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 FILTER_NAMES = ("language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate")
 
 
@@ -63,9 +64,7 @@ class TestsetConfig(Section):
     text_column: str | None = None
     size: int = Field(default=100, ge=1)
     candidates: int | None = Field(default=None, ge=1)
-    kinds: Annotated[dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]], AfterValidator(_known_kinds)] = Field(
-        default_factory=lambda: dict(SHARES)
-    )
+    kinds: Annotated[dict[str, Share], AfterValidator(_known_kinds)] = Field(default_factory=lambda: dict(SHARES))
     chunk_tokens: int = Field(default=256, ge=16)
     neighbours: int = Field(default=10, ge=1)
     filters: Annotated[list[str], AfterValidator(_known_filters)] = Field(default_factory=lambda: list(FILTER_NAMES))

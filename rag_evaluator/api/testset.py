@@ -58,7 +58,8 @@ def make_testset(
     """Make a test set from documents: questions, reference answers and, of each, all correct contexts.
 
     Args:
-        documents: files, folders and LangChain `Document`s, or a single path; None takes `testset.documents` of the configuration.
+        documents: files, folders and LangChain `Document`s, or a single path; None takes `testset.documents` of the
+            configuration.
         size: questions wanted; None takes the configured size.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         second_judge: another model, given in the same way: how hard the questions are for it is measured, too; None

@@ -23,7 +23,8 @@ def write_config(folder: Path, model: Path) -> Path:
     (folder / "config.yaml").write_text(
         "metrics: [faithfulness]\nchunk_size: 2\n"
         f"judge: {{model: {model}, dtype: float32, max_new_tokens: 32, batch_size: 4}}\n"
-        f"testset: {{documents: ['{documents}'], size: 4, candidates: {CANDIDATES}, neighbours: 2, all_filters: true}}\n",
+        f"testset: {{documents: ['{documents}'], size: 4, candidates: {CANDIDATES}, neighbours: 2, "
+        "all_filters: true}\n",
         encoding="utf-8",
     )
     return folder / "config.yaml"
@@ -48,7 +49,7 @@ def test_a_model_with_random_weights_loses_nothing_each_failure_has_its_reason(
     for slot in slots:
         assert slot["left_out_by"] is None or slot["reason"]
         assert all(verdict["keep"] or verdict["reason"] for verdict in slot.get("verdicts", {}).values())
-    assert len([slot for slot in slots if "verdicts" in slot]) >= CANDIDATES // 2, "the grammar makes it write questions"
+    assert len([slot for slot in slots if "verdicts" in slot]) >= CANDIDATES // 2, "it writes questions"
     summary = json.loads((results_of(config) / "testset_summary.json").read_bytes())
     left_out = sum(count for reasons in summary["left_out"].values() for count in reasons.values())
     assert summary["survived"] + left_out == summary["candidates"] == CANDIDATES

@@ -200,7 +200,7 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     refuse_both(data, origin.place)
     listed = [(("judges", place), judge) for place, judge in enumerate(config.judges)]
     second = config.testset.second_judge
-    of_testset = [] if second is None else [((*SECOND,), second)]
+    of_testset = [] if second is None else [(SECOND, second)]
     check_engine_keys([(("judge",), config.judge), *listed, *of_testset], origin.place)
     try:
         find_language(config.language)
@@ -296,7 +296,9 @@ def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
     listed = data.get("judges")
     for place in range(len(listed)) if isinstance(listed, list) else ():
         known |= {("judges", place, *key): own for key, own in _keys_in(PanelJudge).items()}
-    known |= {(*SECOND, *key): own for key, own in _keys_in(JudgeConfig).items()}
+    testset = data.get(SECOND[0])
+    if isinstance(testset, Mapping) and testset.get(SECOND[1]):
+        known |= {(*SECOND, *key): own for key, own in _keys_in(JudgeConfig).items()}
     return known
 
 

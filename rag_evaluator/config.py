@@ -58,6 +58,7 @@ def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
     return number
 
 
+SECOND = ("testset", "second_judge")  # the key of a section that may be null
 AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
 Number = Annotated[float, BeforeValidator(_no_truth_value)]
 RowCount = Annotated[int, BeforeValidator(_no_truth_value), Field(ge=1)]
@@ -198,7 +199,9 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     config._origin = origin
     refuse_both(data, origin.place)
     listed = [(("judges", place), judge) for place, judge in enumerate(config.judges)]
-    check_engine_keys([(("judge",), config.judge), *listed], origin.place)
+    second = config.testset.second_judge
+    of_testset = [] if second is None else [(SECOND, second)]
+    check_engine_keys([(("judge",), config.judge), *listed, *of_testset], origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
@@ -241,13 +244,16 @@ def _resolve_paths(config: Config, base: Path) -> Config:
     documents = [
         _try(config, ("testset", "documents", place), resolve) for place in range(len(config.testset.documents))
     ]
+    second = config.testset.second_judge
+    if second is not None:
+        second = _resolve_judge(config, second, base, *SECOND)
     return config.model_copy(
         update={
             **resolved,
             "judge": _resolve_judge(config, config.judge, base, "judge"),
             "judges": name_judges(judges, config.place),
             "embeddings": config.embeddings.model_copy(update=embeddings),
-            "testset": config.testset.model_copy(update={"documents": documents}),
+            "testset": config.testset.model_copy(update={"documents": documents, "second_judge": second}),
         }
     )
 
@@ -290,6 +296,9 @@ def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
     listed = data.get("judges")
     for place in range(len(listed)) if isinstance(listed, list) else ():
         known |= {("judges", place, *key): own for key, own in _keys_in(PanelJudge).items()}
+    testset = data.get(SECOND[0])
+    if isinstance(testset, Mapping) and testset.get(SECOND[1]):
+        known |= {(*SECOND, *key): own for key, own in _keys_in(JudgeConfig).items()}
     return known
 
 

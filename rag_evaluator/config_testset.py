@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_evaluator.config_sections import Section
+from rag_evaluator.config_sections import JudgeConfig, Section
 
 SHARES: Mapping[str, float] = {
     "single_fact": 0.3,
@@ -19,6 +19,7 @@ SHARES: Mapping[str, float] = {
     "false_premise": 0.05,
 }
 """Kind of question -> its share of the candidates; `rag_evaluator.tasks.testset.kinds` says what they are."""
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 FILTER_NAMES = ("language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate")
 
 
@@ -52,6 +53,7 @@ class TestsetConfig(Section):
         filters: those that are applied.
         all_filters: apply the later ones also to what an earlier one leaves out.
         keep_hard: keep questions that the judge cannot answer among similar chunks.
+        second_judge: another model, with the keys of `judge`: how hard the questions are for it is measured, too.
         seed: of the choice of chunks.
         names: names of columns: ragas', or those of `id, input, correct_answer, correct_context`.
     """
@@ -62,13 +64,12 @@ class TestsetConfig(Section):
     text_column: str | None = None
     size: int = Field(default=100, ge=1)
     candidates: int | None = Field(default=None, ge=1)
-    kinds: Annotated[dict[str, Annotated[float, Field(ge=0)]], AfterValidator(_known_kinds)] = Field(
-        default_factory=lambda: dict(SHARES)
-    )
+    kinds: Annotated[dict[str, Share], AfterValidator(_known_kinds)] = Field(default_factory=lambda: dict(SHARES))
     chunk_tokens: int = Field(default=256, ge=16)
     neighbours: int = Field(default=10, ge=1)
     filters: Annotated[list[str], AfterValidator(_known_filters)] = Field(default_factory=lambda: list(FILTER_NAMES))
     all_filters: bool = False
     keep_hard: bool = False
+    second_judge: JudgeConfig | None = None
     seed: int = Field(default=0, ge=0)
     names: Literal["ragas", "seed2"] = "ragas"

@@ -47,6 +47,7 @@ def make_testset(
     size: int | None = None,
     *,
     judge: Any = None,
+    second_judge: Any = None,
     embeddings: Any = None,
     language: str | None = None,
     config: Settings = None,
@@ -57,9 +58,12 @@ def make_testset(
     """Make a test set from documents: questions, reference answers and, of each, all correct contexts.
 
     Args:
-        documents: files, folders and LangChain `Document`s; None takes `testset.documents` of the configuration.
+        documents: files, folders and LangChain `Document`s, or a single path; None takes `testset.documents` of the
+            configuration.
         size: questions wanted; None takes the configured size.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
+        second_judge: another model, given in the same way: how hard the questions are for it is measured, too; None
+            takes the configured one, if there is one.
         embeddings: a folder or hub id, or a langchain `Embeddings`; None takes the configured ones.
         language: of prompts and questions; None takes the configured one.
         config: a `Config`, a mapping with its keys or a YAML file.
@@ -74,7 +78,8 @@ def make_testset(
     settings = _in_folder(settings, output_dir)
     asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)
-    stage = testset_stage(settings, corpus, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
+    found = embeddings_of(embeddings, settings.embeddings, settings.offline)
+    stage = testset_stage(settings, corpus, asking, found, second_judge)
     with shown(progress, stage.plan.cell_noun) as at:
         run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]

@@ -14,7 +14,7 @@ from rag_evaluator.config_sections import Section
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import source_of
+from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.progress import ACTIVITY, CHECKING
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -137,10 +137,12 @@ class QuestionStage(Generic[Q]):
         asking: None where nothing is left to be asked.
 
     Attributes:
-        asked: questions that reached the judge in this process.
+        other_judges: that are asked beside the judge.
+        asked: questions that reached the judges in this process.
     """
 
     files: Sequence[str] = ()
+    other_judges: Sequence[GivenJudge] = ()
 
     def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: Asking | None) -> None:
         self.units, self.plan, self.about, self.asking = units, plan, about, asking
@@ -161,21 +163,22 @@ class QuestionStage(Generic[Q]):
 
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[Q]]:
-        """Load the judge; it is asked through the answers that were kept, unless it has no name."""
+        """Load the judges; they are asked through the answers that were kept, unless they have no name."""
         assert self.asking is not None
-        source = self.asking.judge
-        loaded = await source.load()
-        answers = None if context is None or source.signature is None else context.answers()
-        judge = CachedJudge(loaded, source.signature, answers)
+        answers = None if context is None else context.answers()
+        judges = [
+            CachedJudge(await source.load(), source.signature, None if source.signature is None else answers)
+            for source in [self.asking.judge, *self.other_judges]
+        ]
         try:
-            yield _Working(self.make(judge), judge.about)
+            yield _Working(self.make(*judges), judges[0].about)
         finally:
-            self.asked += judge.asked
+            self.asked += sum(judge.asked for judge in judges)
             if answers is not None:
                 answers.close()
 
     def make(self, judge: JudgeProtocol) -> Make[Q]:
-        """What makes the record of a question."""
+        """What makes the record of a question; a stage with `other_judges` takes these after the judge."""
         raise NotImplementedError
 
     def write(self, table: Table[Q], folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from rag_evaluator.cli.main import main
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.judge.source import source_of
+from tests.dataset.documents.document_files import write_pdf
 from tests.tasks.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
 
 CONFIG = """\
@@ -85,6 +87,23 @@ def test_a_test_set_is_made_shown_and_written_again_by_merge(run: Run, project: 
     assert (results / "testset.jsonl").read_bytes() == before
 
 
+def test_the_size_and_names_of_the_last_start_count_in_all_files_also_when_they_are_merged(
+    run: Run, project: Path, judge: ScriptedJudge
+) -> None:
+    results = project / "results" / "towns"
+    assert run("testset make config.yaml --size 2")[0] == 0
+    assert run("testset make config.yaml --size 3 --names seed2")[0] == 0
+    settings = json.loads((results / "testset_manifest.json").read_bytes())["config"]["testset"]
+    assert (settings["size"], settings["names"]) == (3, "seed2")
+    written = {path.name: path.read_bytes() for path in results.glob("testset*") if path.is_file()}
+    (results / "testset.jsonl").unlink()
+    assert run("merge results/towns")[0] == 0
+    assert {name: (results / name).read_bytes() for name in written} == written
+    shutil.rmtree(results)
+    assert run("testset make config.yaml --size 3 --names seed2")[0] == 0
+    assert {name: (results / name).read_bytes() for name in written} == written
+
+
 def test_one_json_document_is_all_that_testset_make_prints(run: Run, judge: ScriptedJudge) -> None:
     code, out, _ = run("testset make config.yaml --size 6 --json")
     made = json.loads(out)
@@ -115,22 +134,30 @@ def test_more_candidates_need_no_update_and_other_judges_are_refused(
         ("testset make config.yaml --set testset.documents=[]", "'testset.documents' is missing"),
         ("testset make config.yaml --documents empty", "no documents here"),
         ("testset make config.yaml --documents nothing", "no such file or folder"),
+        ("testset make config.yaml --documents scan", "scan.pdf: no text in it"),
         ("testset make config.yaml --size 50", "50 questions are wanted, and 12 chunks"),
         ("testset make config.yaml --size 0", "size"),
         ("testset make config.yaml --set testset.kinds='{singel_fact: 1}'", "'singel_fact' is no kind of question"),
+        ("testset make config.yaml --set testset.kinds='{list: .inf}'", "'testset.kinds.list' is inf"),
         ("testset make config.yaml --set testset.filters=[easy]", "'easy' is no filter"),
         ("testset make kinds.yaml", "kinds.yaml, line 3"),
         ("testset check nothing.jsonl --config config.yaml", "nothing.jsonl"),
+        ("testset check ragas.csv --config config.yaml", "Python's own ['...'] is no JSON"),
         ("testset check answers.jsonl --config config.yaml", "user_input"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(run: Run, project: Path, command: str, said: str) -> None:
     (project / "empty").mkdir()
+    (project / "scan").mkdir()
+    write_pdf(project / "scan" / "scan.pdf", "")
     (project / "kinds.yaml").write_text("metrics: [faithfulness]\ntestset:\n  kinds: {singel_fact: 1}\n")
+    (project / "ragas.csv").write_text("user_input,reference_contexts,reference\nHow?,['a'],So.\n")
     write_rows(project / "answers.jsonl", [{"response": "Yes."}])
     code, out, err = run(command)
     assert (code, out) == (2, "") and err.startswith("error: ") and said in err
     assert list((project / "results").rglob("testset*")) == []
+    refused = [path for path in (project / "results").rglob("*") if path.is_file() and "--size 50" not in command]
+    assert refused == [], "not even a lock"
 
 
 def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the_file_to_the_file(

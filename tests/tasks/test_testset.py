@@ -208,6 +208,21 @@ def test_a_failing_judge_loses_nothing_each_failure_has_its_reason(tmp_path: Pat
     assert sum("could not be checked: the script has no choices" in reason for reason in reasons) >= 8
 
 
+def test_one_path_need_not_be_in_a_list_and_other_things_are_refused(tmp_path: Path) -> None:
+    documents = write_documents(tmp_path / "documents", "english")
+    config = {"metrics": ["faithfulness"], "testset": {"kinds": {"single_fact": 1}}}
+
+    def made(given: Any) -> MadeTestset:
+        judge = Knowing("english").judge()
+        return make_testset(
+            given, 2, judge=judge, embeddings=Letters(), config=config, output_dir=tmp_path / type(given).__name__
+        )
+
+    assert made(str(documents)).rows == made(documents).rows == made([documents]).rows
+    with pytest.raises(DatasetError, match="document 1: expected a path or a LangChain Document, received int"):
+        made([documents, 3])
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DatasetError, match="no documents here"):

@@ -3,9 +3,12 @@
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, overload
+
+from filelock import FileLock
 
 from rag_evaluator.dataset.documents.chunks import DocumentChunk, Splitter
 from rag_evaluator.dataset.documents.document import Document, Unread
@@ -13,7 +16,7 @@ from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_json, write_lines
 from rag_evaluator.files.digest import file_digest
 
-CHUNKS, ABOUT = "chunks.jsonl", "corpus.json"
+CHUNKS, ABOUT, LOCK = "chunks.jsonl", "corpus.json", ".lock"
 
 
 class Corpus(Sequence[DocumentChunk]):
@@ -91,11 +94,11 @@ def write_corpus(folder: Path, documents: Iterable[Document | Unread], splitter:
                 continue
             read[0] += 1
             yield from map(asdict, splitter.chunks(document))
+        if not read[0]:  # while nothing is written
+            reasons = "".join(f"\n  {entry.id}: {entry.reason}" for entry in unread[:5])
+            raise DatasetError(f"no document with text in it: {len(unread)} could not be read.{reasons}")
 
     write_lines(folder / CHUNKS, chunks())
-    if not read[0]:
-        reasons = "".join(f"\n  {entry.id}: {entry.reason}" for entry in unread[:5])
-        raise DatasetError(f"no document with text in it: {len(unread)} could not be read.{reasons}")
     about = {
         "digest": file_digest(folder / CHUNKS),
         "source": source,
@@ -104,6 +107,23 @@ def write_corpus(folder: Path, documents: Iterable[Document | Unread], splitter:
     }
     write_json(folder / ABOUT, about)
     return Corpus(folder)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """For one process at a time, in the folder of a corpus, which is made; documents that are refused leave none."""
+    lock = folder / LOCK
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock):
+            yield
+    except DatasetError:
+        if set(folder.iterdir()) == {lock}:
+            lock.unlink()
+            with suppress(OSError):  # there are results of an earlier run beside it
+                folder.rmdir()
+                folder.parent.rmdir()
+        raise
 
 
 def _chunk(fields: dict[str, Any]) -> DocumentChunk:

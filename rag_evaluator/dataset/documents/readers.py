@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.documents.document import Document, Unread
-from rag_evaluator.dataset.readers.record import library_errors, read_text
+from rag_evaluator.dataset.readers.record import InputRecord, library_errors, read_text
 from rag_evaluator.dataset.readers.table import READERS, iterate_records
 from rag_evaluator.errors import DatasetError
 
@@ -19,6 +19,8 @@ TEXT_COLUMNS = ("text", "page_content", "content", "body", "paragraph", "passage
 ID_COLUMNS = ("id", "doc_id", "document_id", "_id")
 CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 EXTRA = "Reading {suffix} files needs markitdown: pip install 'ragas-offline[testset]'."
+TO_FOLDER = "a link to a folder, which is not followed. Name the folder beside this one."
+TO_NOTHING = "a link that leads to no file. Remove or correct it."
 NO_TEXT = "no text in it. A scan needs OCR first, for instance by ocrmypdf."
 
 
@@ -101,13 +103,17 @@ def _of_path(path: Path, text_column: str | None) -> Iterator[Document | Unread]
     if path.is_file():
         yield from _of_file(path, path.name, text_column)
         return
-    files = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
-    if not any(file.suffix.lower() in {**DOCUMENT_READERS, **READERS} for file in files):
+    files = [file for file in sorted(path.rglob("*")) if not _is_hidden(file, path)]
+    if not any(file.is_file() and file.suffix.lower() in {**DOCUMENT_READERS, **READERS} for file in files):
         raise DatasetError(
             f"{path}: no documents here. Expected files with one of {', '.join({**DOCUMENT_READERS, **READERS})}."
         )
     for file in files:
-        yield from _of_file(file, file.relative_to(path).as_posix(), text_column)
+        name = file.relative_to(path).as_posix()
+        if file.is_file():
+            yield from _of_file(file, name, text_column)
+        elif file.is_symlink():
+            yield Unread(name, TO_FOLDER if file.is_dir() else TO_NOTHING)
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -135,8 +141,26 @@ def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document |
     """A document a row of a table."""
     _, records = iterate_records(path)
     seen: set[str] = set()
+    try:
+        yield from _documents(name, records, text_column, seen)
+    except DatasetError as error:
+        if not seen:
+            raise
+        yield Unread(name, f"{error} The rows before it are read.")
+
+
+def _documents(
+    name: str, records: Iterable[InputRecord], text_column: str | None, seen: set[str]
+) -> Iterator[Document | Unread]:
+    """The documents of rows; their ids are added to `seen`. Raises `DatasetError` if the first row has no text."""
     for place, record in enumerate(records):
-        column = _text_column(record.row, text_column, record.where)
+        try:
+            column = _text_column(record.row, text_column, record.where)
+        except DatasetError as error:
+            if not seen:
+                raise
+            yield Unread(f"{name}#{place}", str(error))
+            continue
         own = next((str(record.row[key]) for key in ID_COLUMNS if record.row.get(key) not in (None, "")), "")
         document = f"{name}#{own or place}"
         if document in seen:

@@ -34,6 +34,7 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
     "datasets.DatasetDict": refuse_splits,
     "datasets.IterableDatasetDict": refuse_splits,
     "ragas.EvaluationDataset": list,
+    "ragas.Testset": lambda testset: testset.to_list(),
 }
 
 

@@ -170,7 +170,7 @@ class ComparisonPrompt(BasePrompt[MadeInput, MadeOutput]):
             ),
         ),
         (
-            MadeInput(contexts=[FILM, "Ana Melo directed the film 'White Sails' in Porto in 2004."]),
+            MadeInput(contexts=[FILM, "The film 'White Sails' was shot in Porto in 2004."]),
             MadeOutput(
                 question="Was the film 'Red Harbour' shot before or after 'White Sails'?",
                 answer="Before it: 'Red Harbour' was shot in 1998, and 'White Sails' in 2004.",

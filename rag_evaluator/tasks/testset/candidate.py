@@ -6,6 +6,8 @@ from typing import Any
 
 from rag_evaluator.tasks.testset.kinds import KINDS
 
+NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
+
 
 @dataclass(frozen=True)
 class FilterVerdict:

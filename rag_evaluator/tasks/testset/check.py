@@ -9,7 +9,7 @@ import numpy as np
 
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.config_testset import TestsetConfig
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset import Sample, check_readable
 from rag_evaluator.dataset.choice import part_of, whole_of
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
@@ -29,7 +29,7 @@ from rag_evaluator.tasks.testset.making import DECIMALS
 from rag_evaluator.tasks.testset.neighbours import Neighbours, unit_vectors
 from rag_evaluator.tasks.testset.prepare import signature_with
 from rag_evaluator.tasks.testset.questions import Questions
-from rag_evaluator.tasks.testset.rows import Contexts, RowUnit, candidate_of, missing_of, units_of
+from rag_evaluator.tasks.testset.rows import READ, Contexts, RowUnit, candidate_of, missing_of, units_of
 from rag_evaluator.tasks.testset.selection import Made, duplicates_of
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
@@ -143,7 +143,8 @@ def flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None = No
 def check_stage(
     samples: Sequence[Sample], config: Config, asking: Asking, embeddings: EmbeddingsSource
 ) -> TestsetCheck:
-    """The stage for the rows of a dataset."""
+    """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
+    check_readable(whole_of(samples), READ)  # a column that is there and cannot be read is not taken for none
     units, contexts, part = units_of(samples), Contexts.of(whole_of(samples)), part_of(samples)
     settings, pool = config.testset, short_digest("\n".join(contexts.texts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}

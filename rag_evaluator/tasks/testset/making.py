@@ -9,8 +9,8 @@ from rag_evaluator.dataset import is_blank
 from rag_evaluator.dataset.documents.chunks import DocumentChunk
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.run.task import Record
-from rag_evaluator.tasks.testset.candidate import Candidate
-from rag_evaluator.tasks.testset.checker import AMONG_OTHERS, Checker
+from rag_evaluator.tasks.testset.candidate import NOT_CHECKED, Candidate
+from rag_evaluator.tasks.testset.checker import AMONG_OTHERS, MEASURED, Checker
 from rag_evaluator.tasks.testset.filters import LIKELY
 from rag_evaluator.tasks.testset.kinds import KINDS
 from rag_evaluator.tasks.testset.slots import Slot
@@ -55,6 +55,7 @@ class Maker:
     async def _checked(self, candidate: Candidate) -> Record:
         """The candidate with what the filters say, until one leaves it out."""
         is_kept, verdicts = await self.checker.verdicts(candidate)
+        second = await self.checker.of_second(candidate) if is_kept else None
         value = {
             **candidate.to_json(),
             "keep": is_kept,
@@ -63,6 +64,8 @@ class Maker:
             "correct": await self._correct(candidate) if is_kept else None,
             "vector": [round(number, DECIMALS) for number in candidate.vector],
         }
+        if second is not None:
+            value["second"] = {"difficulty": difficulty(second), "verdicts": second}
         return Record(value)
 
     async def _correct(self, candidate: Candidate) -> dict[str, Any]:
@@ -108,7 +111,10 @@ class Maker:
 
 
 def difficulty(verdicts: dict[str, Any]) -> str | None:
-    """`easy`: the judge knows the answer by heart; `hard`: not even among similar chunks; None: not measured."""
+    """`easy`: the model knows the answer by heart; `hard`: not even among similar chunks; None: not measured."""
+    measured = [verdicts[name] for name in MEASURED if name in verdicts]
+    if any(str(verdict["reason"]).startswith(NOT_CHECKED) for verdict in measured):
+        return None
     if "not_known" in verdicts and not verdicts["not_known"]["keep"]:
         return "easy"
     if AMONG_OTHERS not in verdicts:

@@ -1,7 +1,7 @@
 """The files of a test set: its rows, what was made and why it was left out, a summary."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.dataset.documents.chunks import DocumentChunk
@@ -34,6 +34,7 @@ def rows_of(made: Sequence[Made], selection: Selection, corpus: Sequence[Documen
             "answerable": KINDS[fields["kind"]].answerable,
             "kind": fields["kind"],
             "difficulty": fields["difficulty"],
+            **({"second_difficulty": fields["second"]["difficulty"]} if "second" in fields else {}),
             "made_from": [corpus[place].id for place in fields["chunks"]],
             "recall_known_within": fields["correct"]["pool"],
         }
@@ -68,6 +69,7 @@ def summary_of(made: Sequence[Made], selection: Selection, corpus: Corpus, wante
     """What was made of what, and how much of it survived."""
     chosen = [candidate for candidate in made if candidate.index in set(selection.chosen)]
     used = {corpus[place].document for row in chosen for place in (row.fields or {})["chunks"]}
+    second = [fields["second"]["difficulty"] for row in chosen if "second" in (fields := row.fields or {})]
     documents = dict.fromkeys(chunk.document for chunk in corpus)
     return {
         "wanted": wanted,
@@ -77,6 +79,7 @@ def summary_of(made: Sequence[Made], selection: Selection, corpus: Corpus, wante
         "left_out": reasons(made, selection),
         "kinds": _counts(chosen, "kind"),
         "difficulty": _counts(chosen, "difficulty"),
+        **({"second_difficulty": _counts_of(second)} if second else {}),
         "documents": corpus.documents,
         "chunks": len(corpus),
         "documents_without_questions": [document for document in documents if document not in used],
@@ -85,4 +88,8 @@ def summary_of(made: Sequence[Made], selection: Selection, corpus: Corpus, wante
 
 
 def _counts(chosen: Sequence[Made], name: str) -> dict[str, int]:
-    return dict(Counter(str((candidate.fields or {})[name]) for candidate in chosen).most_common())
+    return _counts_of((candidate.fields or {})[name] for candidate in chosen)
+
+
+def _counts_of(values: Iterable[Any]) -> dict[str, int]:
+    return dict(Counter(map(str, values)).most_common())

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from rag_evaluator.config import Config
 from rag_evaluator.dataset.documents.chunks import Splitter
-from rag_evaluator.dataset.documents.corpus import Corpus, write_corpus
+from rag_evaluator.dataset.documents.corpus import Corpus, locked, write_corpus
 from rag_evaluator.dataset.documents.readers import read_documents
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.files.digest import file_digest, short_digest
@@ -35,8 +33,7 @@ def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
     source = short_digest(
         f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".lock"):
+    with locked(folder):
         corpus = Corpus.find(folder, source)
         if corpus is None:
             from tokenizers import Tokenizer
@@ -55,12 +52,17 @@ def signature_with(asking: Asking, embeddings: EmbeddingsSource, parts: Mapping[
 
 
 def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
-    """What a corpus is made of. Raises `ConfigError` without any."""
-    sources = list(config.testset.documents if documents is None else documents)
+    """What a corpus is made of. Raises `ConfigError` without any, `DatasetError` for what is no document."""
+    given = config.testset.documents if documents is None else documents
+    sources = [given] if isinstance(given, str | Path) else list(given)
     if not sources:
         raise ConfigError(
             f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
         )
+    for place, source in enumerate(sources):
+        if not (isinstance(source, str | Path) or hasattr(source, "page_content")):
+            kind = type(source).__name__
+            raise DatasetError(f"document {place}: expected a path or a LangChain Document, received {kind}.")
     return sources
 
 

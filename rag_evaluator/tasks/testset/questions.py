@@ -28,10 +28,14 @@ class Questions:
 
     Args:
         prompts: of `testset` and `generate`.
+        answering: a model that answers the questions, and whose answers the judge compares; None: the judge itself.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt]) -> None:
-        self.judge, self.prompts, self.window = judge, prompts, Window(judge)
+    def __init__(
+        self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], answering: JudgeProtocol | None = None
+    ) -> None:
+        self.judge, self.prompts, self.answering = judge, prompts, answering or judge
+        self.window = Window(self.answering)
 
     async def made(self, prompt: str, contexts: Sequence[str]) -> MadeOutput:
         """A question and its answer from contexts.
@@ -39,7 +43,7 @@ class Questions:
         Args:
             prompt: attribute of the prompt.
         """
-        return await self._ask("testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
+        return await self._ask(self.judge, "testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
 
     async def answer(self, question: str, contexts: Sequence[str], seed: str = "") -> str | None:
         """The answer from contexts, None if they do not hold it.
@@ -51,12 +55,14 @@ class Questions:
         shown = self._fitting(question, contexts)
         if seed:
             shown = random.Random(seed).sample(shown, len(shown))
-        said = await self._ask("generate", "answer_prompt", _contexts(question, shown), ReferenceOutput)
+        asked = _contexts(question, shown)
+        said = await self._ask(self.answering, "generate", "answer_prompt", asked, ReferenceOutput)
         return said.answer.strip() if said.answerable and not is_blank(said.answer) else None
 
     async def known(self, question: str) -> str | None:
         """The answer from memory, None if the judge does not know it."""
-        said = await self._ask("testset", "known_prompt", KnownInput(user_input=question), KnownOutput)
+        asked = KnownInput(user_input=question)
+        said = await self._ask(self.answering, "testset", "known_prompt", asked, KnownOutput)
         return said.answer.strip() if said.known and not is_blank(said.answer) else None
 
     async def agreement(self, question: str, reference: str, answer: str) -> float:
@@ -71,8 +77,8 @@ class Questions:
         prompt = self.prompts["generate", "support_prompt"].to_string(shown)
         return await choices.probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
 
-    async def _ask(self, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
-        said = (await self.judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
+    async def _ask(self, judge: JudgeProtocol, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
+        said = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
         assert isinstance(said, kind)
         return said
 

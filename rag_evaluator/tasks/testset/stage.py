@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, make_config
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.dataset.documents.corpus import Corpus
@@ -13,6 +15,7 @@ from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.source import GivenJudge, source_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.models.embeddings_source import EmbeddingsSource
 from rag_evaluator.progress import ACTIVITY
@@ -36,6 +39,7 @@ TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, DETAILS, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json"
 MANIFEST = "testset_manifest.json"
 EMBEDDING = "embedding chunks"
+CHOSEN_WITH = ("size", "names")  # settings that every start may change
 ASKED_WITH = ("neighbours", "filters", "all_filters", "keep_hard")  # settings that a candidate depends on
 
 
@@ -47,6 +51,7 @@ class Testset(QuestionStage[Slot]):
         corpus: of the documents.
         useful: places of the chunks that questions are made from.
         embeddings: None where nothing is left to be made.
+        second: another model, whose success is measured.
     """
 
     __test__ = False  # for pytest
@@ -61,8 +66,10 @@ class Testset(QuestionStage[Slot]):
         useful: Sequence[int],
         asking: Asking | None = None,
         embeddings: EmbeddingsSource | None = None,
+        second: GivenJudge | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
+        self.other_judges = [] if second is None else [second]
         self.corpus, self.useful, self.embeddings = corpus, useful, embeddings
 
     @property
@@ -70,7 +77,7 @@ class Testset(QuestionStage[Slot]):
         """Of the configuration of this start."""
         return make_config(self.about["config"]).testset
 
-    def make(self, judge: JudgeProtocol) -> Make[Slot]:
+    def make(self, judge: JudgeProtocol, *others: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
         config, model = self.asking.config, self.embeddings.load()
         with ACTIVITY.phase(EMBEDDING):
@@ -89,6 +96,7 @@ class Testset(QuestionStage[Slot]):
             embed=model.aembed_text,
             language=find_language(config.language),
             settings=config.testset,
+            second=Questions(judge, self.asking.prompts, others[0]) if others else None,
         )
         return Maker(self.corpus, frozenset(self.useful), checker).make
 
@@ -114,13 +122,19 @@ class Testset(QuestionStage[Slot]):
         write_lines(folder / ROWS, rows)
         write_sheet(folder / BOOK, rows)
         write_lines(folder / DETAILS, details_of(made, selection, self.corpus))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
         summary = summary_of(made, selection, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
 
-def testset_stage(config: Config, corpus: Corpus, asking: Asking, embeddings: EmbeddingsSource) -> Testset:
-    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions."""
+def testset_stage(
+    config: Config, corpus: Corpus, asking: Asking, embeddings: EmbeddingsSource, second_judge: Any = None
+) -> Testset:
+    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions.
+
+    Args:
+        second_judge: as users give judges; None takes the configured one, if there is one. Any: see `source_of`.
+    """
     settings = config.testset
     places = useful(corpus)
     wanted = settings.candidates or 2 * settings.size
@@ -131,10 +145,14 @@ def testset_stage(config: Config, corpus: Corpus, asking: Asking, embeddings: Em
             f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
         )
     slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
-    signature = _signature(asking, embeddings, corpus, settings)
+    second = _second(settings, config, second_judge)
+    signature = _signature(asking, embeddings, corpus, settings, second)
     part = RowChoice.make(most, len(slots)).to_json()
     plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
-    return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, embeddings)
+    about = asking.about(TASK, len(slots))
+    if second is not None:
+        about["signatures"]["second_judge"] = second.line
+    return Testset(slots, plan, about, corpus, places, asking, embeddings, second)
 
 
 def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
@@ -148,13 +166,31 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
-    config = make_config(journal.about["config"])
+    about = _as_last_chosen(journal)
+    settings = make_config(about["config"]).testset
     corpus = Corpus(journal.results / FOLDER)
-    places, settings = useful(corpus), config.testset
+    places = useful(corpus)
     slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
     if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
-    return Testset(slots, journal.plan, journal.about, corpus, places)
+    return Testset(slots, journal.plan, about, corpus, places)
+
+
+def _as_last_chosen(journal: Journal) -> Mapping[str, Any]:
+    """What a journal says of its run, with the settings of the start that wrote the results last."""
+    with suppress(OSError, ValueError, KeyError, TypeError, ConfigError):  # none yet, or somebody has edited them
+        last = json.loads((journal.results / MANIFEST).read_bytes())
+        about = _chosen_as(journal.about, last["config"]["testset"])
+        make_config(about["config"])
+        return about
+    return journal.about
+
+
+def _chosen_as(about: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says, with other settings for the choice among the candidates."""
+    config = about["config"]
+    section = {**config["testset"], **{name: settings[name] for name in CHOSEN_WITH}}
+    return {**about, "config": {**config, "testset": section}}
 
 
 def read_summary(results: Path) -> dict[str, Any]:
@@ -173,9 +209,26 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
     return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
 
 
-def _signature(asking: Asking, embeddings: EmbeddingsSource, corpus: Corpus, settings: TestsetConfig) -> str | None:
-    """What a candidate depends on beside its slot."""
+def _second(settings: TestsetConfig, config: Config, given: Any) -> GivenJudge | None:
+    """The second judge, if there is one. Any: see `source_of`."""
+    if given is None and settings.second_judge is None:
+        return None
+    return source_of(given, settings.second_judge or JudgeConfig(), config.offline)
+
+
+def _signature(
+    asking: Asking,
+    embeddings: EmbeddingsSource,
+    corpus: Corpus,
+    settings: TestsetConfig,
+    second: GivenJudge | None,
+) -> str | None:
+    """What a candidate depends on beside its slot; None if one of the models has no name."""
     parts = {name: getattr(settings, name) for name in ASKED_WITH}
+    if second is not None:
+        if second.signature is None:
+            return None
+        parts["second_judge"] = short_digest(second.signature)
     return signature_with(asking, embeddings, {**parts, "corpus": corpus.digest[:16]})
 
 

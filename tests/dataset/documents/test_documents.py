@@ -95,6 +95,32 @@ def test_a_file_of_200_mb_is_left_out_unless_it_is_a_table(tmp_path: Path, monke
     assert read(tmp_path) == {"rows.csv#0": "long enough"}
 
 
+def test_a_row_without_text_is_named_and_those_after_it_are_read(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "one"}\n{"title": "two"}\n{"text": "three"}\n')
+    assert read(tmp_path) == {"rows.jsonl#0": "one", "rows.jsonl#2": "three"}
+    assert unread(tmp_path)["rows.jsonl#1"].startswith("rows.jsonl, line 2: no column with the text, expected one of")
+
+
+def test_a_table_that_is_broken_in_the_middle_says_that_its_first_rows_are_read(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "one"}\n{"text": "two"\n')
+    assert read(tmp_path) == {"rows.jsonl#0": "one"}
+    assert unread(tmp_path)["rows.jsonl"].endswith(" The rows before it are read.")
+
+
+def test_links_that_are_not_followed_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing.txt")
+    (tmp_path / "self.txt").symlink_to(tmp_path / "self.txt")
+    nowhere = "a link that leads to no file. Remove or correct it."
+    assert read(tmp_path) == {"a.txt": "one"}
+    assert unread(tmp_path) == {
+        "again": "a link to a folder, which is not followed. Name the folder beside this one.",
+        "gone.txt": nowhere,
+        "self.txt": nowhere,
+    }
+
+
 def test_hidden_files_and_office_locks_are_no_documents(tmp_path: Path) -> None:
     for name in (".git/config.txt", "~$open.docx", "a.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -34,9 +34,9 @@ from tools.architecture_settings import (
 )
 from tools.random_models import Architecture, Way
 
-ATTENTION: Way = "plain"
+ATTENTION: Way = "packed"
 """Models whose attention has a window, sinks, a soft cap or latent keys and values."""
-PARTS: Way = "refused"
+PARTS: Way = "packed"
 """Models of text and images that only `AutoModelForImageTextToText` knows."""
 
 SPARSE = "sparse attention, MLA, MoE; decoded alone"

@@ -1,7 +1,7 @@
 """Whether a model gives on packed rows the logits that it gives for each row alone: measured when it is loaded."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,7 +37,8 @@ def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: 
 
     A model of half precision is compared in float32, so that no difference is one of rounding: in bfloat16 the last
     bit decides which experts a token gets, and then logits change as much as by wrong attention. In its own type it is
-    only run. Where float32 fails (quantised weights; no memory for the largest weight) its own type is compared.
+    only run. Quantised models, and those for which float32 fails (no memory for the largest weight), are compared in
+    their own type.
 
     Args:
         configs: all configurations that the model's modules read.
@@ -55,7 +56,7 @@ def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: 
     with torch.inference_mode(), _small_windows([*model.modules(), *configs]):
         packed, slot_bytes = _packed(layers, run, prefix, tails)
         try:
-            with InFloat32():
+            with nullcontext() if getattr(model, "hf_quantizer", None) else InFloat32():
                 own, packed = compared()
         except Exception:  # kernels that know no float32 raise errors of any kind
             own, packed = compared()

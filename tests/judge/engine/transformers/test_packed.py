@@ -11,7 +11,7 @@ import transformers
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engine.transformers import attention
+from rag_evaluator.judge.engine.transformers import attention, probe
 from rag_evaluator.judge.engine.transformers import packed as packed_module
 from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel, TailCache
 
@@ -200,3 +200,25 @@ def test_experts_that_change_with_the_last_bit_do_not_make_a_model_of_half_preci
     model = model_of(**{**STEEP, **MANY_EXPERTS, **settings}).to(dtype)
     assert PackedModel.of(model).slot_bytes == 8 * 2 * 2 * 8 * 2
     assert {parameter.dtype for parameter in model.parameters()} == {dtype}
+
+
+@pytest.mark.parametrize("quantised", [True, False])
+def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
+    quantised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[str] = []
+
+    def full() -> Any:
+        used.append("float32")
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    model = model_of("Mistral", **WINDOWED).to(torch.bfloat16)
+    model.hf_quantizer = object() if quantised else None
+    monkeypatch.setattr(probe, "InFloat32", full)
+    PackedModel.of(model)
+    assert used == ([] if quantised else ["float32"])
+    argument = AttentionInterface._global_mapping[attention.NAME]
+    forgetful = lambda *args, **kwargs: argument(*args, **{**kwargs, "sliding_window": None})  # noqa: E731
+    monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, forgetful)
+    with pytest.raises(NotPackableError, match="its logits change when rows are packed"):
+        PackedModel.of(model)

@@ -12,8 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from benchmarks.rows import make_rows
 from benchmarks.watch import Measurement, count_passes
-from rag_evaluator.config_sections import JudgeConfig
+from benchmarks.ways import METRICS
+from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge.engine.protocol import Engine
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from tools.requests48 import Question, questions, requests
@@ -36,6 +38,7 @@ class Setting:
         folder: the model, in float32.
         gguf: the same for llama.cpp.
         every: each how manieth of the 48 questions is asked.
+        rows: that are evaluated instead, by the metrics of `benchmarks.ways`; None: the questions are asked.
         max_new_tokens: of an answer, at most.
         vllm_python: of an environment with vLLM.
     """
@@ -44,6 +47,7 @@ class Setting:
     gguf: Path
     every: int
     max_new_tokens: int
+    rows: int | None = None
     vllm_python: str | None = None
 
     def questions(self) -> list[Question]:
@@ -198,7 +202,7 @@ LASTING = frozenset({"vllm"})  # their server lives on: in a process where nothi
 def _asks(engine: Engine, setting: Setting, computed: Callable[[], int]) -> Answer:
     """Asks an engine all questions at once. Before that it is asked a short one: what is done once is no work."""
     asyncio.run(engine.generate(requests(engine, [(PromptText("Well?"), _Word, 16)])[0]))
-    ask = _all_at_once(engine, setting)
+    ask = _all_at_once(engine, setting) if setting.rows is None else _evaluation(engine, setting)
     replied: list[tuple[Request, Reply]] = []
     generate = engine.generate
 
@@ -234,6 +238,18 @@ def _all_at_once(engine: Engine, setting: Setting) -> Callable[[], None]:
         await asyncio.gather(*map(engine.generate, asked))
 
     return lambda: asyncio.run(replies())
+
+
+def _evaluation(engine: Engine, setting: Setting) -> Callable[[], None]:
+    """A whole evaluation, which asks what it has room for, as a run does."""
+    from rag_evaluator.api.evaluator import RAGEvaluator
+    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator.models.embeddings import LocalEmbeddings
+
+    config = setting.judge(max_new_tokens=setting.max_new_tokens)
+    embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())
+    evaluator = RAGEvaluator({"metrics": list(METRICS)}, judge=Judge(engine, config), embeddings=embeddings)
+    return lambda: evaluator.evaluate(make_rows(setting.rows or 0))
 
 
 class _Word(BaseModel):

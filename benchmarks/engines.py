@@ -64,7 +64,7 @@ def main() -> None:
             folder = model_folder(model, Path(temporary))
             gguf = write_gguf(folder, Path(temporary) / f"{model}.gguf")
             limit = options.max_new_tokens or max_new_tokens
-            setting = Setting(folder, gguf, options.every or every, limit, options.vllm_python)
+            setting = Setting(folder, gguf, options.every or every, limit, vllm_python=options.vllm_python)
             before = known_figures().get(model) if options.add else None
             for measured in rounds(names, setting, options.rounds):
                 keep(model, setting, measured, options.note, before)

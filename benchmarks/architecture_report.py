@@ -15,7 +15,7 @@ float32 and {{layers}}, saved as a folder, loaded by our engine (`engine: transf
 the 48 questions of `tools/requests48.jsonl` under their grammars, at most {NEW_TOKENS} chosen tokens an answer. The
 prompts have 107 to 247 tokens, more than every window; some begin with the same tokens.
 
-- **path**: packed, or transformers' `generate` (plain), which is several times slower; why it is not packed.
+- **path**: packed, or in padded batches (plain), which takes several times the CPU time; why it is not packed.
 - **equal to the model alone**: answers that are, token for token, those of a loop without batch, padding and cache: for
   each choice the model reads all tokens again.
 - **batches of 1 and 16 equal**: answers with the same tokens in batches of both sizes.

@@ -34,11 +34,6 @@ from tools.architecture_settings import (
 )
 from tools.random_models import Architecture, Way
 
-ATTENTION: Way = "packed"
-"""Models whose attention has a window, sinks, a soft cap or latent keys and values."""
-PARTS: Way = "packed"
-"""Models of text and images that only `AutoModelForImageTextToText` knows."""
-
 SPARSE = "sparse attention, MLA, MoE; decoded alone"
 
 
@@ -48,7 +43,7 @@ def _images(
     vision: Mapping[str, Any],
     about: str = "",
     rest: Mapping[str, Any] = MappingProxyType({}),
-    way: Way = PARTS,
+    way: Way = "packed",
     **settings: Any,
 ) -> Architecture:
     """A folder of a model of text and images."""
@@ -77,7 +72,7 @@ FULL = {  # attention to all tokens before
         "YaRN",
         settings={"rope_parameters": {**YARN, "original_max_position_embeddings": 64}},
     ),
-    "qwen2-moe": Architecture("Qwen2Moe", "MoE", ATTENTION, {"shared_expert_intermediate_size": 32}),
+    "qwen2-moe": Architecture("Qwen2Moe", "MoE", "packed", {"shared_expert_intermediate_size": 32}),
     "qwen3": Architecture("Qwen3"),
     "qwen3-moe": Architecture("Qwen3Moe", "MoE"),
     "gemma": Architecture("Gemma"),
@@ -124,49 +119,49 @@ FULL = {  # attention to all tokens before
     "xglm": Architecture("XGLM", way="plain", settings={"init_std": 0.3}),
 }
 OTHER_ATTENTION = {  # windows, sinks, soft caps, latent keys and values
-    "mistral-window": Architecture("Mistral", "window", ATTENTION, ALL),
-    "mixtral-window": Architecture("Mixtral", "window, MoE", ATTENTION, ALL),
-    "phi3-window": Architecture("Phi3", "window", ATTENTION, ALL),
-    "phimoe-window": Architecture("Phimoe", "window, MoE", ATTENTION, ALL),
-    "starcoder2-window": Architecture("Starcoder2", "window", ATTENTION, ALL),
-    "qwen2-window": Architecture("Qwen2", "window", ATTENTION, {**MIXED, "use_sliding_window": True}),
-    "ministral": Architecture("Ministral", "window", ATTENTION, MIXED),
-    "gemma2": Architecture("Gemma2", "window, soft cap", ATTENTION, {**MIXED, "attn_logit_softcapping": 5.0}),
-    "gemma3": Architecture("Gemma3", "window", ATTENTION, MIXED, text="Gemma3Text"),
+    "mistral-window": Architecture("Mistral", "window", "packed", ALL),
+    "mixtral-window": Architecture("Mixtral", "window, MoE", "packed", ALL),
+    "phi3-window": Architecture("Phi3", "window", "packed", ALL),
+    "phimoe-window": Architecture("Phimoe", "window, MoE", "plain", ALL),
+    "starcoder2-window": Architecture("Starcoder2", "window", "packed", ALL),
+    "qwen2-window": Architecture("Qwen2", "window", "packed", {**MIXED, "use_sliding_window": True}),
+    "ministral": Architecture("Ministral", "window", "packed", MIXED),
+    "gemma2": Architecture("Gemma2", "window, soft cap", "packed", {**MIXED, "attn_logit_softcapping": 5.0}),
+    "gemma3": Architecture("Gemma3", "window", "packed", MIXED, text="Gemma3Text"),
     "gemma3n": Architecture(
-        "Gemma3n", "window", ATTENTION, {**MIXED, **PER_LAYER, "num_kv_shared_layers": 0}, text="Gemma3nText"
+        "Gemma3n", "window", "packed", {**MIXED, **PER_LAYER, "num_kv_shared_layers": 0}, text="Gemma3nText"
     ),
-    "gemma4": Architecture("Gemma4", "window", ATTENTION, {**MIXED, **PER_LAYER}, text="Gemma4Text"),
-    "gemma4-unified": Architecture("Gemma4Unified", "window", ATTENTION, MIXED, text="Gemma4UnifiedText"),
-    "vaultgemma": Architecture("VaultGemma", "window, soft cap", ATTENTION, MIXED),
-    "gpt-oss": Architecture("GptOss", "window, sinks, MoE", ATTENTION, MIXED),
-    "olmo3": Architecture("Olmo3", "window", ATTENTION, MIXED),
-    "cohere2": Architecture("Cohere2", "window, layers without rope", ATTENTION, {**MIXED, "logit_scale": 1.0}),
-    "cohere2-moe": Architecture("Cohere2Moe", "window, MoE", ATTENTION, {**MIXED, "logit_scale": 1.0}),
-    "exaone4-window": Architecture("Exaone4", "window", ATTENTION, MIXED),
-    "exaone-moe": Architecture("ExaoneMoe", "window, MoE", ATTENTION, MIXED),
-    "granite-swa": Architecture("GraniteSWA", "window, sinks", ATTENTION, MIXED),
-    "granitemoe-swa": Architecture("GraniteMoeSWA", "window, sinks, MoE", ATTENTION, MIXED),
-    "afmoe": Architecture("Afmoe", "window, MoE", ATTENTION, MIXED),
-    "mimo-v2": Architecture("MiMoV2Flash", "window, sinks, MoE", ATTENTION, {**MIXED, "v_head_dim": 8}),
-    "laguna": Architecture("Laguna", "window, MoE", ATTENTION, MIXED),
-    "smollm3-window": Architecture("SmolLM3", "window", ATTENTION, {**MIXED, "use_sliding_window": True}),
-    "cwm": Architecture("Cwm", "window", ATTENTION, MIXED),
-    "mellum": Architecture("Mellum", "window, MoE", ATTENTION, MIXED),
-    "flint": Architecture("Flint", "window, MoE", ATTENTION, ALL),
-    "kolibri1": Architecture("Kolibri1", "window, MoE", ATTENTION, MIXED),
-    "modernbert-decoder": Architecture("ModernBertDecoder", "window", ATTENTION, {"local_attention": WINDOW}),
-    "dots1": Architecture("Dots1", "MoE; a window that no layer has", ATTENTION, {**LATENT, "n_shared_experts": 1}),
-    "deepseek-v2": Architecture("DeepseekV2", "MLA, MoE", ATTENTION, LATENT),
-    "deepseek-v3": Architecture("DeepseekV3", "MLA, MoE", ATTENTION, LATENT),
-    "minicpm3": Architecture("MiniCPM3", "MLA", ATTENTION, LATENT),
-    "glm4-moe-lite": Architecture("Glm4MoeLite", "MLA, MoE", ATTENTION, LATENT),
-    "youtu": Architecture("Youtu", "MLA", ATTENTION, LATENT),
-    "axk1": Architecture("AXK1", "MLA, MoE", ATTENTION, LATENT),
+    "gemma4": Architecture("Gemma4", "window", "packed", {**MIXED, **PER_LAYER}, text="Gemma4Text"),
+    "gemma4-unified": Architecture("Gemma4Unified", "window", "packed", MIXED, text="Gemma4UnifiedText"),
+    "vaultgemma": Architecture("VaultGemma", "window, soft cap", "packed", MIXED),
+    "gpt-oss": Architecture("GptOss", "window, sinks, MoE", "packed", MIXED),
+    "olmo3": Architecture("Olmo3", "window", "packed", MIXED),
+    "cohere2": Architecture("Cohere2", "window, layers without rope", "packed", {**MIXED, "logit_scale": 1.0}),
+    "cohere2-moe": Architecture("Cohere2Moe", "window, MoE", "packed", {**MIXED, "logit_scale": 1.0}),
+    "exaone4-window": Architecture("Exaone4", "window", "packed", MIXED),
+    "exaone-moe": Architecture("ExaoneMoe", "window, MoE", "packed", MIXED),
+    "granite-swa": Architecture("GraniteSWA", "window, sinks", "packed", MIXED),
+    "granitemoe-swa": Architecture("GraniteMoeSWA", "window, sinks, MoE", "packed", MIXED),
+    "afmoe": Architecture("Afmoe", "window, MoE", "packed", MIXED),
+    "mimo-v2": Architecture("MiMoV2Flash", "window, sinks, MoE", "packed", {**MIXED, "v_head_dim": 8}),
+    "laguna": Architecture("Laguna", "window, MoE", "packed", MIXED),
+    "smollm3-window": Architecture("SmolLM3", "window", "packed", {**MIXED, "use_sliding_window": True}),
+    "cwm": Architecture("Cwm", "window", "packed", MIXED),
+    "mellum": Architecture("Mellum", "window, MoE", "packed", MIXED),
+    "flint": Architecture("Flint", "window, MoE", "packed", ALL),
+    "kolibri1": Architecture("Kolibri1", "window, MoE", "packed", MIXED),
+    "modernbert-decoder": Architecture("ModernBertDecoder", "window", "packed", {"local_attention": WINDOW}),
+    "dots1": Architecture("Dots1", "MoE; a window that no layer has", "packed", {**LATENT, "n_shared_experts": 1}),
+    "deepseek-v2": Architecture("DeepseekV2", "MLA, MoE", "packed", LATENT),
+    "deepseek-v3": Architecture("DeepseekV3", "MLA, MoE", "packed", LATENT),
+    "minicpm3": Architecture("MiniCPM3", "MLA", "packed", LATENT),
+    "glm4-moe-lite": Architecture("Glm4MoeLite", "MLA, MoE", "packed", LATENT),
+    "youtu": Architecture("Youtu", "MLA", "packed", LATENT),
+    "axk1": Architecture("AXK1", "MLA, MoE", "packed", LATENT),
     "longcat-flash": Architecture(
         "LongcatFlash",
         "MLA, MoE",
-        ATTENTION,
+        "packed",
         {**LATENT, "num_layers": 2, "head_dim": 8, "ffn_hidden_size": 96, "expert_ffn_hidden_size": 32}
         | {"moe_topk": 2, "zero_expert_num": 2},
     ),
@@ -280,7 +275,7 @@ LONELY = {  # other rope factors for long rows, or attention that selects tokens
 OLD = {  # without transformers' attention interface
     "falcon": Architecture("Falcon", way="plain"),
     "falcon-alibi": Architecture("Falcon", "ALiBi", "plain", {"alibi": True}),
-    "jetmoe": Architecture("JetMoe", "MoE", "plain", {"kv_channels": 16}),
+    "jetmoe": Architecture("JetMoe", "MoE", "packed", {"kv_channels": 16}),
     "bloom": Architecture("Bloom", "ALiBi", "plain"),
     "mpt": Architecture("Mpt", "ALiBi", "plain"),
     "gptj": Architecture("GPTJ", way="plain", settings={"rotary_dim": 8}),
@@ -296,10 +291,10 @@ OLD = {  # without transformers' attention interface
 }
 VISION = {  # folders of models of text and images
     "gemma3-vision": _images(
-        "Gemma3", "Gemma3Text", PIXELS, "window", {"mm_tokens_per_image": 4, **GEMMA_TOKENS}, ATTENTION, **MIXED
+        "Gemma3", "Gemma3Text", PIXELS, "window", {"mm_tokens_per_image": 4, **GEMMA_TOKENS}, "packed", **MIXED
     ),
     "gemma4-vision": _images(
-        "Gemma4", "Gemma4Text", SMALL, "window", VIDEO | {"audio_token_id": 5}, ATTENTION, **MIXED, **PER_LAYER
+        "Gemma4", "Gemma4Text", SMALL, "window", VIDEO | {"audio_token_id": 5}, "packed", **MIXED, **PER_LAYER
     ),
     "llama4-vision": _images("Llama4", "Llama4Text", LLAMA_EYE, "attention in chunks", {}, "plain", **CHUNKS),
     "qwen3.5-vision": _images(

@@ -62,7 +62,7 @@ def test_choices_do_not_depend_on_the_batch_size(model_folder: Callable[..., Pat
     together = judge.inner.engine.inner.decoder.next_logits(asked)
     for ids, logits in zip(asked, together, strict=True):
         (alone,) = plain_of(judge).next_logits([ids])
-        assert logits.tolist() == pytest.approx(alone.tolist(), abs=1e-3)
+        assert logits.tolist() == pytest.approx(alone.tolist(), abs=2e-3)  # of 8; linear attention rounds in chunks
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -70,9 +70,10 @@ def test_choices_do_not_depend_on_the_batch_size(model_folder: Callable[..., Pat
     "kind, why",
     [
         ("rwkv", "its logits change beside a longer row"),
+        ("recurrent-gemma", "its logits change beside a longer row"),
         ("deepseek-v32", "its sparse attention selects among the padding, too"),
         ("glm-moe-dsa", "its sparse attention selects among the padding, too"),
-        *((kind, None) for kind in KINDS if kind not in {"rwkv", "deepseek-v32", "glm-moe-dsa"}),
+        *((kind, None) for kind in KINDS if kind not in {"rwkv", "recurrent-gemma", "deepseek-v32", "glm-moe-dsa"}),
     ],
 )
 def test_only_models_that_heed_their_neighbours_are_decoded_one_row_at_a_time_with_a_warning(

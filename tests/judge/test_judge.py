@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -160,6 +161,7 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     expected, chosen = judge.inner.engine.inner.handle(requests), [judge.choose(*one) for one in asked]
     forward = judge.inner.engine.inner.model.forward
 
+    @functools.wraps(forward)  # what prepares its inputs reads its parameters
     def small(input_ids: Any = None, **kwargs: Any) -> Any:
         if len(input_ids) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")

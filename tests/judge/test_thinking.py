@@ -285,7 +285,7 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
 def test_a_model_without_a_way_to_think_is_refused_before_its_weights_are_read(
     model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_model_kwargs", lambda *_: {"use_safetensors": True, "no": "such argument"})
+    monkeypatch.setattr(loading, "_load_model", lambda *_: pytest.fail("its weights were read"))
     config = JudgeConfig(model=str(model_folder(kind)), thinking="on")
     with pytest.raises(ModelError, match=r"judge\.thinking: .*Set judge\.thinking: 'off'"):
         Judge.from_config(config)

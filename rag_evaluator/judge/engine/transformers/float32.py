@@ -1,12 +1,18 @@
 """A model of half precision computed in float32, without a copy of its weights."""
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Value = TypeVar("Value")
+logger = logging.getLogger(__name__)
 HALVES = (torch.bfloat16, torch.float16)
 
 
@@ -22,6 +28,21 @@ class InFloat32(TorchFunctionMode):
         if func is torch.nn.functional.embedding:  # picks rows: these are converted, not the whole table
             return tree_map(_float32, func(*args, **(kwargs or {})))
         return func(*tree_map(_float32, args), **tree_map(_float32, kwargs or {}))
+
+
+def in_float32(model: "PreTrainedModel", compute: Callable[[], Value]) -> tuple[Value, bool]:
+    """What a function makes of a model in float32, so that no difference is one of rounding; and whether it did so.
+
+    In bfloat16 the last bit decides which experts a token gets, and logits change then as much as by a fault. Quantised
+    models, and those for which float32 fails (no memory for the largest weight), compute in their own type.
+    """
+    if not getattr(model, "hf_quantizer", None):
+        try:
+            with InFloat32():
+                return compute(), True
+        except Exception as error:  # kernels that know no float32 raise errors of any kind
+            logger.debug("the model cannot be computed in float32: %s", error, exc_info=True)
+    return compute(), model.dtype == torch.float32
 
 
 def _float32(item: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from rag_evaluator.judge.engine.transformers.float32 import in_float32
 from rag_evaluator.judge.engine.transformers.memory import out_of_memory
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | No
         return "its sparse attention selects among the padding, too"
 
     def trial(short: tuple[int, ...], long: tuple[int, ...]) -> str | None:
-        alone, beside = logits([short], STEPS)[0].float(), logits([short, long], STEPS)[0].float()
+        rows = [short], [short, long]
+        (alone, beside), exact = in_float32(model, lambda: [logits(one, STEPS)[0].float() for one in rows])
         difference, scale = (alone - beside).abs().max(), alone.abs().max()
-        limit = 1e-4 if model.dtype == torch.float32 else 0.2  # in bfloat16 the experts of a token may change
+        limit = 1e-4 if exact else 0.2  # in bfloat16 the experts of a token may change
         return None if bool(difference <= limit * scale) else "its logits change beside a longer row"
 
     return tried(model, window, STEPS, trial)

@@ -1,13 +1,13 @@
 """Whether a model gives on packed rows the logits that it gives for each row alone: measured when it is loaded."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rag_evaluator.judge.engine.transformers.attention import NotPackableError
-from rag_evaluator.judge.engine.transformers.float32 import InFloat32
+from rag_evaluator.judge.engine.transformers.float32 import in_float32
 from rag_evaluator.judge.engine.transformers.neighbours import WINDOWS, rope_switch
 from rag_evaluator.judge.engine.transformers.tail_cache import TailCache
 
@@ -35,10 +35,7 @@ def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: 
     over it alone. Meanwhile all attention windows of the model have `WINDOW` tokens, in both ways, and prefix and
     tails are longer than that. Rows longer than the real windows could take minutes.
 
-    A model of half precision is compared in float32, so that no difference is one of rounding: in bfloat16 the last
-    bit decides which experts a token gets, and then logits change as much as by wrong attention. In its own type it is
-    only run. Quantised models, and those for which float32 fails (no memory for the largest weight), are compared in
-    their own type.
+    A model of half precision is compared in float32 (`in_float32`); in its own type it is only run.
 
     Args:
         configs: all configurations that the model's modules read.
@@ -55,14 +52,10 @@ def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: 
 
     with torch.inference_mode(), _small_windows([*model.modules(), *configs]):
         packed, slot_bytes = _packed(layers, run, prefix, tails)
-        try:
-            with nullcontext() if getattr(model, "hf_quantizer", None) else InFloat32():
-                own, packed = compared()
-        except Exception:  # kernels that know no float32 raise errors of any kind
-            own, packed = compared()
+        (own, packed), exact = in_float32(model, compared)
     scale = own.abs().max()
     difference = float((packed.float() - own.float()).abs().max() / scale)
-    if not difference <= (LIMIT if packed.dtype == torch.float32 else HALF_LIMIT):
+    if not difference <= (LIMIT if exact else HALF_LIMIT):
         raise NotPackableError(f"its logits change when rows are packed, by {difference:.2g} of them")
     return slot_bytes
 

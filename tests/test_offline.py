@@ -79,10 +79,11 @@ def test_ragas_reports_nothing_even_if_it_was_used_before() -> None:
 EVALUATE = """
 import socket, tempfile
 from huggingface_hub import constants
-from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
+from langchain_huggingface import HuggingFaceEmbeddings
 import langsmith
 from rag_evaluator import RAGEvaluator, sort
 
+from transformers import AutoModelForCausalLM
 from transformers.utils import logging as library
 
 facts = {"connections": [], "traces": 0, "while loading": [], "after": []}
@@ -110,7 +111,7 @@ def traced(*arguments, **options):
 
 socket.socket.connect = watched
 langsmith.Client.create_run = langsmith.Client.update_run = langsmith.Client.multipart_ingest = traced
-HuggingFacePipeline.from_model_id = noted(HuggingFacePipeline.from_model_id)
+AutoModelForCausalLM.from_pretrained = noted(AutoModelForCausalLM.from_pretrained)
 HuggingFaceEmbeddings.__init__ = noted(HuggingFaceEmbeddings.__init__)
 before = dict(os.environ)
 row = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}

@@ -41,9 +41,11 @@ def _of_size(judge: Judge, size: int, rng: random.Random) -> PromptText:
 
 
 KINDS = sorted(tiny_models.ARCHITECTURES.keys() - {"bert", "electra"})
+ELSEWHERE = {"lfm2", "jamba", "bamba", "falcon-mamba", "mamba2", "gptj"}  # their batches are tested in test_plain_path
+MOST_KINDS = [pytest.param(kind, marks=[pytest.mark.slow] if kind in ELSEWHERE else []) for kind in KINDS]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOST_KINDS)
 def test_answers_do_not_depend_on_the_batch_size(model_folder: Callable[..., Path], kind: str) -> None:
     together, alone = (
         load(model_folder(kind), max_new_tokens=ANSWER, dtype="float32", batch_size=size) for size in (16, 1)
@@ -55,7 +57,7 @@ def test_answers_do_not_depend_on_the_batch_size(model_folder: Callable[..., Pat
         assert one.confidence == pytest.approx(other.confidence, abs=2e-5)  # matrices of another size: other last bits
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MOST_KINDS)
 def test_choices_do_not_depend_on_the_batch_size(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32", batch_size=16)
     asked = [tuple(judge.encoder.encode(prompt)) for prompt in prompts(judge)]

@@ -75,7 +75,7 @@ def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> lis
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
-@pytest.mark.parametrize("count", [20, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_judgements_of_random_weights_of_every_kind_all_parse(
     model_folder: Callable[..., Path], kind: str, count: int
 ) -> None:
@@ -93,7 +93,7 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(
 
 
 @pytest.mark.parametrize("kind", [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"])
-@pytest.mark.parametrize("count", [10, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [6, pytest.param(24, marks=pytest.mark.slow)])
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str, count: int) -> None:
     """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")

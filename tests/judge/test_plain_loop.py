@@ -57,7 +57,7 @@ def examples(count: int) -> settings:
 
 
 @KINDS
-@examples(4)
+@examples(2)
 @ANY_BATCH
 def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
     model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int

@@ -352,8 +352,10 @@ def test_submit_takes_the_task_and_a_sample_below_1_is_refused(
     config = write_config(tmp_path, tmp_path, 2)
     assert main(["submit", str(config), "--workers", "4", "--task", "probe", "--dry-run"]) == 0
     assert "probe" in capsys.readouterr().out
-    assert main(["probe", str(config), "--sample", "0"]) == 2
-    assert "sample" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as refused:
+        main(["probe", str(config), "--sample", "0"])
+    assert refused.value.code == 2
+    assert "--sample" in capsys.readouterr().err
 
 
 def test_the_docs_list_the_probes_and_the_words() -> None:

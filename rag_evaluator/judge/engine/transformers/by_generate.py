@@ -52,7 +52,7 @@ class _Finished(StoppingCriteria):
         return torch.tensor([sequence.done for sequence in self.sequences], device=input_ids.device)  # type: ignore[return-value]
 
 
-class Generate:
+class ByGenerate:
     """Runs a model by `generate`.
 
     Args:

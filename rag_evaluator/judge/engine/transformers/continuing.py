@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from rag_evaluator.judge.engine.transformers.by_generate import Generate, following
+from rag_evaluator.judge.engine.transformers.by_generate import ByGenerate, following
 from rag_evaluator.judge.engine.transformers.cached_rows import CachedRows
 from rag_evaluator.judge.engine.transformers.memory import out_of_memory, peak_watched
 from rag_evaluator.judge.engine.transformers.neighbours import tried
@@ -32,7 +32,7 @@ class Continuing:
     row_bytes: int = 0
 
 
-def how_it_continues(generate: Generate, window: int, alone: bool) -> Continuing:
+def how_it_continues(generate: ByGenerate, window: int, alone: bool) -> Continuing:
     """Found by trying: a recurrent layer may begin anew with every pass of several tokens, a cache may not let rows go.
 
     Such a model gives other logits then, or fails.
@@ -52,7 +52,7 @@ def how_it_continues(generate: Generate, window: int, alone: bool) -> Continuing
 
 
 def _continuing(
-    generate: Generate, prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
+    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
 ) -> Continuing | None:
     """How the model goes on if so many tokens may be fed; None if its logits are not the expected ones.
 
@@ -75,7 +75,7 @@ def _continuing(
 
 @torch.inference_mode()
 def _fed(
-    generate: Generate, prompts: Sequence[tuple[int, ...]], feeds: Sequence[int], expected: torch.Tensor
+    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], feeds: Sequence[int], expected: torch.Tensor
 ) -> tuple[float, int, int]:
     """The largest difference of a logit as a share of the largest logit, and the bytes of `Continuing`."""
     tokens = following(sum(feeds))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-from rag_evaluator.judge.engine.transformers.by_generate import Generate
+from rag_evaluator.judge.engine.transformers.by_generate import ByGenerate
 from rag_evaluator.judge.engine.transformers.cached_rows import CachedRows
 from rag_evaluator.judge.engine.transformers.continuing import how_it_continues
 from rag_evaluator.judge.engine.transformers.decoder import Outcome
@@ -46,7 +46,7 @@ class GenerateDecoder:
         self, model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: Asked = 1
     ) -> None:
         self.model, self.vocabulary, self.window = model, vocabulary, window
-        self.generate = Generate(model, padding)
+        self.generate = ByGenerate(model, padding)
         self.chooser = Chooser(vocabulary)
         self.switch = rope_switch(model.config.get_text_config())
         self.computed = 0
@@ -72,7 +72,7 @@ class GenerateDecoder:
         return torch.stack(self._in_parts(lambda part: list(self.logits(part)[:, 0]), sequences, lengths))
 
     def logits(self, sequences: abc.Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
-        """See `Generate.logits`."""
+        """See `ByGenerate.logits`."""
         return self.generate.logits(sequences, steps)
 
     def _in_parts(

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-processes test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup docs test test-docs test-processes test-models test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -20,15 +20,21 @@ $(SETUP): pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes and not models"
 
 test-processes: setup ## the tests that start, stop and kill whole runs
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
 
+test-models: setup ## answers of tiny models of many architectures, in all batches
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "models and not slow"
+
 docs: setup ## the documentation as a site, in site/; a page with a fault is an error
 	$(BIN)/python -m tools.docs
 
-test-docs: setup ## every command of README and docs, every example of --help, the notebook and the site
+test-test-models: setup ## answers of tiny models of many architectures, in all batches
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "models and not slow"
+
+docs: setup ## every command of README and docs, every example of --help, the notebook and the site
 	$(BIN)/python -m pytest tests/docs tests/test_notebook.py -m docs -n 2 --dist loadgroup
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder

@@ -53,10 +53,11 @@ def test_with_chromium_there_is_nothing_to_install(tmp_path: Path) -> None:
 def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:
     done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make="echo make $1"))
     assert done.returncode == 0
-    assert done.stdout.split("\n")[:5] == [
+    assert done.stdout.split("\n")[:6] == [
         "make check",
         "make test",
         "make test-processes",
+        "make test-models",
         "make test-docs",
         "make test-package",
     ]

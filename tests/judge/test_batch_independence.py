@@ -17,6 +17,8 @@ from rag_evaluator.judge.engine.transformers.neighbours import why_alone
 from rag_evaluator.judge.judge import Judge, Opinion
 from rag_evaluator.judge.requests import PromptText
 
+pytestmark = pytest.mark.models
+
 SWITCH = tiny_models.ROPE_SWITCH
 ANSWER = 20  # new tokens
 

@@ -18,6 +18,8 @@ from rag_evaluator.judge.engine.transformers.sequence import Sequence
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import PromptText, Request
 
+pytestmark = pytest.mark.models
+
 
 class Unforced(Sequence):
     """Chooses every token by its mask, also where the grammar leaves one only."""

@@ -15,6 +15,8 @@ from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import Request
 
+pytestmark = pytest.mark.models
+
 TOGETHER_OF = {  # kind -> tokens of a row in one pass; 0: only `generate` is right
     "qwen3-next": TOGETHER,
     "lfm2": TOGETHER,

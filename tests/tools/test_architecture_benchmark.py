@@ -1,8 +1,9 @@
 """`python -m benchmarks.architectures`: what it finds, and the page that it writes."""
 
 import json
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,15 @@ from tools.architectures import ARCHITECTURES
 from tools.random_models import Architecture, save_model
 
 FIGURES = Path(__file__).parent.parent.parent / "benchmarks" / "architectures.json"
+
+
+@pytest.fixture(autouse=True)
+def level() -> Iterator[None]:
+    """The benchmark is silent but for its own lines; other tests read warnings."""
+    logger = logging.getLogger("rag_evaluator")
+    before = logger.level
+    yield
+    logger.setLevel(before)
 
 
 def row(**changed: Any) -> dict[str, Any]:

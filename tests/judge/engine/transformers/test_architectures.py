@@ -8,6 +8,8 @@ from benchmarks.architecture_checks import check
 from tools.architectures import ARCHITECTURES
 from tools.random_models import save_model
 
+pytestmark = pytest.mark.models
+
 QUESTIONS = (0, 1, 34, 44)  # of the 48: 107 to 247 tokens, two times two that begin alike
 QUICK = (
     "llama gpt2 qwen2-moe minimax-m2 "  # attention to everything

@@ -31,10 +31,7 @@ test-models: setup ## answers of tiny models of many architectures, in all batch
 docs: setup ## the documentation as a site, in site/; a page with a fault is an error
 	$(BIN)/python -m tools.docs
 
-test-test-models: setup ## answers of tiny models of many architectures, in all batches
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "models and not slow"
-
-docs: setup ## every command of README and docs, every example of --help, the notebook and the site
+test-docs: setup ## every command of README and docs, every example of --help, the notebook and the site
 	$(BIN)/python -m pytest tests/docs tests/test_notebook.py -m docs -n 2 --dist loadgroup
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder

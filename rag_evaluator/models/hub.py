@@ -1,9 +1,11 @@
 """Finds a model on this machine, in a folder or in the Hugging Face cache, and has it loaded quietly."""
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
@@ -35,6 +37,21 @@ def find_model(model: str, offline: bool, key: str = "judge.model", marks: Seque
     if folder.is_absolute() or model.startswith((".", "~")):
         raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
     return _cached(model, key) if offline else model
+
+
+def read_settings(path: Path, key: str) -> dict[str, Any]:
+    """The JSON object in a file of a model's folder. Raises `ModelError`. Any: JSON.
+
+    Args:
+        key: of the configuration, named in errors.
+    """
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{key}: {path} cannot be read as JSON: {error}.") from None
+    if not isinstance(settings, dict):
+        raise ModelError(f"{key}: {path} is no JSON object.")
+    return settings
 
 
 @contextmanager

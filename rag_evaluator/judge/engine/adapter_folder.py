@@ -1,6 +1,5 @@
 """The folder of a LoRA adapter, as peft saves it: what is known of it before anything is loaded."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from rag_evaluator.config_engines import MERGE
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.models.hub import contents_of
+from rag_evaluator.models.hub import contents_of, read_settings
 
 SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 FILES = (SETTINGS, WEIGHTS, "adapter_model.bin")
@@ -45,7 +44,7 @@ class AdapterFolder:
                 raise ModelError(
                     f"judge.adapter: {folder} has no {name}, as peft saves LoRA adapters. {contents_of(folder)}"
                 )
-        settings = _settings(folder)
+        settings = read_settings(folder / SETTINGS, "judge.adapter")
         if (kind := settings.get("peft_type")) != "LORA":
             raise ModelError(f"judge.adapter: {folder} is a {kind!r} adapter, and {loader} loads 'LORA' only. {MERGE}.")
         return cls(folder, settings)
@@ -65,7 +64,8 @@ def refuse_adapter_as_model(config: JudgeConfig) -> None:
     """Raises `ModelError` for an adapter in place of a model, for an engine that loads adapters."""
     folder = Path(config.model)
     if (folder / SETTINGS).is_file() and not (folder / "config.json").is_file():
-        base = _settings(folder).get("base_model_name_or_path") or "the folder of its base model"
+        settings = read_settings(folder / SETTINGS, "judge.adapter")
+        base = settings.get("base_model_name_or_path") or "the folder of its base model"
         raise ModelError(
             f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
             f"{base}."
@@ -87,14 +87,3 @@ def refuse_adapter_files(folder: Path) -> None:
         f"judge.model: {folder} holds an adapter ({adapter}) without its model. {MERGE}, and give the folder "
         "of the result."
     )
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    path = folder / SETTINGS
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"judge.adapter: {path} cannot be read as JSON: {error}.") from None
-    if not isinstance(settings, dict):
-        raise ModelError(f"judge.adapter: {path} is no JSON object.")
-    return settings

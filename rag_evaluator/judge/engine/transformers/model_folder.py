@@ -1,6 +1,5 @@
 """What can be told of a judge's model before it is loaded: where it is, and whether it can judge."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from rag_evaluator.judge.engine.adapter_folder import AdapterFolder, refuse_adap
 from rag_evaluator.judge.engine.transformers.merging import check_base, find_adapter
 from rag_evaluator.judge.engine.transformers.quantised import check_quantisation, with_quantisation
 from rag_evaluator.judge.engine.transformers.templates import check_template
-from rag_evaluator.models.hub import find_model
+from rag_evaluator.models.hub import find_model, read_settings
 
 ENCODERS = frozenset(  # model types that read in both directions unless their configuration says is_decoder
     "albert bert big_bird camembert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert "
@@ -49,7 +48,7 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> FoundModel:
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
         refuse_gguf(folder, WEIGHTS)
-        model = _config_of(folder)
+        model = read_settings(folder / "config.json", "judge.model")
         check_direction(str(folder), model)
         _check_files(folder, bool(kwargs["use_safetensors"]))
     if adapter is not None:
@@ -97,16 +96,6 @@ def refuse_gguf(model: Path, needed: Sequence[str]) -> None:
         "with it, set judge.engine: server and judge.url, and give as judge.model the folder that it was made from "
         "(config.json and tokenizer are read). Or judge with that folder itself: the original with *.safetensors."
     )
-
-
-def _config_of(folder: Path) -> dict[str, Any]:
-    try:
-        model = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"judge.model: {folder}/config.json cannot be read as JSON: {error}.") from None
-    if not isinstance(model, dict):
-        raise ModelError(f"judge.model: {folder}/config.json is no JSON object.")
-    return model
 
 
 def _check_files(folder: Path, safetensors: bool) -> None:

@@ -9,10 +9,8 @@ from rag_evaluator.models.hub import load_failure
 
 PLACE = ("local_files_only", "trust_remote_code", "revision", "subfolder", "cache_dir", "token", "code_revision")
 """Arguments of from_pretrained that say where files are read, and not how weights are loaded."""
-PROCESSOR = (
-    "chat_template.json",
-    "processor_config.json",
-)  # files in which older vision-text models have it
+PROCESSOR = ("chat_template.json", "processor_config.json")
+"""Files in which older vision-text models have their template."""
 
 
 def read_tokenizer(source: str, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.choice import RowChoice, part_of
-from rag_evaluator.errors import RagEvaluatorError, ResultsError, way
+from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.judge.engine.transformers.estimate import Memory, memory_of
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.table import owners_of, questions_of
@@ -23,7 +23,7 @@ from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.plan import refuse_fewer_rows
+from rag_evaluator.run.plan import refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.trial import cells_of, key_of, known_records
 
 State = Literal["ok", "warning", "failed", "skipped"]
@@ -252,11 +252,7 @@ def _look_at_results(own: RAGEvaluator, data: Any, found: Checks) -> None:
     refuse_foreign(folder, stage.files)
     begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
     if begun is not None and not Journal(folder).is_empty:
-        if changes := stage.plan.changes(begun.plan, unnamed=False):
-            raise ResultsError(
-                f"{folder} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or "
-                f"output_dir, {way('update')}, or {way('fresh')}."
-            )
+        refuse_changes(folder, stage.plan.changes(begun.plan, unnamed=False))
         refuse_fewer_rows(folder, stage.plan, begun.plan)
     with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
         done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))

@@ -127,6 +127,19 @@ class Plan:
         return found
 
 
+def refuse_changes(results: Path, changes: Sequence[str]) -> None:
+    """Raises `ResultsError` if anything was changed since the scores in a results folder were made.
+
+    Args:
+        changes: see `Plan.changes`.
+    """
+    if changes:
+        raise ResultsError(
+            f"{results} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or output_dir, "
+            f"{way('update')}, or {way('fresh')}."
+        )
+
+
 def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
     """Raises `ResultsError` if a plan leaves out rows that another one for the same data takes."""
     if not plan.holds_rows_of(old):

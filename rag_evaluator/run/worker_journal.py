@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from rag_evaluator.errors import ConfigError, ResultsError, way
+from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.jsonl import Appender, checked_line
 from rag_evaluator.files.published import json_bytes, publish, replace_json, sync_folder, writing
 from rag_evaluator.files.records import Records
@@ -32,7 +32,7 @@ from rag_evaluator.run.journal import (
 )
 from rag_evaluator.run.known import KnownRecords
 from rag_evaluator.run.notes import WorkerNote, now
-from rag_evaluator.run.plan import refuse_fewer_rows
+from rag_evaluator.run.plan import refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.spare import remove_spare, spare_files
 from rag_evaluator.run.task import Stage
 
@@ -236,10 +236,7 @@ class WorkerJournal(Journal):
             return self._grow(stage, old)
         if start == "continue" and not (old.is_empty and not workers_of(old)):
             if not only_rows:
-                raise ResultsError(
-                    f"{self.results} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name "
-                    f"or output_dir, {way('update')}, or {way('fresh')}."
-                )
+                refuse_changes(self.results, changes)
             refuse_fewer_rows(self.results, stage.plan, old.plan)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True

@@ -1,9 +1,9 @@
 """Hashes of what must stay the same while code moves: `python -m tools.golden write FILE`, later `... compare FILE`.
 
-Four runs with the demo judge: the bundled sample, rows in Spanish, `sort` and `generate`. Of each score the value, the
-reason, the contexts, the judge's answers and their confidences are hashed; of a sorted question all that is written
-about it; of a generated row its reference. Nothing that is hashed names a version. The hashes hold on one machine with
-one set of libraries: write them with the old code, compare them with the new.
+Every command that judges or concludes runs with the demo judge, as a user starts it (`STEPS`). Hashed are the scores,
+all result files, what is printed, and the text of the reports. No version, time or path is part of a hash.
+The hashes hold on one machine with one set of libraries: write them with the old code, compare them with the new.
+`--keep FOLDER` keeps the files, so that two of them can be compared with `diff`.
 """
 
 import argparse
@@ -13,64 +13,91 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from tools.golden_cells import ROOT, Parts, cells_of_file, cells_of_folder, cells_of_output
+
 SAMPLE = ROOT / "examples" / "dataset.jsonl"
 SPANISH = ROOT / "tools" / "golden_spanish.jsonl"
+TESTSET = ROOT / "examples" / "testset"
 SPANISH_METRICS = (
     "context_precision_with_reference, context_recall, faithfulness, answer_relevancy, answer_correctness, "
     "factual_correctness, noise_sensitivity, context_entity_recall, response_groundedness, answer_accuracy, rouge_score"
 )
+FEW = "[faithfulness, answer_relevancy, exact_match]"
 ROWS = 5  # that are sorted and answered, each with the contexts of NEIGHBOURS rows
 NEIGHBOURS = 3
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "COLUMNS": "120"}
 
-Parts = Mapping[str, Any]  # what a cell is made of, by name: JSON
 Hashes = dict[str, dict[str, str]]  # cell, such as `row 3 faithfulness`, -> part -> hash
 
 
-def scores(folder: Path) -> dict[str, Parts]:
-    """One cell per row and metric, out of `details.jsonl`; fields that a later format adds do not count."""
-    return {
-        f"row {line['row']} {line['metric']}": {
-            "value": line["value"],
-            "reason": line["reason"],
-            "contexts": line["contexts"],
-            "answers": [judgement["response"] for judgement in line["judgements"]],
-            "confidences": [judgement["confidence"] for judgement in line["judgements"]],
-        }
-        for line in _lines(folder / "details.jsonl")
-    }
+@dataclass(frozen=True)
+class Step:
+    """One command. `{out}` in an argument is the folder of all runs."""
+
+    name: str
+    arguments: tuple[str, ...]
+    folder: str = ""  # below the folder of all runs; its files are hashed
+    file: str = ""  # a single file that the command writes there
+    exit_codes: frozenset[int] = frozenset({0})
+
+    @staticmethod
+    def run(name: str, command: str, *overrides: str, json_output: bool = False, exit_code: int = 0) -> "Step":
+        """A command that takes a configuration and writes the folder `name`."""
+        settings = [f"--set={setting}" for setting in (f"name={name}", "output_dir={out}", *overrides)]
+        config = str(TESTSET / "config.yaml" if command.startswith("testset") else ROOT / "config.yaml")
+        words = [*command.split(), config, *settings, *(["--json"] if json_output else [])]
+        return Step(name, tuple(words), name, exit_codes=frozenset({exit_code}))
 
 
-def orders(folder: Path) -> dict[str, Parts]:
-    """One cell per question, out of `sorted_indices.json`."""
-    rankings = json.loads((folder / "sorted_indices.json").read_text(encoding="utf-8"))
-    return {f"question {place}": dict(ranking) for place, ranking in enumerate(rankings)}
+STEPS = (
+    Step.run("sample", "evaluate", f"dataset={SAMPLE}", json_output=True),
+    Step.run("spanish", "evaluate", "language=spanish", f"dataset={SPANISH}", f"metrics=[{SPANISH_METRICS}]"),
+    Step.run("sort", "sort", "sort.fast=false", "dataset={out}/many_contexts.jsonl"),
+    Step.run("generate", "generate", "generate.group_size=3", "dataset={out}/many_contexts.jsonl"),
+    Step.run("other", "evaluate", "dataset={out}/other_answers.jsonl", "group_by=[topic]", "cluster=topic"),
+    Step.run(
+        "panel",
+        "evaluate",
+        "dataset={out}/other_answers.jsonl",
+        f"metrics={FEW}",
+        "judges=[{name: a, model: demo}, {name: b, model: demo, dtype: bfloat16}]",
+    ),
+    Step.run("probe", "probe", f"dataset={SAMPLE}", "metrics=[faithfulness, exact_match]"),
+    Step("probe_json", ("probe", str(ROOT / "config.yaml"), "--json", *(f"--set={setting}" for setting in (
+        "name=probe", "output_dir={out}", f"dataset={SAMPLE}", "metrics=[faithfulness, exact_match]")))),
+    Step("duel", ("duel", "{out}/sample", "{out}/other", "--out", "{out}/duel", "--json"), "duel"),
+    Step.run("testset", "testset make", "testset.size=4", f"testset.documents=[{TESTSET / 'documents'}]", exit_code=1),
+    Step("testset_check", ("testset", "check", str(TESTSET / "testset.jsonl"), "--config", str(TESTSET / "config.yaml"),
+        "--set=name=checked", "--set=output_dir={out}", "--limit", "4", "--json"), "checked"),
+    Step("certify", ("certify", "{out}/other", "--labels", "{out}/labels.csv", "--out", "{out}/certificate.json"),
+        file="certificate.json"),
+    Step("certify_json", ("certify", "{out}/other", "--labels", "{out}/labels.csv", "--json")),
+    Step("sheet", ("certify", "sheet", "{out}/other", "--size", "6", "--out", "{out}/sheet.xlsx"), file="sheet.xlsx"),
+    Step("compare", ("compare", "{out}/sample", "{out}/other", "--csv", "{out}/compared.csv"), file="compared.csv"),
+    Step("compare_json", ("compare", "{out}/sample", "{out}/other", "--json")),
+    Step("compare_tables", ("compare", "{out}/sample/scores.csv", "{out}/other/scores.csv", "--json")),
+    Step("gate", ("gate", "{out}/other", "--not-worse-than", "{out}/sample", "--margin", "0.05", "--min",
+        "faithfulness=0.2", "--junit", "{out}/gate.xml"), file="gate.xml", exit_codes=frozenset({0, 1})),
+    Step("gate_json", ("gate", "{out}/other", "--min", "faithfulness=0.2", "--json"), exit_codes=frozenset({0, 1})),
+    Step("report", ("report", "{out}/sample", "{out}/other", "--out", "{out}/two.html"), file="two.html"),
+    Step("merge", ("merge", "{out}/other", "--json")),
+    Step("status", ("status", "{out}/other", "--json")),
+    Step("plan", ("plan", str(ROOT / "config.yaml"), "--sample", "0", "--json")),
+    Step("check", ("check", str(ROOT / "config.yaml"), "--json")),
+    *(Step(f"list_{kind}", ("list", kind, "--json")) for kind in ("engines", "languages", "metrics", "readers")),
+)  # fmt: skip
 
 
-def references(folder: Path) -> dict[str, Parts]:
-    """One cell per row, out of `dataset_with_reference.jsonl`."""
-    names = ("reference", "reference_reason")
-    lines = _lines(folder / "dataset_with_reference.jsonl")
-    return {f"row {place}": {name: line.get(name) for name in names} for place, line in enumerate(lines)}
-
-
-def run_all(folder: Path) -> dict[str, Hashes]:
-    """The hashes of all four runs, which leave their files in `folder`."""
-    rows = folder / "rows.jsonl"
-    rows.write_text("".join(json.dumps(row) + "\n" for row in _many_contexts()), encoding="utf-8")
-    more = ["sort.fast=false", "generate.group_size=3", f"dataset={rows}"]
-    spanish = ["language=spanish", f"dataset={SPANISH}", f"metrics=[{SPANISH_METRICS}]"]
-    return {
-        "sample": _run(folder, "sample", "evaluate", [f"dataset={SAMPLE}"], scores),
-        "spanish": _run(folder, "spanish", "evaluate", spanish, scores),
-        "sort": _run(folder, "sort", "sort", more, orders),
-        "generate": _run(folder, "generate", "generate", more, references),
-    }
+def run_all(folder: Path, names: Iterable[str] = ()) -> dict[str, Hashes]:
+    """The hashes of all steps, or of those in `names`; the steps leave their files in `folder`."""
+    _write_inputs(folder)
+    wanted = set(names)
+    return {step.name: _hashes(step, folder) for step in STEPS if not wanted or step.name in wanted}
 
 
 def differences(old: Mapping[str, Hashes], new: Mapping[str, Hashes]) -> list[str]:
@@ -93,30 +120,56 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.golden", description=__doc__)
     parser.add_argument("command", choices=("write", "compare"))
     parser.add_argument("file", type=Path, help="JSON file of the hashes")
+    parser.add_argument(
+        "--only", nargs="+", default=(), metavar="STEP", help="these steps; they need the earlier ones' files"
+    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="an empty folder for the files of the runs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="golden-") as name:
-        hashes = run_all(Path(name))
+        folder = options.keep or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        hashes = run_all(folder.resolve(), options.only)
     count = sum(len(cells) for cells in hashes.values())
     if options.command == "write":
         options.file.write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
         print(f"{count} cells of {len(hashes)} runs written to {options.file}")
         return 0
-    lines = differences(json.loads(options.file.read_text(encoding="utf-8")), hashes)
+    recorded = json.loads(options.file.read_text(encoding="utf-8"))
+    lines = differences({run: cells for run, cells in recorded.items() if not options.only or run in hashes}, hashes)
     print(*lines, f"{len(lines)} of {count} cells differ", sep="\n")
     return 1 if lines else 0
 
 
-def _run(
-    folder: Path, name: str, command: str, overrides: list[str], read: Callable[[Path], dict[str, Parts]]
-) -> Hashes:
-    """Run the command line as a user does, and hash what it wrote."""
-    sets = [f"--set={one}" for one in (f"name={name}", f"output_dir={folder}", *overrides)]
-    arguments = [sys.executable, str(ROOT / "main.py"), command, str(ROOT / "config.yaml"), *sets]
-    done = subprocess.run(arguments, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(arguments)}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    cells = read(folder / name)
+def _hashes(step: Step, out: Path) -> Hashes:
+    """Run the command line as a user does, and hash what it printed and wrote."""
+    arguments = [word.replace("{out}", str(out)) for word in step.arguments]
+    command = [sys.executable, str(ROOT / "main.py"), *arguments]
+    process = subprocess.run(command, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True)
+    if process.returncode not in step.exit_codes:
+        sys.exit(f"{' '.join(command)}\nended with {process.returncode}:\n{process.stdout}{process.stderr}")
+    cells: dict[str, Parts] = dict(cells_of_output(process.stdout, out))
+    if step.folder:
+        cells |= _scores(out / step.folder) | dict(cells_of_folder(out / step.folder, out))
+    if step.file:
+        cells |= dict(cells_of_file(out / step.file, step.file, out))
     return {cell: {part: _hash(value) for part, value in parts.items()} for cell, parts in cells.items()}
+
+
+def _scores(folder: Path) -> dict[str, Parts]:
+    """One cell per row and metric, out of `details.jsonl`; fields that a later format adds do not count."""
+    path = folder / "details.jsonl"
+    lines = _lines(path) if path.exists() else []
+    return {
+        f"row {line['row']} {line['metric']}": {
+            "value": line["value"],
+            "reason": line["reason"],
+            "contexts": line["contexts"],
+            "answers": [judgement["response"] for judgement in line["judgements"]],
+            "confidences": [judgement["confidence"] for judgement in line["judgements"]],
+        }
+        for line in lines
+        if {"metric", "judgements"} <= line.keys()
+    }
 
 
 def _hash(value: Any) -> str:
@@ -128,9 +181,33 @@ def _lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _many_contexts() -> list[dict[str, Any]]:
-    """Questions of the sample without a reference; the contexts of their neighbours are added to their own."""
+def _write_inputs(folder: Path) -> None:
+    """Rows with many contexts; the sample with every third answer exchanged; labels of people, some wrong."""
     rows = _lines(SAMPLE)
+    answers = [row["response"] for row in rows]
+    others = [
+        {
+            **row,
+            "response": answers[(place + 1) % len(rows)] if place % 3 == 0 else row["response"],
+            "topic": "ab"[place % 2],
+        }
+        for place, row in enumerate(rows)
+    ]
+    labels = [
+        "user_input,faithfulness",
+        *(f'"{row["user_input"]}",{int(place % 3 != 0)}' for place, row in enumerate(rows)),
+    ]
+    _write_lines(folder / "many_contexts.jsonl", _many_contexts(rows))
+    _write_lines(folder / "other_answers.jsonl", others)
+    (folder / "labels.csv").write_text("\n".join(labels) + "\n", encoding="utf-8")
+
+
+def _write_lines(path: Path, rows: Iterable[Any]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def _many_contexts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Questions of the sample without a reference; the contexts of their neighbours are added to their own."""
     return [
         {
             "user_input": rows[place]["user_input"],

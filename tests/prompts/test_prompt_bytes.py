@@ -1,0 +1,39 @@
+"""The text and the grammar of every prompt in every language are those that were recorded.
+
+After a wanted change of a prompt: `python -m tests.prompts.test_prompt_bytes` writes the file of hashes again.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+from rag_evaluator.judge.grammar.lark import to_lark
+from rag_evaluator.judge.grammar.schema import tighten
+from rag_evaluator.prompts.english import all_prompts
+from rag_evaluator.prompts.loading import load_prompts
+
+ROOT = Path(__file__).parents[2]
+HASHES = Path(__file__).with_name("prompt_bytes.json")
+
+
+def hashes() -> dict[str, str]:
+    """`owner.prompt.language` -> hash of its text, with the input of its first example, and of the grammar."""
+    originals = all_prompts()
+    owners = sorted({owner for owner, _ in originals})
+    table = {}
+    for language in sorted(["english", *{path.stem.rpartition("_")[2] for path in (ROOT / "prompts").glob("*.json")}]):
+        for (owner, name), prompt in sorted(load_prompts(owners, language, ROOT / "prompts").items()):
+            data = originals[owner, name].input_model.model_validate(prompt.pack.examples[0]["input"])
+            grammar = to_lark(tighten(originals[owner, name].output_model, data))
+            text = f"{prompt.to_string(data)}\n{grammar}"
+            table[f"{owner}.{name}.{language}"] = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+    return table
+
+
+def test_text_and_grammar_of_every_prompt_in_every_language_are_as_recorded() -> None:
+    recorded, today = json.loads(HASHES.read_text(encoding="utf-8")), hashes()
+    assert {key for key in {*recorded, *today} if recorded.get(key) != today.get(key)} == set()
+
+
+if __name__ == "__main__":
+    HASHES.write_text(json.dumps(hashes(), indent=0) + "\n", encoding="utf-8")

@@ -23,6 +23,7 @@ from rag_evaluator.config_sections import (
     EmbeddingsConfig,
     GenerateConfig,
     JudgeConfig,
+    Number,
     ProbeConfig,
     PromptsConfig,
     RetrievalConfig,
@@ -51,17 +52,9 @@ FolderName = Annotated[
 Names = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 
 
-def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
-    """YAML reads yes as true, which pydantic would take for 1."""
-    if isinstance(number, bool):
-        raise ValueError("input should be a number")
-    return number
-
-
 SECOND = ("testset", "second_judge")  # the key of a section that may be null
 AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
-Number = Annotated[float, BeforeValidator(_no_truth_value)]
-RowCount = Annotated[int, BeforeValidator(_no_truth_value), Field(ge=1)]
+RowCount = Annotated[int, Field(ge=1)]
 
 
 class Config(Section):
@@ -107,7 +100,7 @@ class Config(Section):
     dataset: Path | None = None
     limit: RowCount | None = None
     sample: RowCount | None = None
-    sample_seed: Annotated[int, BeforeValidator(_no_truth_value)] = Field(default=0, ge=0)
+    sample_seed: int = Field(default=0, ge=0)
     columns: dict[str, str] = Field(default_factory=dict)
     output_dir: Path = Path("results")
     language: str = Field(default="english", min_length=1)
@@ -128,7 +121,7 @@ class Config(Section):
     cluster: str | None = None
     weight: str | None = None
     thresholds: dict[str, Number] = Field(default_factory=dict)
-    ci_level: Number = Field(default=0.95, ge=0.5, le=0.9999)
+    ci_level: float = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
     report: bool = True
     certificate: Path | None = None

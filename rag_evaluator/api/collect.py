@@ -18,7 +18,7 @@ from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.published import writing
 from rag_evaluator.progress import ACTIVITY, Progress, automatic
 
-RETURNED: Mapping[str, Any] = {"retrieved_contexts": [], "response": ""}  # what a system fills, and with what if empty
+RETURNED = ("retrieved_contexts", "response")
 SUFFIXES = (".jsonl", ".ndjson")
 BEGINNING = b'{"user_input"'  # of each line
 logger = logging.getLogger(__name__)
@@ -144,8 +144,9 @@ def _row(question: str, output: Any, columns: Mapping[str, str] | None) -> Row:
         samples = open_dataset([{**output_row(output), "user_input": question}], columns)
         check_readable(samples, RETURNED)
         [sample] = samples
-        named = {name: empty for name, empty in RETURNED.items() if is_named(name, sample.row, columns or {})}
-        returned = {name: sample.columns.get(name, empty) for name, empty in named.items()}
+        returned = {name: sample.columns[name] for name in RETURNED if name in sample.columns}
+        if is_named("response", sample.row, columns or {}):
+            returned.setdefault("response", "")
         if not returned:
             raise DatasetError(f"neither a response nor contexts in what was returned: {output!r:.80}.")
     except Exception as error:  # of any library; nothing is lost: it is what the row says

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from rag_evaluator.api.starter_parts import Proposal, Wishes, embeddings_fit, is_possible, preferred
+from rag_evaluator.api.starter_parts import Proposal, Wishes, embeddings_fit, is_possible, preferred, unfit_embeddings
 from rag_evaluator.api.starter_text import TEXT_COLUMNS, run_name, text_of
 from rag_evaluator.config import make_config, model_path
 from rag_evaluator.config_sections import DEMO, JudgeConfig
@@ -16,7 +16,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.judge.engine.transformers.model_folder import find_judge
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.models.hub import find_model
 from rag_evaluator.program import command
 from rag_evaluator.prompts.check import languages_in
@@ -43,7 +43,7 @@ def propose(data: Path, wishes: Wishes) -> Proposal:
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
     others = [name for name in possible if name not in metrics]
-    parts = Proposal("", surveyed, metrics, others, spoken, list(_warnings(surveyed, spoken, wishes, others)))
+    parts = Proposal("", surveyed, metrics, others, spoken, list(_warnings(surveyed, spoken, wishes, metrics, others)))
     proposal = replace(parts, text=text_of(data, wishes, parts))
     _check(proposal, wishes)
     return proposal
@@ -99,7 +99,9 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     )
 
 
-def _warnings(surveyed: Survey, language: str, wishes: Wishes, others: Sequence[str]) -> Iterable[str]:
+def _warnings(
+    surveyed: Survey, language: str, wishes: Wishes, metrics: Sequence[str], others: Sequence[str]
+) -> Iterable[str]:
     if language not in (ENGLISH, *languages_in(packaged("prompts"))):
         yield (
             f"the package has no prompts in {language}. Make them with your judge, and read them: "
@@ -107,8 +109,12 @@ def _warnings(surveyed: Survey, language: str, wishes: Wishes, others: Sequence[
         )
     if wishes.judge == DEMO:
         yield "the judge is a toy to try the program with: set judge.model to the folder of a model of your own"
-    if wishes.embeddings == DEMO and language != ENGLISH and any(METRICS[name].embeddings for name in others):
-        yield f"no metric compares embeddings: those of the demo are English only. Set embeddings.model for {language}"
+    unfit = unfit_embeddings(language, wishes)
+    comparing = [name for name in metrics if (row := METRICS.get(canonical_name(name) or "")) and row.embeddings]
+    if unfit and comparing:
+        yield f"{' and '.join(comparing)} cannot be scored without other embeddings: {unfit}"
+    elif unfit and any(METRICS[name].embeddings for name in others):
+        yield f"no metric compares embeddings: {unfit}"
     for name in surveyed.paragraphs:
         yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
 

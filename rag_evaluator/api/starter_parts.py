@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset.survey import Survey
-from rag_evaluator.demo import demo_embeddings
+from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.prompts.pack import ENGLISH
@@ -70,13 +70,26 @@ def is_possible(metric: Metric, present: Iterable[str]) -> bool:
 
 def embeddings_fit(metric: Metric, language: str, wishes: Wishes) -> bool:
     """Whether the embeddings that a metric needs are there, and are for the language."""
-    if not metric.embeddings or wishes.embeddings != DEMO:
-        return True
+    return not metric.embeddings or unfit_embeddings(language, wishes) is None
+
+
+def unfit_embeddings(language: str, wishes: Wishes) -> str | None:
+    """Why texts of the language cannot be compared with the chosen embeddings, and what to do; None if they can."""
+    if wishes.embeddings != DEMO:
+        return None
+    if not has_demo_embeddings():
+        return f"those of the demo are not installed ({INSTALL}). Install them, or set embeddings.model for {language}"
+    if language == ENGLISH:
+        return None
+    return f"those of the demo are English only. Set embeddings.model for {language}"
+
+
+def has_demo_embeddings() -> bool:
     try:
         demo_embeddings()
     except ModelError:
         return False
-    return language == ENGLISH
+    return True
 
 
 def preferred(possible: Sequence[str]) -> list[str]:

@@ -7,7 +7,14 @@ from typing import Any
 
 import yaml
 
-from rag_evaluator.api.starter_parts import PREFERRED, Proposal, Wishes, embeddings_fit, is_possible
+from rag_evaluator.api.starter_parts import (
+    PREFERRED,
+    Proposal,
+    Wishes,
+    embeddings_fit,
+    has_demo_embeddings,
+    is_possible,
+)
 from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.metrics.table import METRICS
@@ -98,7 +105,6 @@ def _about(name: str) -> str:
 def _models(parts: Proposal, wishes: Wishes) -> list[str]:
     toy = "a toy; your judge: the folder of a model, or a hub id in the cache"
     judge = toy if wishes.judge == DEMO else "the folder of the model that judges"
-    english = "for English only; else a sentence-transformers folder for your language"
     return [
         "judge:",
         _line(f"  model: {_scalar(wishes.judge)}", judge),
@@ -106,8 +112,20 @@ def _models(parts: Proposal, wishes: Wishes) -> list[str]:
         _line("  # dtype: bfloat16", "auto (the default): as it was saved"),
         _line("  batch_size: auto", "questions at a time: 16, on a GPU as many as fit its memory"),
         "",
-        _line("embeddings:", "for answer_relevancy, answer_correctness and semantic_similarity only"),
-        _line(f"  model: {_scalar(wishes.embeddings)}", english if wishes.embeddings == DEMO else ""),
+        *_embeddings(wishes),
+    ]
+
+
+def _embeddings(wishes: Wishes) -> list[str]:
+    """The section; as a comment where there are no embeddings."""
+    is_demo = wishes.embeddings == DEMO
+    off = "# " if is_demo and not has_demo_embeddings() else ""
+    model = "/models/my-embeddings" if off else wishes.embeddings
+    english = "for English only; else a sentence-transformers folder for your language"
+    folder = "a sentence-transformers folder for your language"
+    return [
+        _line(f"{off}embeddings:", "for answer_relevancy, answer_correctness and semantic_similarity only"),
+        _line(f"{off}  model: {_scalar(model)}", folder if off else english if is_demo else ""),
     ]
 
 

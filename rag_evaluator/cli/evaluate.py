@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.panel import evaluate_panel
-from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config
+from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config, refuse_no_judge_of_metrics
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.progress import ACTIVITY
@@ -103,6 +103,7 @@ def _print_failed(results: Path) -> None:
 
 
 def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
+    refuse_no_judge_of_metrics(config)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.evaluator import RAGEvaluator
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config
+from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config, refuse_no_judge_of_metrics
 from rag_evaluator.progress import ACTIVITY
 
 NOTHING = 1  # exit code: nothing could be scored
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
     config, (worker, start) = read_config(options), beginning(options)
+    refuse_no_judge_of_metrics(config)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.evaluator import RAGEvaluator
         from rag_evaluator.api.probe import run_probe

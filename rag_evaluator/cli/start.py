@@ -2,11 +2,13 @@
 
 import argparse
 import os
+from pathlib import Path
 
 from rag_evaluator.config import Config, load_config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.reported import check_reported
+from rag_evaluator.models.hub import refuse_no_folder
 from rag_evaluator.offline import disable_network
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, parse_worker, share_devices
@@ -22,6 +24,20 @@ def read_config(options: argparse.Namespace) -> Config:
     if config.offline:
         disable_network()
     return config
+
+
+def refuse_no_judge(config: Config) -> None:
+    """Raises `ModelError` for a judge at whose path nothing is, before ragas and torch are imported."""
+    keys = {f"judges[{place}] ({judge.name}): judge.model": judge.model for place, judge in enumerate(config.judges)}
+    for key, model in (keys or {"judge.model": config.judge.model}).items():
+        if not Path(model).is_file():  # a GGUF file gets a message of its own
+            refuse_no_folder(model, key)
+
+
+def refuse_no_judge_of_metrics(config: Config) -> None:
+    """The same, where a metric asks the judge."""
+    if any(metric.judge for metric in chosen_metrics(config).values()):
+        refuse_no_judge(config)
 
 
 def beginning(options: argparse.Namespace) -> tuple[Worker, Start]:

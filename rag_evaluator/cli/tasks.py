@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from rag_evaluator.cli.console import about_run, print_end, print_json, print_means, print_part, say
-from rag_evaluator.cli.start import OK, beginning, read_config
+from rag_evaluator.cli.start import OK, beginning, read_config, refuse_no_judge
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import ACTIVITY
@@ -29,6 +29,7 @@ NOTHING_MADE = 1
 def sort(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
     config, begun = read_config(options), beginning(options)
+    refuse_no_judge(config)
     stage = sorting.of_samples(read_rows(config, "sort"), Asking("sort", config))
     _, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / sorting.SUMMARY).read_bytes())
@@ -49,6 +50,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
 def generate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
     config, begun = read_config(options), beginning(options)
+    refuse_no_judge(config)
     samples = read_rows(config, "generate")
     stage = generating.of_samples(samples, Asking("generate", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)

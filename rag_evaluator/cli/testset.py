@@ -79,9 +79,10 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
 
     config = _with_options(read_config(options), options)
+    refuse_no_judge(config)
     worker, start = beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.testset import OWNERS
@@ -143,9 +144,10 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
 
 
 def _check(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
 
     config = read_config(options)
+    refuse_no_judge(config)
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
     with ACTIVITY.phase(LIBRARIES):

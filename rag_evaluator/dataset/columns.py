@@ -150,20 +150,24 @@ def _canonical_columns(
             continue
         if values:
             readable[canonical] = first
-    _check_scores(record, readable, wrong)
+    _check_lengths(record, readable, wrong)
     return _by_score(readable) if is_log else readable, wrong
 
 
-def _check_scores(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
-    """Scores that are not one for each retrieved context are moved to what cannot be read."""
-    count = len(readable.get("retrieved_contexts") or readable.get("retrieved_context_ids", ()))
-    scores = readable.get("document_score", [])
-    if scores and len(scores) != count and "retrieved_contexts" not in wrong:
-        del readable["document_score"]
-        wrong["document_score"] = (
-            f"{record.where}: document_score: expected a number for each of the {count} retrieved contexts, received "
-            f"{len(scores)}. Correct them, or rename the column if it is something else."
-        )
+def _check_lengths(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
+    """Ids and scores that are not one for each retrieved context are moved to what cannot be read."""
+    texts, ids, scores = RETRIEVED
+    if texts in wrong:
+        return
+    for column, item in ((ids, "an id"), (scores, "a number")):
+        count = len(next((readable[name] for name in (texts, ids) if name in readable), ()))
+        received = len(readable.get(column, ()))
+        if column in readable and received != count:
+            del readable[column]
+            wrong[column] = (
+                f"{record.where}: {column}: expected {item} for each of the {count} retrieved contexts, received "
+                f"{received}. Correct them, or rename the column if it is something else."
+            )
 
 
 def _by_score(columns: dict[str, Any]) -> dict[str, Any]:

@@ -29,8 +29,10 @@ class Field:
 
     @property
     def value(self) -> Any:
-        """What the row has in the column; DatasetError where it has it several times, with different values."""
+        """What the row has in the column; DatasetError for no JSON value, and for several that differ."""
         value = self.record.row[self.name]
+        if isinstance(value, Unwritable):
+            raise self._unwritable(value)
         if isinstance(value, Differing):
             raise DatasetError(f"{self._place()}: {value.reason}")
         if isinstance(value, Repeated):
@@ -43,7 +45,7 @@ class Field:
     def text(self, value: Any, advice: str, item: str = "", expected: str = "a string") -> str:
         """A string, or a number as text; DatasetError for anything else."""
         if isinstance(value, Unwritable):
-            raise DatasetError(f"{self._place(item)} holds {value.reason}. Correct it, or convert it to text.")
+            raise self._unwritable(value, item)
         text = as_text(value)
         if text is None:
             raise self.wrong(expected, value, advice, item)
@@ -51,6 +53,9 @@ class Field:
 
     def wrong(self, expected: str, received: Any, advice: str, item: str = "") -> DatasetError:
         return DatasetError(f"{self._place(item)}: expected {expected}, received {_described(received)}. {advice}")
+
+    def _unwritable(self, value: Unwritable, item: str = "") -> DatasetError:
+        return DatasetError(f"{self._place(item)} holds {value.reason}. Correct it, or convert it to text.")
 
     def _place(self, item: str = "") -> str:
         read_as = "" if self.name == self.canonical else f" (read as {self.canonical})"

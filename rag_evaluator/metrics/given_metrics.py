@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from inspect import isfunction
 from typing import Any
 
+from ragas.metrics.base import SimpleBaseMetric
 from ragas.metrics.collections.base import BaseMetric
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
@@ -96,11 +97,19 @@ def _name(given: Any, place: str) -> Any:
         )
     kind = given if isinstance(given, type) else type(given)
     if not issubclass(kind, BaseMetric):
-        if kind.__module__.startswith("ragas.metrics."):
+        if issubclass(kind, SimpleBaseMetric):
             raise ConfigError(
-                f"{place} is {kind.__name__} of ragas' older metrics. Give its name, "
-                f"'{canonical_name(kind.__name__) or 'faithfulness'}', or the class of ragas.metrics.collections."
+                f"{place} is a {kind.__name__} of ragas, a metric of your own with your own prompt. Make a "
+                "CustomMetric or a function with @metric of it: docs/custom-metrics.md."
             )
+        if kind.__module__.startswith("ragas.metrics."):
+            known = canonical_name(kind.__name__)
+            advice = (
+                f"Give its name, '{known}', or the class of ragas.metrics.collections."
+                if known
+                else f"It is not a metric here. Known: {', '.join(METRICS)}."
+            )
+            raise ConfigError(f"{place} is {kind.__name__} of ragas' older metrics. {advice}")
         return given
     name = canonical_name(kind.__name__) if kind.__module__.startswith("ragas.metrics.collections.") else None
     if name is None:

@@ -34,9 +34,15 @@ def find_model(model: str, offline: bool, key: str = "judge.model", marks: Seque
             missing = " or ".join(marks)
             raise ModelError(f"{key}: {folder} is not a model folder: it has no {missing}. {contents_of(folder)}")
         return str(folder)
-    if folder.is_absolute() or model.startswith((".", "~")):
-        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
+    refuse_no_folder(model, key)
     return _cached(model, key) if offline else model
+
+
+def refuse_no_folder(model: str, key: str = "judge.model") -> None:
+    """Raises `ModelError` for a path that is no folder; a name without a path may be a hub id."""
+    folder = Path(model)
+    if (folder.is_absolute() or model.startswith((".", "~"))) and not folder.is_dir():
+        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
 
 
 def read_settings(path: Path, key: str) -> dict[str, Any]:

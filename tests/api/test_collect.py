@@ -1,6 +1,7 @@
 """`collect`: runs a RAG system over questions and writes what it returns as a dataset."""
 
 import json
+import math
 import threading
 import time
 import typing
@@ -105,6 +106,17 @@ def test_a_result_that_cannot_be_read_is_an_error_of_its_row(output: Any, error:
 def test_an_empty_result_is_a_result_and_no_error(output: Any, returned: Any, tmp_path: Path) -> None:
     (row,) = collect(lambda question: output, ["q"], tmp_path / "rows.jsonl")
     assert row == {"user_input": "q", **returned}
+
+
+def test_null_in_place_of_contexts_is_no_empty_list(tmp_path: Path) -> None:
+    rows = collect(lambda question: {"answer": "a", "context": None}, ["q"], tmp_path / "rows.jsonl")
+    assert rows == [{"user_input": "q", "response": "a"}]
+    exact = {"metrics": ["retrieval_recall"], "retrieval": {"match": "exact"}}
+    rows.append({"user_input": "p", "retrieved_contexts": ["c"]})
+    [first, _] = (
+        RAGEvaluator(exact).evaluate([{**row, "reference_contexts": ["c"]} for row in rows]).scores["retrieval_recall"]
+    )
+    assert (math.isnan(first.value), first.reason) == (True, "no retrieved_contexts in this row")
 
 
 def test_a_column_chosen_by_the_caller_is_read(tmp_path: Path) -> None:

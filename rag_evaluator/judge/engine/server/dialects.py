@@ -1,7 +1,7 @@
 """What kinds of servers there are, one row each, and how a server is recognised."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
@@ -24,6 +24,7 @@ class Server:
         path: of the model's files on the server's machine.
         precision: dtype or quantisation, as far as it says.
         adapter: what was added to the model's weights; empty: nothing, as far as it says.
+        aliases: further names of the model, with which it may answer.
     """
 
     dialect: str
@@ -34,6 +35,7 @@ class Server:
     path: str | None = None
     precision: str = ""
     adapter: str = ""
+    aliases: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ async def meet(transport: Transport, served_model: str | None = None, dialect: s
             row: DialectRow = find_dialect(name)
             known = await row.recognise(transport, models)
             if known is not None:
-                return row.describe(_chosen(models, served_model), known)
+                model = _chosen(models, served_model)
+                return replace(row.describe(model, known), aliases=_aliases(models, model))
     except (JudgeLostError, JudgementError) as error:
         raise ModelError(f"judge.url: no server can be used there. {error}") from error
     except (KeyError, TypeError) as error:
@@ -131,6 +134,13 @@ async def meet(transport: Transport, served_model: str | None = None, dialect: s
             "judge.url: its /v1/models is no list of models; it is no OpenAI-compatible server."
         ) from error
     raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
+
+
+def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the same model: of vLLM all that have its folder, of llama.cpp those that it tells."""
+    same = [model["id"] for model in models if model.get("root") and model.get("root") == chosen.get("root")]
+    told = chosen.get("aliases")
+    return frozenset([*same, *(name for name in told if isinstance(name, str))] if isinstance(told, list) else same)
 
 
 def _chosen(models: Sequence[Mapping[str, Any]], served_model: str | None) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rag_evaluator.config_engines import MERGE
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config_sections import DEMO, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import Engine, Form
 from rag_evaluator.judge.engine.server.address import Address
@@ -66,7 +66,7 @@ class ServerEngine:
         address = Address.of(config)
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
-            abilities = _abilities(address, offline, server, config)
+            abilities = _reading(address, offline, server, config)
             return OpenAIEngine(config, Transport(address, offline, config.in_flight), abilities, server)
         return cls.at(config, address, offline, server)
 
@@ -127,6 +127,13 @@ def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
 
 def _abilities(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
     return _first(address, offline, lambda first: OpenAI.tried(first, server, config))
+
+
+def _reading(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
+    """The abilities, with the way to find out whether prompts are cut: counted where the tokenizer is known."""
+    count = None if config.model == DEMO else LocalModel.load(config, offline).encoder.count
+    abilities = _abilities(address, offline, server, config)
+    return _first(address, offline, lambda first: OpenAI.reading(first, server, abilities, config, count))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

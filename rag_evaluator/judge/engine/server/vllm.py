@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.judge.engine.server.answers import check_model, check_read, tokens_read
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_lark
@@ -81,6 +82,8 @@ class Vllm:
 
     async def _written(self, body: Mapping[str, Any]) -> list[Written]:
         answer = await self.transport.post("/completions", body)
+        check_model(self.server, answer)
+        check_read(tokens_read(answer), len(body["prompt"]))
         try:
             choice = answer["choices"][0]
             if choice.get("finish_reason") == ABORTED:  # with status 200, and what was written until then

@@ -374,6 +374,8 @@ def test_all_metrics_can_be_judged_through_a_server_without_token_ids(fake: Fake
             "dialect": "openai",
             "served_model": "tiny",
             "logprobs": "none: the server tells no log probabilities",
+            "long_prompts": "not checked: the model does not repeat a word of a prompt; set judge.model to a folder "
+            "with its tokenizer",
             "same_bytes": "no",
         }
     ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.tree import Node
@@ -103,6 +104,19 @@ DIALECTS: dict[str, str] = {  # asked in this order
 }
 
 
+USUAL_OPEN = 32  # requests, where `batch_size` is auto and nothing else is known
+OPEN: Mapping[str, int] = {"vllm": 256}  # what its scheduler takes by default
+
+
+def open_requests(config: JudgeConfig, dialect: str, slots: int | None = None) -> int:
+    """`batch_size` of a server as a number.
+
+    Args:
+        slots: answers that the server writes at a time, if it says.
+    """
+    return slots or OPEN.get(dialect, USUAL_OPEN) if config.batch_size == "auto" else config.batch_size
+
+
 def find_dialect(name: str) -> Any:
     """The class of a dialect. Any: those that take token ids and `openai` have not all methods in common."""
     module, attribute = DIALECTS[name].split(":")
@@ -129,9 +143,10 @@ async def meet(transport: Transport, served_model: str | None = None, dialect: s
                 return replace(row.describe(model, known), aliases=_aliases(models, model))
     except (JudgeLostError, JudgementError) as error:
         raise ModelError(f"judge.url: no server can be used there. {error}") from error
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
-            "judge.url: its /v1/models is no list of models; it is no OpenAI-compatible server."
+            "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "
+            "that is known; it is no OpenAI-compatible server."
         ) from error
     raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
 

@@ -9,7 +9,7 @@ from rag_evaluator.config_sections import DEMO, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import Engine, Form
 from rag_evaluator.judge.engine.server.address import Address
-from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet
+from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet, open_requests
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.engine.server.local import LocalModel
 from rag_evaluator.judge.engine.server.openai import Abilities, OpenAI, OpenAIEngine
@@ -59,7 +59,8 @@ class ServerEngine:
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
         if config.dialect in ("auto", OpenAI.name):
             return None
-        return Capabilities(config.in_flight, config.temperature == 0, True, True, True, "no")
+        most = open_requests(config, config.dialect)
+        return Capabilities(most, config.temperature == 0, True, True, True, "no")
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Engine:
@@ -67,7 +68,8 @@ class ServerEngine:
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
             abilities = _reading(address, offline, server, config)
-            return OpenAIEngine(config, Transport(address, offline, config.in_flight), abilities, server)
+            most = open_requests(config, server.dialect)
+            return OpenAIEngine(config, Transport(address, offline, most), abilities, server)
         return cls.at(config, address, offline, server)
 
     @classmethod
@@ -81,12 +83,12 @@ class ServerEngine:
         local = LocalModel.load(config, offline)
         row = find_dialect(met.dialect)
         _first(address, offline, lambda first: probe(row(first, met), local.encoder, local.vocabulary))
-        return cls(config, Transport(address, offline, config.in_flight), local, met)
+        return cls(config, Transport(address, offline, open_requests(config, met.dialect, met.slots)), local, met)
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.config.in_flight,
+            in_flight=self.transport.most,
             greedy=self.config.temperature == 0,
             probabilities=True,
             confidence=True,

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engine.server.answers import check_model, check_read, count_of
+from rag_evaluator.judge.engine.server.answers import check_model, check_read, count_of, text_of, written_of
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_gbnf
@@ -40,9 +40,9 @@ class LlamaCpp:
             "llama.cpp",
             str(known.get("build_info", "")),
             str(model["id"]),
-            known.get("default_generation_settings", {}).get("n_ctx"),
-            known.get("total_slots"),
-            known.get("model_path"),
+            count_of(known.get("default_generation_settings", {}).get("n_ctx")),
+            count_of(known.get("total_slots")),
+            text_of(known.get("model_path")),
             str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
             known.get("adapters", ""),
         )
@@ -89,7 +89,7 @@ class LlamaCpp:
         return [known.get(token, float("nan")) for token in candidates]
 
     async def text_of(self, token_ids: Sequence[int]) -> str:
-        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True))["content"])
+        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True)).get("content"))
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         return {"model": self.server.model, "prompt": list(input_ids), **NEUTRAL}
@@ -126,7 +126,7 @@ def _written(event: Mapping[str, Any]) -> list[Written]:
         for token in event["tokens"]:
             entry = known.pop(0) if known and known[0]["id"] == token else {"top_logprobs": []}
             tops = [entry, *entry["top_logprobs"]] if "id" in entry else []
-            written.append(Written(token, {other["id"]: other["logprob"] for other in tops}))
-    except (KeyError, TypeError) as error:
+            written.append(written_of(token, [(other["id"], other["logprob"]) for other in tops]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise JudgeLostError(f"judge.url: the server's answer is not like llama.cpp's: {error!r}") from error
     return written

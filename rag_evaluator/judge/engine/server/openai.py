@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 from rag_evaluator.config_sections import JudgeConfig
@@ -28,6 +30,8 @@ VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
 TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
 LETTERS = 3  # of a token, roughly
 MOST = 100  # tokens of a short answer
+MOST_DEPTH = 100  # of lists and objects in an answer
+STRINGS, BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"[\[\]{}]")
 THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
 
 
@@ -265,7 +269,7 @@ class OpenAIEngine:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.config.in_flight,
+            in_flight=self.transport.most,
             greedy=None,
             probabilities=self.abilities.tops > 0,
             confidence=self.abilities.tops > 0,
@@ -345,7 +349,17 @@ def _confidences(said: Said, schema: Mapping[str, Any], value: Any) -> tuple[flo
 
 
 def _json(text: str) -> Any:
+    """The value of an answer, None where it is not whole. Raises `JudgementError` for one that no schema asks for."""
+    depths = accumulate(1 if bracket in "[{" else -1 for bracket in BRACKETS.findall(STRINGS.sub("", text)))
+    if max(depths, default=0) > MOST_DEPTH:
+        raise JudgementError("the server's answer is nested too deeply")
     try:
-        return json.loads(text)
-    except ValueError:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError:
         return None
+    except UnicodeEncodeError:
+        raise JudgementError("the server's answer holds half of a character, which is no text") from None
+    except ValueError:
+        raise JudgementError("the server's answer holds a number of too many digits") from None
+    return value

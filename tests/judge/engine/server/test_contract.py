@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from fake_server import CUT, SLOW, Fake, obedient, serve, status
+from fake_server import CUT, PLENTY, SLOW, Fake, obedient, serve, status
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from transformers import AutoTokenizer
@@ -287,6 +287,25 @@ def test_no_more_requests_are_open_than_allowed(fake: Fake) -> None:
     judge = judge_of(fake, batch_size=3)
     assert len(ask(judge, *(f"Good {number}?" for number in range(30)))) == 30
     assert 1 <= fake.most_open <= 3
+
+
+@pytest.mark.parametrize(("owner", "most"), [("somebody", 32), ("vllm", 256)])
+def test_auto_is_as_many_open_requests_as_keep_such_a_server_busy(
+    owner: str, most: int, model_folder: ModelFolder
+) -> None:
+    folder = model_folder("llama-bytelevel")
+    write = obedient(AutoTokenizer.from_pretrained(folder), 600, 1)
+    settings = {"model": str(folder)} if owner == "vllm" else {}
+    with serve(owner=owner, write=write) as fake:
+        assert judge_of(fake, **settings).inner.capabilities.in_flight == most
+        assert judge_of(fake, **settings, batch_size=5).inner.capabilities.in_flight == 5
+
+
+def test_more_than_sixteen_requests_are_open_at_a_server_whose_number_is_auto(fake: Fake) -> None:
+    judge = judge_of(fake)
+    fake.bears = PLENTY - 1  # so that each answer takes its time
+    assert len(ask(judge, *(f"Good {number}?" for number in range(80)))) == 80
+    assert 16 < fake.most_open <= 32
 
 
 def test_two_workers_share_a_server_that_bears_fewer_requests_than_they_would_send(fake: Fake) -> None:

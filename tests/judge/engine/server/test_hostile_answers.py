@@ -267,7 +267,7 @@ def test_odd_lists_of_models_are_errors_with_a_reason(owner: str, text: str) -> 
 
 
 @pytest.mark.parametrize("token", [535, 536, 10**6])
-def test_a_token_that_no_grammar_allows_is_an_error_even_if_it_comes_again_and_again(
+def test_a_token_that_comes_again_although_no_grammar_allows_it_is_an_error(
     token: int, model_folder: Callable[..., Path]
 ) -> None:
     folder = model_folder("llama-bytelevel")

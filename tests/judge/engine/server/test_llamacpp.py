@@ -122,7 +122,7 @@ def test_auto_is_as_many_requests_as_a_real_llama_cpp_has_slots(folder: Path, gg
 
 
 def test_a_real_llama_cpp_says_how_much_it_has_read_and_answers_under_its_name(folder: Path, server: str) -> None:
-    """Its count is that of all tokens, also of those that it had in its cache, so that no whole prompt counts as cut."""
+    """Its count is that of all tokens, also of those in its cache, so that no whole prompt counts as cut."""
     engine: Any = ServerEngine.load(JudgeConfig(**settings_of(folder, server)), True)
     seen: list[dict[str, Any]] = []
     inner = engine.dialect._written

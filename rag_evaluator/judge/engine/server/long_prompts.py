@@ -84,7 +84,7 @@ class HiddenWord:
         if size >= self.cut:
             raise CutPromptError(
                 "the server cuts long prompts, or its model loses their beginning: it did not find a word at the "
-                f"beginning of a prompt of {len(prompt)} characters. {REMEDY} Or set judge.model to a folder with "
+                f"beginning of a prompt as long as this one. {REMEDY} Or set judge.model to a folder with "
                 "the model's tokenizer: then tokens are counted."
             )
 

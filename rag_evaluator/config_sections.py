@@ -108,7 +108,8 @@ class JudgeConfig(Section):
     Attributes:
         engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
             started, or `vllm`, a server that the program starts and ends.
-        model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy.
+        model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that takes no token
+            ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
         model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
@@ -117,7 +118,7 @@ class JudgeConfig(Section):
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
         batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU, 16 elsewhere. Of a
-            server, requests that are open at a time.
+            server, requests that are open at a time; auto: 256 for vLLM, llama.cpp's slots, 32 for others.
         adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.

@@ -8,7 +8,10 @@ from typing import Any
 from rag_evaluator.api.check import Checks, State
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.dataset import Sample
-from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.errors import JudgementError, RagEvaluatorError
+from rag_evaluator.judge.engine.protocol import TriesPrompts
+from rag_evaluator.judge.engine.server.long_prompts import pieces
+from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.paths import FASTER, PATHS
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.rehearsal import Rehearsal, sequences_that_fit, shown_prompt
@@ -38,8 +41,11 @@ async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Checks
         found.add("row", "failed", str(error), error=error)
         return
     if scorer.judge is not None:
-        with ACTIVITY.phase("measuring the longest rows"):
-            await _measure(own, scorer, scorer.judge, rows, found)
+        try:
+            with ACTIVITY.phase("measuring the longest rows"):
+                await _measure(own, scorer, scorer.judge, rows, found)
+        except RagEvaluatorError as error:
+            found.add("window", "failed", str(error), error=error)
 
 
 async def _load(own: RAGEvaluator, found: Checks) -> Scorer:
@@ -127,14 +133,15 @@ async def _measure(
     own: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], found: Checks
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
-    if not judge.capabilities.counts_tokens:
-        found.add("window", "skipped", "this judge does not count tokens: the server refuses what is too long for it")
-        return
     rehearsal = Rehearsal(judge)
     measured = Scorer(scorer.metrics, scorer.specs, rehearsal, scorer.embeddings)
     asking = [name for name, metric in own.metrics.items() if metric.judge]
-    losses: list[dict[str, Any]] = []
     longest = sorted(range(len(rows)), key=lambda place: -_length(rows[place]))[:LONGEST]
+    if not judge.capabilities.counts_tokens:
+        prompts = [await _longest_prompt(rows[place], measured, rehearsal, asking) for place in reversed(longest)]
+        await _try_prompts(judge, [prompt for prompt in prompts if prompt[1]], found)
+        return
+    losses: list[dict[str, Any]] = []
     fit = 0
     for place in longest:
         new = [loss async for loss in _losses(rows[place], measured, rehearsal, asking)]
@@ -150,9 +157,70 @@ async def _measure(
         found.add("batches", "ok" if together >= asked else "warning", text, details)
 
 
+async def _longest_prompt(
+    row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]
+) -> tuple[str, str]:
+    """Where a row is, and its longest prompt; empty where it has none."""
+    rehearsal.longest_prompt, rehearsal.text = "", _likely_answer(row)
+    for metric in metrics:
+        await measured.score(row, metric)
+    return row.where, rehearsal.longest_prompt
+
+
+async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]], found: Checks) -> None:
+    """Whether a server that counts tokens itself reads the longest prompts whole.
+
+    Args:
+        prompts: where each row is, and its longest prompt.
+    """
+    engine = judge.engine if isinstance(judge, EngineJudge) else None
+    if not isinstance(engine, TriesPrompts) or not engine.tries_prompts:
+        text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
+        advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
+        found.add("window", "skipped", text + (advice if isinstance(engine, TriesPrompts) else ""))
+        return
+    prompts = sorted(prompts, key=lambda prompt: pieces(prompt[1]))
+    why = await _refusal(engine, prompts[-1][1]) if prompts else ""
+    missing = [where for where, _ in await _refused(engine, prompts)] if why else []
+    longest = max((len(prompt) for _, prompt in prompts), default=0)
+    details = {"characters": longest, "missing": missing}
+    if not missing:
+        found.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
+        return
+    rows = f"{len(missing)} {'row' if len(missing) == 1 else 'rows'}"
+    text = f"scores of {rows} would be missing: {', '.join(missing[::-1][:NAMED])}: {why}"
+    found.add("window", "warning", text, details)
+
+
+async def _refusal(engine: TriesPrompts, prompt: str) -> str:
+    """Why the server does not read a prompt whole; empty where it does."""
+    try:
+        await engine.try_prompt(prompt)
+    except JudgementError as error:
+        return str(error)
+    return ""
+
+
+async def _refused(engine: TriesPrompts, prompts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Those from the shortest on that is not read whole, by bisection; the last one is not."""
+    low, high = 0, len(prompts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if await _refusal(engine, prompts[middle][1]):
+            high = middle
+        else:
+            low = middle + 1
+    return prompts[low:]
+
+
+def _likely_answer(row: Sample) -> str:
+    """What answers about a row are likely to repeat."""
+    return max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
+
+
 async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]) -> Any:
     """What the window takes of a row, metric by metric."""
-    rehearsal.text = max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
+    rehearsal.text = _likely_answer(row)
     given = len(row.columns.get("retrieved_contexts", ()))
     for metric in metrics:
         before = rehearsal.too_long

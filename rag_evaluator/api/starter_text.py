@@ -110,7 +110,7 @@ def _models(parts: Proposal, wishes: Wishes) -> list[str]:
         _line(f"  model: {_scalar(wishes.judge)}", judge),
         _line("  # engine: vllm", "what runs it: transformers (the default), vllm or server; docs/engines.md"),
         _line("  # dtype: bfloat16", "auto (the default): as it was saved"),
-        _line("  batch_size: auto", "questions at a time: 16, on a GPU as many as fit its memory"),
+        _line("  batch_size: auto", "questions at a time: 16, on a GPU as many as fit it; of a server 32, vLLM 256"),
         "",
         *_embeddings(wishes),
     ]

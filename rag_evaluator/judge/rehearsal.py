@@ -23,6 +23,7 @@ class Rehearsal:
         text: what invented answers say: as long as the judge's are likely to be, which repeat responses.
         longest: tokens of the longest prompt with its longest answer.
         too_long: prompts that did not fit the window.
+        longest_prompt: in characters.
 
     Raises `PromptTooLongError` where the judge would.
     """
@@ -31,13 +32,14 @@ class Rehearsal:
     about: Mapping[str, str] = {}
 
     def __init__(self, judge: JudgeProtocol) -> None:
-        self.judge, self.text, self.longest, self.too_long = judge, "", 0, 0
+        self.judge, self.text, self.longest, self.too_long, self.longest_prompt = judge, "", 0, 0, ""
 
     @property
     def capabilities(self) -> Capabilities:
         return self.judge.capabilities
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         try:
             self._measure(prompt, response_model)
         except PromptTooLongError:
@@ -46,6 +48,7 @@ class Rehearsal:
         return Opinion(response_model.model_validate(self._invented(response_model)))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
+        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         if self.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
             self.too_long += 1
             raise PromptTooLongError("the prompt with its options does not fit the model's window")

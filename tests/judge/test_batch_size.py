@@ -11,6 +11,7 @@ from rag_evaluator.config_sections import USUAL_BATCH, JudgeConfig
 from rag_evaluator.judge.engine.transformers import continuing, memory
 from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.memory import GPU_MOST, LENGTH, Asked, BatchSize
+from rag_evaluator.judge.engine.vllm.engine import VllmEngine
 
 GB = 1 << 30
 SLOT = 1 << 17  # bytes of a token of an 8B model
@@ -95,3 +96,8 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(
 
 def test_auto_is_a_number_before_a_model_is_loaded() -> None:
     assert [JudgeConfig(batch_size=size).in_flight for size in ("auto", 3)] == [USUAL_BATCH, 3]
+
+
+def test_auto_is_what_vllm_takes_before_its_server_is_started() -> None:
+    sizes = [VllmEngine.capabilities_of(JudgeConfig(engine="vllm", batch_size=size)).in_flight for size in ("auto", 3)]
+    assert sizes == [256, 3]

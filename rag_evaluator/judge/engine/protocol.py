@@ -107,6 +107,18 @@ class WeighsTexts(Protocol):
         """
 
 
+@runtime_checkable
+class TriesPrompts(Protocol):
+    """An engine whose server counts tokens by itself, and may cut or refuse long prompts."""
+
+    @property
+    def tries_prompts(self) -> bool:
+        """Whether it can be found out that a prompt is cut."""
+
+    async def try_prompt(self, prompt: str) -> None:
+        """Raises `JudgementError` for a prompt that the server cuts or refuses, `JudgeLostError`."""
+
+
 @dataclass(frozen=True)
 class NextToken:
     """A question for the log probabilities of candidates for the next token."""

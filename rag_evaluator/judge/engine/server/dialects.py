@@ -1,10 +1,11 @@
 """What kinds of servers there are, one row each, and how a server is recognised."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.tree import Node
@@ -24,6 +25,7 @@ class Server:
         path: of the model's files on the server's machine.
         precision: dtype or quantisation, as far as it says.
         adapter: what was added to the model's weights; empty: nothing, as far as it says.
+        aliases: further names of the model, with which it may answer.
     """
 
     dialect: str
@@ -34,6 +36,7 @@ class Server:
     path: str | None = None
     precision: str = ""
     adapter: str = ""
+    aliases: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,19 @@ DIALECTS: dict[str, str] = {  # asked in this order
 }
 
 
+USUAL_OPEN = 32  # requests, where `batch_size` is auto and nothing else is known
+OPEN: Mapping[str, int] = {"vllm": 256}  # what its scheduler takes by default
+
+
+def open_requests(config: JudgeConfig, dialect: str, slots: int | None = None) -> int:
+    """`batch_size` of a server as a number.
+
+    Args:
+        slots: answers that the server writes at a time, if it says.
+    """
+    return slots or OPEN.get(dialect, USUAL_OPEN) if config.batch_size == "auto" else config.batch_size
+
+
 def find_dialect(name: str) -> Any:
     """The class of a dialect. Any: those that take token ids and `openai` have not all methods in common."""
     module, attribute = DIALECTS[name].split(":")
@@ -123,14 +139,23 @@ async def meet(transport: Transport, served_model: str | None = None, dialect: s
             row: DialectRow = find_dialect(name)
             known = await row.recognise(transport, models)
             if known is not None:
-                return row.describe(_chosen(models, served_model), known)
+                model = _chosen(models, served_model)
+                return replace(row.describe(model, known), aliases=_aliases(models, model))
     except (JudgeLostError, JudgementError) as error:
         raise ModelError(f"judge.url: no server can be used there. {error}") from error
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
-            "judge.url: its /v1/models is no list of models; it is no OpenAI-compatible server."
+            "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "
+            "that is known; it is no OpenAI-compatible server."
         ) from error
     raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
+
+
+def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the same model: of vLLM all that have its folder, of llama.cpp those that it tells."""
+    same = [model["id"] for model in models if model.get("root") and model.get("root") == chosen.get("root")]
+    told = chosen.get("aliases")
+    return frozenset([*same, *(name for name in told if isinstance(name, str))] if isinstance(told, list) else same)
 
 
 def _chosen(models: Sequence[Mapping[str, Any]], served_model: str | None) -> Mapping[str, Any]:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from rag_evaluator.config_engines import MERGE
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config_sections import DEMO, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import Engine, Form
 from rag_evaluator.judge.engine.server.address import Address
-from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet
+from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet, open_requests
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.engine.server.local import LocalModel
 from rag_evaluator.judge.engine.server.openai import Abilities, OpenAI, OpenAIEngine
@@ -59,15 +59,17 @@ class ServerEngine:
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
         if config.dialect in ("auto", OpenAI.name):
             return None
-        return Capabilities(config.in_flight, config.temperature == 0, True, True, True, "no")
+        most = open_requests(config, config.dialect)
+        return Capabilities(most, config.temperature == 0, True, True, True, "no")
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Engine:
         address = Address.of(config)
         server = _meet(address, config, offline)
         if server.dialect == OpenAI.name:
-            abilities = _abilities(address, offline, server, config)
-            return OpenAIEngine(config, Transport(address, offline, config.in_flight), abilities, server)
+            abilities = _reading(address, offline, server, config)
+            most = open_requests(config, server.dialect)
+            return OpenAIEngine(config, Transport(address, offline, most), abilities, server)
         return cls.at(config, address, offline, server)
 
     @classmethod
@@ -81,12 +83,12 @@ class ServerEngine:
         local = LocalModel.load(config, offline)
         row = find_dialect(met.dialect)
         _first(address, offline, lambda first: probe(row(first, met), local.encoder, local.vocabulary))
-        return cls(config, Transport(address, offline, config.in_flight), local, met)
+        return cls(config, Transport(address, offline, open_requests(config, met.dialect, met.slots)), local, met)
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.config.in_flight,
+            in_flight=self.transport.most,
             greedy=self.config.temperature == 0,
             probabilities=True,
             confidence=True,
@@ -127,6 +129,13 @@ def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
 
 def _abilities(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
     return _first(address, offline, lambda first: OpenAI.tried(first, server, config))
+
+
+def _reading(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
+    """The abilities, with the way to find out whether prompts are cut: counted where the tokenizer is known."""
+    count = None if config.model == DEMO else LocalModel.load(config, offline).encoder.count
+    abilities = _abilities(address, offline, server, config)
+    return _first(address, offline, lambda first: OpenAI.reading(first, server, abilities, config, count))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:

@@ -20,6 +20,8 @@ from rag_evaluator.judge.engine.server.limits import OpenRequests
 
 CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
 TRIES = 7  # of a request; with the pauses between them about a minute and a half
+MOST_BYTES = 2**26  # of an answer: 20 log probabilities of each of 30,000 tokens
+MOST_OF_ERROR = 2**16  # bytes of the text of an error
 PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds: the first pause, and the longest, whatever a server asks for
 BUSY = frozenset({408, 425, 429, 503, 529})
 GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
@@ -70,7 +72,7 @@ class Transport:
         Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing,
         `ModelError` where it must not be asked.
         """
-        answer = await self._repeated("POST", path, body, root)
+        answer = _object(await self._repeated("POST", path, body, root))
         self._answered = (path, body, root)
         return answer
 
@@ -80,9 +82,9 @@ class Transport:
             begun = False
             try:
                 async with self._open("POST", path, body, root) as response:
-                    async for line in response.aiter_lines():
+                    async for line in _lines(response):
                         if line.startswith("data:") and (data := line[5:].strip()) != "[DONE]":
-                            event = _json(data)
+                            event = _object(_json(data))
                             begun = True
                             yield event
                 self._answered = (path, {**body, "stream": False}, root)
@@ -102,7 +104,7 @@ class Transport:
         for attempt in range(1, self.tries + 1):
             try:
                 async with self._open(method, path, body, root) as response:
-                    return _json((await response.aread()).decode("utf-8", "replace"))
+                    return _json(await _text(response))
             except Failure as failure:
                 await self._pause(failure, attempt)
         raise AssertionError("the last try returns or raises")
@@ -125,7 +127,7 @@ class Transport:
         path, body, root = self._answered
         try:
             async with self._open("POST", path, body, root) as response:
-                await response.aread()
+                await _text(response)
         except (Failure, JudgementError, JudgeLostError):
             return False
         return True
@@ -163,7 +165,9 @@ class Transport:
     def _client(self) -> httpx.AsyncClient:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.most)
         transport = httpx.AsyncHTTPTransport(uds=self.address.socket, limits=limits, trust_env=False)
-        headers = {} if self.address.key is None else {"Authorization": f"Bearer {self.address.key}"}
+        headers = {"Accept-Encoding": "identity"}  # what is packed may be of any size
+        if self.address.key is not None:
+            headers["Authorization"] = f"Bearer {self.address.key}"
         return httpx.AsyncClient(
             transport=transport,
             headers=headers,
@@ -187,13 +191,18 @@ class Transport:
 async def _check_status(response: httpx.Response, key: str | None) -> None:
     """Raises for every status but 200."""
     status = response.status_code
+    if (packed := response.headers.get("content-encoding", "identity")) != "identity":
+        raise JudgeLostError(
+            f"judge.url: the server packs its answer (Content-Encoding: {packed:.40}), which it was asked not to do. "
+            "Turn compression off in the server, or in the proxy before it."
+        )
     if status == 200:
         return
     if 300 <= status < 400:
         raise JudgeLostError(
             f"judge.url: the server redirects (status {status}), which is not followed. Give its own address."
         )
-    text = (await response.aread()).decode("utf-8", "replace")
+    text = await _beginning(response)
     reason = f"status {status}: {_reason(text, key)}"
     if status in GONE:
         hint = " Set judge.api_key_env to the variable that holds the key." if status in (401, 403) else ""
@@ -207,11 +216,54 @@ async def _check_status(response: httpx.Response, key: str | None) -> None:
     raise JudgementError(f"the server refuses the question, {reason}")
 
 
+async def _chunks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """An answer as it comes. Raises `JudgementError` if it is too large."""
+    size = 0
+    async for chunk in response.aiter_raw():
+        size += len(chunk)
+        if size > MOST_BYTES:
+            raise JudgementError(f"the server's answer is too large: more than {MOST_BYTES} bytes")
+        yield chunk
+
+
+async def _text(response: httpx.Response) -> str:
+    return b"".join([chunk async for chunk in _chunks(response)]).decode("utf-8", "replace")
+
+
+async def _beginning(response: httpx.Response) -> str:
+    """The beginning of what may be of any size."""
+    text = b""
+    async for chunk in response.aiter_raw():
+        text += chunk[:MOST_OF_ERROR]
+        if len(text) >= MOST_OF_ERROR:
+            break
+    return text.decode("utf-8", "replace")
+
+
+async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
+    parts: list[bytes] = []  # of a line that has not ended
+    async for chunk in _chunks(response):
+        *ended, last = chunk.split(b"\n")
+        for line in ended:
+            yield b"".join([*parts, line]).decode("utf-8", "replace")
+            parts = []
+        parts.append(last)
+    yield b"".join(parts).decode("utf-8", "replace")
+
+
 def _json(text: str) -> Json:
     try:
         return json.loads(text)
+    except RecursionError:
+        raise JudgementError("the server's answer is nested too deeply") from None
     except ValueError:
         raise Failure(f"its answer is no JSON: {text[:80]!r}", answered=False) from None
+
+
+def _object(answer: Json) -> Mapping[str, Any]:
+    if not isinstance(answer, dict):
+        raise JudgeLostError(f"judge.url: the server's answer is no JSON object: {answer!r:.80}")
+    return answer
 
 
 def _reason(text: str, key: str | None) -> str:

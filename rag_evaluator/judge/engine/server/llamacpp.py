@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.judge.engine.server.answers import check_model, check_read, count_of, text_of, written_of
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_gbnf
@@ -39,9 +40,9 @@ class LlamaCpp:
             "llama.cpp",
             str(known.get("build_info", "")),
             str(model["id"]),
-            known.get("default_generation_settings", {}).get("n_ctx"),
-            known.get("total_slots"),
-            known.get("model_path"),
+            count_of(known.get("default_generation_settings", {}).get("n_ctx")),
+            count_of(known.get("total_slots")),
+            text_of(known.get("model_path")),
             str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
             known.get("adapters", ""),
         )
@@ -59,16 +60,17 @@ class LlamaCpp:
         count = 0
         async with aclosing(self.transport.lines("/completion", {**body, "stream": True}, root=True)) as events:
             async for event in events:
+                check_model(self.server, event)
                 if event.get("tokens_predicted") != count + 1:
                     break  # the end; or a character of several tokens, of which a stream tells only the last
-                for written in _written(event):
+                for written in self._written(event, body):
                     count += 1
                     yield written
         if count == 0:
             answer = await self.transport.post(
                 "/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)}, root=True
             )
-            whole = _written(answer)
+            whole = self._written(answer, body)
             while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there
                 whole.pop()
             for written in whole:
@@ -78,7 +80,7 @@ class LlamaCpp:
         known: Mapping[int, float] = {}
         for most in (MORE, 2**20):
             body = {**self._body(input_ids), "n_predict": 1, "temperature": 0.0, "n_probs": most, "grammar": ANY}
-            written = _written(await self.transport.post("/completion", body, root=True))
+            written = self._written(await self.transport.post("/completion", body, root=True), body)
             if not written:
                 raise JudgementError("the server gave no log probabilities")
             known = written[0].logprobs
@@ -87,10 +89,16 @@ class LlamaCpp:
         return [known.get(token, float("nan")) for token in candidates]
 
     async def text_of(self, token_ids: Sequence[int]) -> str:
-        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True))["content"])
+        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True)).get("content"))
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
-        return {"prompt": list(input_ids), **NEUTRAL}
+        return {"model": self.server.model, "prompt": list(input_ids), **NEUTRAL}
+
+    def _written(self, event: Mapping[str, Any], body: Mapping[str, Any]) -> list[Written]:
+        """The tokens of an answer to a request, or of a part of it."""
+        check_model(self.server, event)
+        check_read(count_of(event.get("tokens_evaluated")), len(body["prompt"]))
+        return _written(event)
 
 
 async def _adapters(transport: Transport) -> str:
@@ -118,7 +126,7 @@ def _written(event: Mapping[str, Any]) -> list[Written]:
         for token in event["tokens"]:
             entry = known.pop(0) if known and known[0]["id"] == token else {"top_logprobs": []}
             tops = [entry, *entry["top_logprobs"]] if "id" in entry else []
-            written.append(Written(token, {other["id"]: other["logprob"] for other in tops}))
-    except (KeyError, TypeError) as error:
+            written.append(written_of(token, [(other["id"], other["logprob"]) for other in tops]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise JudgeLostError(f"judge.url: the server's answer is not like llama.cpp's: {error!r}") from error
     return written

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.engine.server.answers import logprob_of
 from rag_evaluator.judge.engine.server.schema import Schema, Value
 from rag_evaluator.judge.requests import common_beginning
 
@@ -48,7 +49,8 @@ class Tokens:
     @classmethod
     def of(cls, choice: Mapping[str, Any], answer: str) -> "Tokens":
         """Of a choice of a chat completion. Raises `NotToldError`."""
-        told = (choice.get("logprobs") or {}).get("content")
+        logprobs = choice.get("logprobs")
+        told = logprobs.get("content") if isinstance(logprobs, dict) else None
         if not told:
             raise NotToldError("the server tells no log probabilities")
         try:
@@ -62,7 +64,10 @@ class Tokens:
 
     def shares(self, path: Path, values: Sequence[Value]) -> list[float]:
         """The probability of each of the values in a place of the answer, summing to 1. Raises `NotToldError`."""
-        starts = dict(_starts(self.answer))
+        try:
+            starts = dict(_starts(self.answer))
+        except RecursionError:
+            raise NotToldError("the server's answer is nested too deeply") from None
         if path not in starts:
             raise NotToldError("the server's answer is not what was asked for")
         texts = [json.dumps(value, ensure_ascii=False).encode() for value in values]
@@ -177,12 +182,14 @@ def _object(option: str) -> dict[str, Value]:
 
 def _text(entry: Mapping[str, Any]) -> bytes:
     told = entry.get("bytes")
+    if told is not None and not isinstance(told, list):
+        raise ValueError(f"bytes are {told!r:.40}")
     return str(entry["token"]).encode() if told is None else bytes(told)
 
 
 def _others(entry: Mapping[str, Any]) -> dict[bytes, float]:
     tops = entry.get("top_logprobs") or []
-    return {_text(each): float(each["logprob"]) for each in (*tops, entry)}
+    return {_text(each): logprob_of(each["logprob"]) for each in (*tops, entry)}
 
 
 def _meant(other: bytes, before: bytes, tails: Sequence[bytes]) -> int | None:

@@ -2,17 +2,21 @@
 
 import json
 import math
+import re
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engine.protocol import Form
+from rag_evaluator.judge.engine.server.answers import check_model, tokens_read
 from rag_evaluator.judge.engine.server.dialects import Server
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.engine.server.logprobs import NotToldError, OptionTexts, Tokens, confidences, has_scale
+from rag_evaluator.judge.engine.server.long_prompts import UNKNOWN, WORD, WORD_SCHEMA, HiddenWord, TokenCount, hide
 from rag_evaluator.judge.engine.server.schema import faults, plain, settle
 from rag_evaluator.judge.protocol import Capabilities, Shares
 from rag_evaluator.judge.requests import Reply, Request
@@ -26,6 +30,8 @@ VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
 TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
 LETTERS = 3  # of a token, roughly
 MOST = 100  # tokens of a short answer
+MOST_DEPTH = 100  # of lists and objects in an answer
+STRINGS, BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"[\[\]{}]")
 THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
 
 
@@ -56,16 +62,25 @@ class Abilities:
         limit: how it calls the budget of an answer.
         tops: log probabilities of each token that it tells; 0: none that can be used.
         why: why none.
+        tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
+        repeats: whether it finds a word in a short prompt, so that long ones can be tried.
     """
 
     limit: str
     tops: int = 0
     why: str = ""
+    tokens: TokenCount | None = None
+    repeats: bool = False
 
     @property
     def logprobs(self) -> str:
         """For people."""
         return f"top {self.tops}" if self.tops else f"none: {self.why}"
+
+    @property
+    def long_prompts(self) -> str:
+        """How it is found out whether prompts are read whole, for people."""
+        return TokenCount.about if self.tokens else HiddenWord.about if self.repeats else UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -76,12 +91,14 @@ class Said:
         ended: whether the answer ended by itself.
         thought: before it, if the server tells one.
         choice: all of it as the server wrote it.
+        read: tokens of the prompt, as the server counts them; None: it does not say.
     """
 
     text: str
     ended: bool
     thought: str
     choice: Mapping[str, Any] = field(repr=False)
+    read: int | None = None
 
 
 class OpenAI:
@@ -149,6 +166,40 @@ class OpenAI:
                 why = why or str(error)
         return Abilities(limit, why=why)
 
+    @classmethod
+    async def reading(
+        cls,
+        transport: Transport,
+        server: Server,
+        abilities: Abilities,
+        config: JudgeConfig,
+        count: Callable[[str], int] | None,
+    ) -> Abilities:
+        """The abilities, with the way to find out whether prompts are read whole. Raises `ModelError`.
+
+        Args:
+            count: tokens of a text; None: the model's tokenizer is not known.
+        """
+        dialect = cls(transport, server, abilities)
+
+        async def read(text: str) -> int | None:
+            return (await dialect.chat(text, PROBE, MOST + thought_room(config), JudgeConfig())).read
+
+        try:
+            if count is not None and (tokens := await TokenCount.of(count, read)) is not None:
+                return replace(abilities, tokens=tokens)
+            return replace(abilities, repeats=await dialect.finds(hide(QUESTION), thought_room(config)))
+        except (JudgementError, JudgeLostError) as error:
+            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+
+    async def finds(self, prompt: str, thought: int) -> bool:
+        """Whether the model answers with the word that a prompt of `hide` has at its beginning.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        said = await self.chat(prompt, WORD_SCHEMA, MOST + thought, JudgeConfig())
+        return WORD in said.text.casefold()
+
     async def chat(
         self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig, weighed: bool = False
     ) -> Said:
@@ -171,11 +222,15 @@ class OpenAI:
         }
         answer = await self.transport.post("/chat/completions", body)
         try:
+            check_model(self.server, answer)
+            read = tokens_read(answer)
+            if self.abilities.tokens is not None:
+                self.abilities.tokens.check(prompt, read)
             choice = answer["choices"][0]
             message = choice["message"]
             thought = message.get("reasoning_content") or message.get("reasoning") or ""
             ended = choice.get("finish_reason") != "length"
-            return Said(str(message["content"] or ""), ended, str(thought), choice)
+            return Said(str(message["content"] or ""), ended, str(thought), choice, read)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
 
@@ -209,11 +264,12 @@ class OpenAIEngine:
         self.config, self.transport, self.server = config, transport, server
         self.dialect, self.abilities = OpenAI(transport, server, abilities), abilities
         self.model_id = f"served:{server.model}"  # never a folder
+        self._word = HiddenWord(lambda prompt: self.dialect.finds(prompt, thought_room(config)))
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.config.in_flight,
+            in_flight=self.transport.most,
             greedy=None,
             probabilities=self.abilities.tops > 0,
             confidence=self.abilities.tops > 0,
@@ -224,7 +280,7 @@ class OpenAIEngine:
     @property
     def about(self) -> Mapping[str, str]:
         known = {"dialect": OpenAI.name, "served_model": self.server.model, "logprobs": self.abilities.logprobs}
-        return {"path": "server", **known, "same_bytes": "no"}
+        return {"path": "server", **known, "long_prompts": self.abilities.long_prompts, "same_bytes": "no"}
 
     async def generate(self, request: Request) -> Reply:
         """The answer, checked against the schema, since servers obey parts of it only."""
@@ -232,6 +288,7 @@ class OpenAIEngine:
         config = self.config.model_copy(update={"seed": request.seed % 2**31})
         schema, weighed = dict(request.schema), self.abilities.tops > 0 and has_scale(dict(request.schema))
         most = request.budget.max_length + thought_room(self.config)
+        await self._check_whole(prompt)
         said = await self.dialect.chat(prompt, schema, most, config, weighed)
         value = _json(said.text)
         if not said.ended or value is None:
@@ -251,8 +308,24 @@ class OpenAIEngine:
             return Shares({options[0]: 1.0})
         config = self.config.model_copy(update={"temperature": 0.0, "seed": 0})
         most = MOST + sum(map(len, options)) + thought_room(self.config)
+        await self._check_whole(prompt)
         shares, thought = await self.dialect.weigh(prompt, options, most, config)
         return Shares(dict(zip(options, shares, strict=True)), thought if thought_room(self.config) else None)
+
+    @property
+    def tries_prompts(self) -> bool:
+        """See `TriesPrompts`."""
+        return self.abilities.tokens is not None or self.abilities.repeats
+
+    async def try_prompt(self, prompt: str) -> None:
+        """See `TriesPrompts`."""
+        await self._check_whole(prompt)
+        await self.dialect.finds(prompt, thought_room(self.config))
+
+    async def _check_whole(self, prompt: str) -> None:
+        """Raises `CutPromptError` for a prompt that the server would cut, as far as that is known before it is sent."""
+        if self.abilities.tokens is None and self.abilities.repeats:
+            await self._word.check(prompt)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
@@ -276,7 +349,17 @@ def _confidences(said: Said, schema: Mapping[str, Any], value: Any) -> tuple[flo
 
 
 def _json(text: str) -> Any:
+    """The value of an answer, None where it is not whole. Raises `JudgementError` for one that no schema asks for."""
+    depths = accumulate(1 if bracket in "[{" else -1 for bracket in BRACKETS.findall(STRINGS.sub("", text)))
+    if max(depths, default=0) > MOST_DEPTH:
+        raise JudgementError("the server's answer is nested too deeply")
     try:
-        return json.loads(text)
-    except ValueError:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError:
         return None
+    except UnicodeEncodeError:
+        raise JudgementError("the server's answer holds half of a character, which is no text") from None
+    except ValueError:
+        raise JudgementError("the server's answer holds a number of too many digits") from None
+    return value

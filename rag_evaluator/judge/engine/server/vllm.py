@@ -4,6 +4,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.judge.engine.server.answers import (
+    check_model,
+    check_read,
+    count_of,
+    text_of,
+    tokens_read,
+    written_of,
+)
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
 from rag_evaluator.judge.engine.server.http import Transport
 from rag_evaluator.judge.grammar.notation import as_lark
@@ -45,8 +53,8 @@ class Vllm:
             "vllm",
             known["version"],
             model["id"],
-            model.get("max_model_len") or known["windows"].get(base),
-            path=model.get("root"),
+            count_of(model.get("max_model_len") or known["windows"].get(base)),
+            path=text_of(model.get("root")),
             adapter=model["id"] if base else "",
         )
 
@@ -73,7 +81,7 @@ class Vllm:
 
     async def text_of(self, token_ids: Sequence[int]) -> str:
         body = {"model": self.server.model, "tokens": list(token_ids)}
-        return str((await self.transport.post("/detokenize", body, root=True))["prompt"])
+        return str((await self.transport.post("/detokenize", body, root=True)).get("prompt"))
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         names = {"return_tokens_as_token_ids": True, "return_token_ids": True}
@@ -81,13 +89,15 @@ class Vllm:
 
     async def _written(self, body: Mapping[str, Any]) -> list[Written]:
         answer = await self.transport.post("/completions", body)
+        check_model(self.server, answer)
+        check_read(tokens_read(answer), len(body["prompt"]))
         try:
             choice = answer["choices"][0]
             if choice.get("finish_reason") == ABORTED:  # with status 200, and what was written until then
                 raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
             tops = choice["logprobs"]["top_logprobs"]
-            return [Written(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+            return [written_of(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
 
 
@@ -100,6 +110,6 @@ def _form(continuation: Continuation) -> dict[str, Any]:
     return {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
 
 
-def _by_id(top: Mapping[str, float] | None) -> dict[int, float]:
-    """Token id -> log probability; vLLM writes -9999 for tokens that are not allowed."""
-    return {int(name.removeprefix("token_id:")): logprob for name, logprob in (top or {}).items()}
+def _by_id(top: Mapping[str, Any] | None) -> list[tuple[int, Any]]:
+    """Token ids and log probabilities; vLLM writes -9999 for tokens that are not allowed. Any: JSON."""
+    return [(int(name.removeprefix("token_id:")), logprob) for name, logprob in (top or {}).items()]

@@ -6,6 +6,7 @@ or whose text a server splits into other tokens, is the same as with our own eng
 """
 
 import math
+from collections import abc
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -49,6 +50,7 @@ async def _free(dialect: Dialect, text: FreeText) -> Reply:
         )
         async with aclosing(dialect.write(continuation)) as tokens:
             async for written in tokens:
+                _check_token(written, text.vocabulary)
                 text.push(written.token)
                 if text.done:
                     break
@@ -56,6 +58,11 @@ async def _free(dialect: Dialect, text: FreeText) -> Reply:
     reply = text.reply()
     assert isinstance(reply, Reply)
     return reply
+
+
+def _check_token(written: Written, vocabulary: Vocabulary) -> None:
+    if written.token >= vocabulary.size:
+        raise JudgementError(f"the server wrote token {written.token}, which judge.model does not have")
 
 
 @dataclass(frozen=True)
@@ -97,17 +104,18 @@ class _Answer:
         if len(allowed) == 1:
             self.sequence.push(allowed.pop())
             return
-        before = len(self.sequence.tokens)
+        before, refused = len(self.sequence.tokens), len(self._refused)
         continuation = self._continuation(banned | self._refused)
         if continuation is not None:
             async with aclosing(self.dialect.write(continuation)) as tokens:
                 async for written in tokens:
+                    _check_token(written, self.sequence.vocabulary)
                     if not self._accept(written, banned):
                         break
         await self._weigh_later()  # the server is free again
         if len(self.sequence.tokens) > before:
             self._refused.clear()
-        elif continuation is None or len(self._refused) == 0 or len(self._refused) > MOST_REFUSED:
+        elif continuation is None or len(self._refused) == refused or refused >= MOST_REFUSED:
             await self._choose(allowed or set(self.sequence.mask().nonzero().flatten().tolist()))
 
     def _continuation(self, banned: frozenset[int]) -> Continuation | None:
@@ -182,17 +190,24 @@ class _Answer:
 
     async def _weigh_later(self) -> None:
         for digit in self._unweighed:
-            logprobs = await self.dialect.next_logprobs(digit.input_ids, digit.allowed)
+            logprobs = await self._logprobs(digit.input_ids, digit.allowed)
             known = dict(zip(digit.allowed, logprobs, strict=True))
             self.sequence.confidence[digit.place] = self.sequence.share(digit.token, known)
         self._unweighed.clear()
+
+    async def _logprobs(self, input_ids: list[int], candidates: list[int]) -> abc.Sequence[float]:
+        """Raises `JudgementError` where the server does not tell all of them."""
+        logprobs = await self.dialect.next_logprobs(input_ids, candidates)
+        if any(map(math.isnan, logprobs)):
+            raise JudgementError("the server gave no log probabilities of some tokens")
+        return logprobs
 
     async def _choose(self, allowed: set[int]) -> None:
         """Add the likeliest of a few tokens."""
         if not 0 < len(allowed) <= FEW:
             raise JudgementError("the server wrote what the grammar of the answer does not allow")
         candidates = sorted(allowed)
-        logprobs = await self.dialect.next_logprobs(self.input_ids, candidates)
+        logprobs = await self._logprobs(self.input_ids, candidates)
         best = max(range(len(candidates)), key=lambda place: logprobs[place])
         self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
         self.sequence.push(candidates[best])

@@ -17,6 +17,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.engine.adapter_folder import adapter_part
 from rag_evaluator.judge.engine.protocol import Encoder, Form
 from rag_evaluator.judge.engine.server.address import UNIX, Address
+from rag_evaluator.judge.engine.server.dialects import open_requests
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.server.local import LocalModel
 from rag_evaluator.judge.engine.vllm.adapter import ADAPTED, Adapter
@@ -76,7 +77,7 @@ class VllmEngine:
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
-        return Capabilities(config.in_flight, config.temperature == 0, True, True, True, "same batches")
+        return Capabilities(open_requests(config, "vllm"), config.temperature == 0, True, True, True, "same batches")
 
     @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool = True) -> dict[str, str]:

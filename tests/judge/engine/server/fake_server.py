@@ -1,6 +1,7 @@
 """A small server with vLLM's and OpenAI's end points, which fails as it is told to."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ import llguidance.hf
 
 Reply = tuple[int, dict[str, str], bytes]
 PLENTY = 1000
+AROUND = 9  # tokens that a chat template puts around a prompt
 CUT, SLOW = "cut", "slow"  # what a server does in place of a reply
 
 
@@ -38,6 +40,9 @@ class Fake:
         write: what vLLM's other end points answer.
         models: what `/v1/models` tells, if not of one model of `owner` at `root`.
         bears: open requests that are not refused with 429.
+        context: tokens of a prompt beyond which a chat's is cut to the half, as Ollama does, with status 200.
+        count: tokens of a text, which chats tell in `usage`; None: words are tokens, and nothing is told.
+        name: of the model that has written an answer; empty: none is told.
     """
 
     owner: str = "somebody"
@@ -56,6 +61,9 @@ class Fake:
     most_open: int = 0
     bears: int = PLENTY
     refused: int = 0
+    context: int | None = None
+    count: Callable[[str], int] | None = None
+    name: str = ""
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
@@ -72,15 +80,37 @@ class Fake:
         if self.faults:
             return self.faults.pop(0)
         if path == "/v1/chat/completions":
-            text = self.content(body)
+            read = self._cut(body["messages"][0]["content"])
+            text = self.content({**body, "messages": [{"role": "user", "content": read}]})
             message = {"role": "assistant", "content": text, **self.message}
             choice: dict[str, Any] = {"message": message, "finish_reason": self.finish}
             if self.tokens is not None and body.get("logprobs"):
                 choice["logprobs"] = {"content": self.tokens(text)}
-            return status(200, json.dumps({"choices": [choice]}))
+            answer: dict[str, Any] = {"choices": [choice]}
+            if self.count is not None:
+                answer["usage"] = {"prompt_tokens": AROUND + self.count(read)}
+            return status(200, json.dumps(answer | ({"model": self.name} if self.name else {})))
         if self.write is not None:
             return status(200, json.dumps(self.write({"path": path, **body})))
         return status(404)
+
+    def _cut(self, prompt: str) -> str:
+        """What the model gets of a prompt: of a long one the end."""
+        count = self.count or (lambda text: len(text.split()))
+        if self.context is None or AROUND + count(prompt) <= self.context:
+            return prompt
+        while AROUND + count(prompt) > self.context // 2:
+            prompt = prompt[max(len(prompt) // 50, 1) :]
+        return prompt
+
+
+def reading(body: dict[str, Any]) -> str:
+    """What a model answers that repeats a word if it finds it in what it got, for `Fake.content`."""
+    schema = body["response_format"]["json_schema"]["schema"]
+    if list(schema["properties"]) != ["word"]:
+        return shortest(schema)
+    word = re.search(r"The code word is (\w+)", body["messages"][0]["content"])
+    return json.dumps({"word": word[1] if word else "none"})
 
 
 def shortest(schema: dict[str, Any]) -> str:

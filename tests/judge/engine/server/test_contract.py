@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from fake_server import CUT, SLOW, Fake, obedient, serve, status
+from fake_server import CUT, SLOW, Fake, obedient, serve, shortest, status
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from transformers import AutoTokenizer
@@ -289,6 +290,31 @@ def test_no_more_requests_are_open_than_allowed(fake: Fake) -> None:
     assert 1 <= fake.most_open <= 3
 
 
+@pytest.mark.parametrize(("owner", "most"), [("somebody", 32), ("vllm", 256)])
+def test_auto_is_as_many_open_requests_as_keep_such_a_server_busy(
+    owner: str, most: int, model_folder: ModelFolder
+) -> None:
+    folder = model_folder("llama-bytelevel")
+    write = obedient(AutoTokenizer.from_pretrained(folder), 600, 1)
+    settings = {"model": str(folder)} if owner == "vllm" else {}
+    with serve(owner=owner, write=write) as fake:
+        assert judge_of(fake, **settings).inner.capabilities.in_flight == most
+        assert judge_of(fake, **settings, batch_size=5).inner.capabilities.in_flight == 5
+
+
+def test_more_than_sixteen_requests_are_open_at_a_server_whose_number_is_auto(fake: Fake) -> None:
+    judge, end = judge_of(fake), time.monotonic() + 20
+
+    def waiting(body: dict[str, Any]) -> str:
+        while fake.most_open < 32 and time.monotonic() < end:
+            time.sleep(0.01)
+        return shortest(body["response_format"]["json_schema"]["schema"])
+
+    fake.content = waiting
+    assert len(ask(judge, *(f"Good {number}?" for number in range(80)))) == 80
+    assert fake.most_open == 32
+
+
 def test_two_workers_share_a_server_that_bears_fewer_requests_than_they_would_send(fake: Fake) -> None:
     judges = [judge_of(fake, batch_size=8) for _ in range(2)]
     fake.bears = 3
@@ -374,6 +400,8 @@ def test_all_metrics_can_be_judged_through_a_server_without_token_ids(fake: Fake
             "dialect": "openai",
             "served_model": "tiny",
             "logprobs": "none: the server tells no log probabilities",
+            "long_prompts": "not checked: the model does not repeat a word of a prompt; set judge.model to a folder "
+            "with its tokenizer",
             "same_bytes": "no",
         }
     ]

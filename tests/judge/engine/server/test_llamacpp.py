@@ -114,6 +114,30 @@ def test_several_slots_promise_less(folder: Path, gguf: Path) -> None:
     assert engine.capabilities.same_bytes == "no" and engine.about["same_bytes"] == "no"
 
 
+def test_auto_is_as_many_requests_as_a_real_llama_cpp_has_slots(folder: Path, gguf: Path) -> None:
+    with llama_cpp(gguf, slots=3) as url:
+        for size, most in (("auto", 3), (7, 7)):
+            engine = ServerEngine.load(JudgeConfig(**settings_of(folder, url) | {"batch_size": size}), True)
+            assert engine.capabilities.in_flight == most
+
+
+def test_a_real_llama_cpp_says_how_much_it_has_read_and_answers_under_its_name(folder: Path, server: str) -> None:
+    """Its count is that of all tokens, also of those in its cache, so that no whole prompt counts as cut."""
+    engine: Any = ServerEngine.load(JudgeConfig(**settings_of(folder, server)), True)
+    seen: list[dict[str, Any]] = []
+    inner = engine.dialect._written
+    engine.dialect._written = lambda event, body: seen.append(event) or inner(event, body)
+    ids = list(range(20, 80))
+
+    async def asked() -> None:
+        for _ in range(2):
+            await engine.dialect.next_logprobs(ids, [30])
+
+    asyncio.run(asked())
+    assert [event["tokens_evaluated"] for event in seen] == [len(ids)] * len(seen) and len(seen) >= 2
+    assert all(event["model"] == engine.server.model for event in seen)
+
+
 MARKERS = "<think> </think>\n\n<|end|> <|channel|>final<|message|>"
 
 

@@ -1,0 +1,298 @@
+"""Servers that cut long prompts and answer all the same, with status 200: no score is made of half a prompt."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_server import Fake, obedient, reading, serve, status
+from pydantic import BaseModel
+from transformers import AutoTokenizer
+
+from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator.api.check import check
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.engine.server.address import Address
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server
+from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.llamacpp import LlamaCpp
+from rag_evaluator.judge.engine.server.vllm import Vllm
+from rag_evaluator.judge.requests import TextEnd
+
+pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+ModelFolder = Callable[..., Path]
+SHORT, LONG = "Nolu Brak was born in Tesk. ", "Nolu Brak was born in Tesk. " * 400
+
+
+class Verdict(BaseModel):
+    reason: str
+    verdict: int
+
+
+def judge_of(fake: Fake, **settings: Any) -> Judge:
+    return Judge.from_config(JudgeConfig(engine="server", url=fake.url, **settings))
+
+
+def ask(judge: Judge, *prompts: str) -> list[Any]:
+    async def answers() -> list[Any]:
+        return list(await asyncio.gather(*(judge.agenerate(p, Verdict) for p in prompts), return_exceptions=True))
+
+    answered: list[Any] = asyncio.run(answers())
+    return answered
+
+
+def words_asked(fake: Fake) -> int:
+    """How many times the server was asked for the hidden word."""
+    return len([body for _, body, _ in fake.asked if '"word"' in json.dumps(body.get("response_format", ""))])
+
+
+def row(text: str) -> dict[str, Any]:
+    return {"user_input": "Where was Nolu Brak born?", "retrieved_contexts": [text]}
+
+
+def tokens_of(folder: Path) -> Callable[[str], int]:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_a_prompt_that_a_server_cuts_is_a_missing_score_and_short_ones_are_judged() -> None:
+    with serve(content=reading, context=1500) as fake:
+        settings = {"metrics": ["context_relevance"], "judge": {"engine": "server", "url": fake.url}}
+        results = RAGEvaluator(settings).evaluate([row(SHORT), row(LONG)])
+    short, long = results.scores["context_relevance"]
+    assert short.value == 0.0
+    assert long.missing and "num_ctx" in (long.reason or "") and "cuts long prompts" in (long.reason or "")
+
+
+def test_a_server_that_reads_long_prompts_is_asked_for_few_words() -> None:
+    prompts = [SHORT * (1 + 37 * n % 200) for n in range(200)]
+    with serve(content=reading, context=10_000) as fake:
+        judge = judge_of(fake)
+        assert all(isinstance(answer, Verdict) for answer in ask(judge, *prompts))
+        assert 2 <= words_asked(fake) <= 20  # about the logarithm of 200 rows
+        assert "word" in judge.about["long_prompts"]
+
+
+def test_a_text_of_many_tokens_in_few_characters_is_tried_by_itself() -> None:
+    """The same number of characters is more tokens in Chinese or in figures than in English."""
+    with serve(content=reading, context=2000, count=lambda text: sum(not ch.isascii() for ch in text)) as fake:
+        fine, cut = ask(judge_of(fake), "Nolu Brak was born in Tesk. " * 100, "他出生于一座小城市。" * 260)
+    assert isinstance(fine, Verdict)
+    assert isinstance(cut, JudgementError)
+
+
+def test_a_model_that_repeats_no_word_proves_nothing_and_the_program_says_so() -> None:
+    with serve(context=1500) as fake:
+        judge = judge_of(fake)
+        assert isinstance(ask(judge, LONG)[0], Verdict)
+        assert judge.about["long_prompts"].startswith("not checked")
+        assert words_asked(fake) == 1
+
+
+def test_a_server_that_refuses_long_prompts_itself_is_believed() -> None:
+    with serve(content=reading) as fake:
+        judge, answer = judge_of(fake), fake.answer
+
+        def refusing(path: str, body: dict[str, Any]) -> Any:
+            return status(400, "the context is too long") if len(json.dumps(body)) > 4000 else answer(path, body)
+
+        fake.answer = refusing  # type: ignore[method-assign]
+        short, long = ask(judge, SHORT, LONG)
+    assert isinstance(short, Verdict)
+    assert "the context is too long" in str(long) and "num_ctx" not in str(long)
+
+
+@pytest.mark.parametrize("lost", [0, 30], ids=["nothing", "a little"])
+def test_with_the_tokenizer_the_tokens_that_were_read_are_compared_with_our_own_count(
+    lost: int, model_folder: ModelFolder
+) -> None:
+    """Thirty tokens of thousands count: they may be the question."""
+    folder = model_folder("llama-bytelevel")
+    count = tokens_of(folder)
+    with serve(content=reading, count=count) as fake:
+        judge = judge_of(fake, model=str(folder))
+        fake.count = lambda text: count(text) - (lost if len(text) > 5000 else 0)
+        short, long = ask(judge, SHORT, LONG)
+        assert words_asked(fake) == 0
+    assert isinstance(short, Verdict)
+    if lost:
+        assert isinstance(long, JudgementError) and "num_ctx" in str(long)
+        assert f"of {count(LONG.strip()) + 9} tokens" in str(long)
+    else:
+        assert isinstance(long, Verdict)
+
+
+def test_templates_that_strip_a_prompt_or_add_the_schema_cut_nothing(model_folder: ModelFolder) -> None:
+    folder = model_folder("llama-bytelevel")
+    count = tokens_of(folder)
+    with serve(content=reading, count=lambda text: count(text.strip())) as fake:
+        judge = judge_of(fake, model=str(folder))
+        assert isinstance(ask(judge, f"\n\n{LONG}\n\n\n")[0], Verdict)
+        fake.count = lambda text: count(text.strip()) + 400
+        assert isinstance(ask(judge, f"{LONG}?")[0], Verdict)
+
+
+def test_a_tokenizer_that_is_not_that_of_the_served_model_is_refused(model_folder: ModelFolder) -> None:
+    with serve(count=lambda text: len(text) // 3) as fake, pytest.raises(ModelError, match=r"judge\.model: its token"):
+        judge_of(fake, model=str(model_folder("llama-bytelevel")))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with serve() as fake, pytest.raises(ModelError, match=r"judge\.model"):
+        judge_of(fake, model=str(tmp_path / "none"))
+
+
+def test_usage_of_zero_tokens_is_no_count(model_folder: ModelFolder) -> None:
+    """Ollama told 0 of prompts that it had in its cache; then a word is asked for."""
+    with serve(content=reading, context=1500) as fake:
+        fake.count = None
+        judge = judge_of(fake, model=str(model_folder("llama-bytelevel")))
+        assert isinstance(ask(judge, LONG)[0], JudgementError)
+        assert words_asked(fake) > 1
+
+
+def checked(fake: Fake, rows: list[dict[str, Any]], **judge: Any) -> Any:
+    settings = {"metrics": ["context_relevance"], "judge": {"engine": "server", "url": fake.url, **judge}}
+    return {entry.name: entry for entry in check(settings, data=rows).checks}["window"]
+
+
+def test_check_says_before_the_run_which_rows_a_server_would_cut() -> None:
+    rows = [row(SHORT * number) for number in (1, 50, 300, 400)]
+    with serve(content=reading, context=1500) as fake:
+        window = checked(fake, rows)
+        asked = words_asked(fake)
+    assert (
+        window.state == "warning"
+        and "num_ctx" in window.text
+        and "2 rows would be missing: row 3, row 2" in window.text
+    )
+    assert len(window.details["missing"]) == 2 and asked < 12
+
+
+def test_check_says_that_the_longest_row_arrives_whole() -> None:
+    with serve(content=reading, context=9000) as fake:
+        window = checked(fake, [row(SHORT), row(LONG)])
+    assert window.state == "ok" and "whole" in window.text
+
+
+def test_check_says_which_rows_a_server_would_refuse() -> None:
+    with serve(content=reading) as fake:
+        answer = fake.answer
+
+        def refusing(path: str, body: dict[str, Any]) -> Any:
+            return status(400, "the context is too long") if len(json.dumps(body)) > 9000 else answer(path, body)
+
+        fake.answer = refusing  # type: ignore[method-assign]
+        window = checked(fake, [row(SHORT), row(LONG)])
+    assert window.state == "warning" and "1 row " in window.text and "the context is too long" in window.text
+
+
+def test_check_says_what_it_cannot_know() -> None:
+    with serve() as fake:
+        window = checked(fake, [row(SHORT)])
+    assert window.state == "skipped" and "judge.model" in window.text
+
+
+def test_check_counts_where_the_tokenizer_is_known(model_folder: ModelFolder) -> None:
+    folder = model_folder("llama-bytelevel")
+    with serve(content=reading, context=3000, count=tokens_of(folder)) as fake:
+        window = checked(fake, [row(SHORT), row(LONG)], model=str(folder))
+    assert window.state == "warning" and "1 row" in window.text
+
+
+CUT_IDS = {
+    "vllm": (
+        Vllm,
+        {"choices": [{"token_ids": [5], "logprobs": {"top_logprobs": [{}]}}], "usage": {"prompt_tokens": 30}},
+    ),
+    "llama.cpp": (
+        LlamaCpp,
+        {"tokens": [5], "tokens_predicted": 1, "tokens_evaluated": 30, "completion_probabilities": []},
+    ),
+}
+
+
+@pytest.mark.parametrize(("dialect", "answer"), CUT_IDS.values(), ids=CUT_IDS)
+def test_servers_that_take_token_ids_must_read_each_of_them(dialect: Any, answer: dict[str, Any]) -> None:
+    async def asked(fake: Fake, length: int) -> list[int]:
+        transport = Transport(Address(fake.url[:-3], fake.url, None), offline=True)
+        continuation = Continuation([7] * length, None, 0, 8, stop=TextEnd("</s>", frozenset({3})))
+        try:
+            written = dialect(transport, Server("d", "9", "tiny")).write(continuation)
+            return [token.token async for token in written]
+        finally:
+            await transport.aclose()
+
+    event = f"data: {json.dumps(answer)}\n\n" if dialect is LlamaCpp else json.dumps(answer)
+    with serve(always=status(200, event)) as fake:
+        assert asyncio.run(asked(fake, 30)) == [5]
+        with pytest.raises(JudgementError, match="30 of 31 tokens"):
+            asyncio.run(asked(fake, 31))
+
+
+NAMES = {  # asked -> (answered, whether it is the same)
+    "equal": ("tiny", "tiny", True),
+    "none is told": ("tiny", "", True),
+    "another": ("tiny", "huge", False),
+    "a longer name": ("gpt-4o", "gpt-4o-mini", False),
+    "a dated snapshot": ("gpt-4o", "gpt-4o-2024-08-06", True),
+    "another snapshot": ("gpt-4o-2024-05-13", "gpt-4o-2024-08-06", False),
+    "ollama's latest": ("qwen3", "qwen3:latest", True),
+    "ollama's other size": ("qwen3:8b", "qwen3:32b", False),
+    "ollama's quantisation": ("qwen3:8b", "qwen3:8b-q4_K_M", True),
+    "without its organisation": ("Qwen/Qwen3-8B", "qwen3-8b", True),
+    "another organisation": ("Qwen/Qwen3-8B", "someone/Qwen3-8B", False),
+    "a path on windows": ("Qwen3-0.6B-GGUF", "C:\\\\models\\\\Qwen3-0.6B-Q4_0.gguf", True),
+    "a path of another": ("Qwen3-0.6B-GGUF", "/models/Qwen3-4B-Q4_0.gguf", False),
+}
+
+
+@pytest.mark.parametrize(("asked", "answered", "same"), NAMES.values(), ids=NAMES)
+def test_a_server_that_answers_with_another_model_is_refused(asked: str, answered: str, same: bool) -> None:
+    with serve(models=[{"id": asked}], name=answered) as fake:
+        if same:
+            assert isinstance(ask(judge_of(fake), SHORT)[0], Verdict)
+        else:
+            with pytest.raises(ModelError, match=r"judge\.served_model.*answer") as caught:
+                judge_of(fake)
+            assert answered in str(caught.value) and asked in str(caught.value)
+
+
+def test_a_second_name_of_the_served_model_is_no_other_model() -> None:
+    models = [{"id": "first", "root": "/models/x"}, {"id": "second", "root": "/models/x"}]
+    with serve(models=models, name="first") as fake:
+        assert isinstance(ask(judge_of(fake, served_model="second"), SHORT)[0], Verdict)
+
+
+def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from rag_evaluator.cli.main import main
+
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row(f"{number} {SHORT}")) + "\n" for number in range(9)))
+    with serve(content=reading, name="tiny") as fake:
+        judge = {"engine": "server", "url": fake.url, "batch_size": 1}
+        settings = {"name": "r", "dataset": "rows.jsonl", "metrics": ["context_relevance"], "judge": judge}
+        (tmp_path / "c.yaml").write_text(json.dumps(settings))
+
+        def exchanged(body: dict[str, Any]) -> str:
+            fake.name = "huge" if "5 Nolu" in json.dumps(body) else fake.name
+            return reading(body)
+
+        fake.content = exchanged
+        assert main([str(tmp_path / "c.yaml")]) == 75
+        assert "huge" in capsys.readouterr().err
+        assert main([str(tmp_path / "c.yaml")]) == 2
+        fake.name, fake.content = "tiny", reading
+        assert main([str(tmp_path / "c.yaml")]) == 0
+
+
+def test_vllm_with_another_model_is_refused(model_folder: ModelFolder) -> None:
+    folder = model_folder("llama-bytelevel")
+    write = obedient(AutoTokenizer.from_pretrained(folder), 600, 1)
+    with (
+        serve(owner="vllm", write=lambda body: {**write(body), "model": "huge"}) as fake,
+        pytest.raises(ModelError, match="huge"),
+    ):
+        judge_of(fake, model=str(folder))

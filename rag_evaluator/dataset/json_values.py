@@ -80,7 +80,7 @@ def _integer(value: int) -> int | str:
 
 
 @plain.register
-def _float(value: float) -> float | str | None:
+def _float(value: float) -> Any:
     if math.isinf(value):
         return Unwritable(str(float(value)), "an infinite number")
     return None if math.isnan(value) else float(value)
@@ -120,9 +120,9 @@ def _written(value: Any) -> str:
 
 
 @plain.register
-def _decimal(value: decimal.Decimal) -> str | None:
+def _decimal(value: decimal.Decimal) -> Any:
     if value.is_infinite():
-        return plain(float(value))
+        return _float(float(value))
     return str(value) if value.is_finite() else None  # text, as a float would round it
 
 

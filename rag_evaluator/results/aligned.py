@@ -58,9 +58,9 @@ def align(
 
     Raises `ResultsError` for rows of which nobody knows how much they count.
     """
-    keys = matched[0].places.keys()
+    keys = set(matched[0].places)
     if not whole:
-        keys = keys & set().union(*(other.places for other in matched[1:]))
+        keys &= set().union(*(other.places for other in matched[1:]))
     own = run_weights(runs[0], weight) if weight else [1.0] * len(runs[0].samples)
     weights = [own, *(_weights_in(runs[0], matched[0], own, *other, weight) for other in _others(runs, matched))]
     return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, weights, strict=True)]

@@ -80,11 +80,12 @@ def _weights_in(
 ) -> list[float]:
     """The weight of each row of another run: that of the baseline's rows with its key, else the mean weight there."""
     found = [math.fsum(weights) / len(weights)] * len(run.samples)
+    by_key = {key: {weights[place] for place in matched.places.get(key, ())} for key in rows.places}
+    own = run_weights(run, column) if column and any(len(known) > 1 for known in by_key.values()) else []
     for key, places in rows.places.items():
-        known = {weights[place] for place in matched.places.get(key, ())}
-        own = run_weights(run, column) if column and len(known) > 1 else None
+        known = by_key[key]
         for place in places if known else ():
-            weight = min(known) if own is None else own[place]
+            weight = min(known) if len(known) == 1 else own[place]
             if weight not in known:
                 raise ResultsError(
                     f"{run.name}, {run.samples[place].where}: '{column}' is {weight:g}, and the rows of '{key:.60}' in "

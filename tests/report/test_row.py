@@ -249,6 +249,7 @@ def test_prompts_that_cannot_be_put_together_say_why(tmp_path: Path) -> None:
     run = made(tmp_path / "run", metrics=["faithfulness"])
     row = {**run.row(0), "response": "Another response."}
     (run.folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
+    (run.folder / "manifest.json").write_text(json.dumps({**run.manifest, "written": None}))  # of an older version
     [fold] = find(parsed(row_html(RunFiles(run.folder), 0)), ".prompts")
     assert "its columns are not those that were judged" in fold.text_content()
     assert find(fold, ".prompt") == []

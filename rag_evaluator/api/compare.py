@@ -19,10 +19,10 @@ from rag_evaluator.results.aligned import (
     row_match,
     weights_of,
 )
-from rag_evaluator.results.caveats import caveats
+from rag_evaluator.results.caveats import caveats, equal_rows
 from rag_evaluator.results.changes import changed_scores
 from rag_evaluator.results.comparison import ComparedMetric, Comparison
-from rag_evaluator.results.matching import match
+from rag_evaluator.results.matching import keys_of, match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
 from rag_evaluator.trust.permutation import Floats
@@ -45,7 +45,7 @@ def compare(
         baseline, others: each a results folder, `Results`, a file or a frame with scores from elsewhere (such as that
             of ragas' `to_pandas`).
         on: the column by which rows are matched; None takes `id` if every row has its own, else the question. Several
-            answers to one question are averaged.
+            answers to one question are averaged; the question counts as often as the baseline has answers to it.
         effect: a difference worth finding, in units of the metrics: tells how many rows would find it.
         cluster: a column; rows with the same value depend on each other. None takes that of the baseline's
             configuration.
@@ -62,7 +62,7 @@ def compare(
     given = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, given) for place, source in enumerate((baseline, *others))])
     on, matched = match(runs, on)
-    first, *rest = align(runs, matched)
+    first, *rest = align(runs, matched, runs[0].config.get("weight"))
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
     scales, remarks = scales_for(list(dict.fromkeys(metric for metrics in common.values() for metric in metrics)), runs)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
@@ -70,14 +70,14 @@ def compare(
     cluster = cluster or config.get("cluster")
     columns = (config.get("group_by") or ()) if group_by is None else group_by
     clusters = column_of(first, cluster) if cluster else None
-    weights = weights_of(first, config["weight"]) if config.get("weight") else None
+    weights = weights_of(first)
     table = _Table(pairs, first.keys, clusters, weights, effect, config.get("ci_level") or LEVEL)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
         on=on,
         effect=effect,
-        caveats=(*dict.fromkeys(chain.from_iterable(warnings)), *remarks),
+        caveats=(*dict.fromkeys(chain.from_iterable(warnings)), *_equal(runs, cluster or on), *remarks),
         matches=tuple(row_match(first, side) for side in rest),
         metrics=tuple(table.lines()),
         groups=tuple(
@@ -119,6 +119,12 @@ class _Table:
             tested=places is None,
         )
         return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(self.pairs, rows, strict=True)]
+
+
+def _equal(runs: Sequence[SavedScores], column: str) -> list[str]:
+    """A sentence for each run of which rows are equal that do not share what is in a column."""
+    found = (equal_rows(run, keys_of(run.samples, column)) for run in runs)
+    return [f"{sentence}." for sentence in found if sentence is not None]
 
 
 def _named_apart(runs: Sequence[SavedScores]) -> list[SavedScores]:

@@ -1,26 +1,28 @@
 """`gate`: whether a run keeps its rules, for CI."""
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rag_evaluator.api.saved_scores import read_scores, scales_for
+from rag_evaluator.api.differences import LEVEL, Differences, of_scored
+from rag_evaluator.api.saved_scores import known_scale, read_scores, scales_said
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.results.aligned import align, column_of, common_metrics, paired, weights_of
-from rag_evaluator.results.caveats import caveats, partial_run
-from rag_evaluator.results.matching import keys_of, match, require_column
+from rag_evaluator.results.caveats import equal_rows, partial_run
+from rag_evaluator.results.matching import keys_of, require_column
 from rag_evaluator.results.overview import Grid, Overview, Shown, counted
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
-from rag_evaluator.trust.intervals import difference_interval, mean_interval
-from rag_evaluator.trust.permutation import Floats
+from rag_evaluator.trust.intervals import mean_interval
+from rag_evaluator.trust.scale import Scale
 
-LEVEL = 0.95
+MISSING = ("worst", "ignore")
 logger = logging.getLogger(__name__)
 
 
@@ -47,6 +49,8 @@ def gate(
     not_worse_than: Any = None,
     margin: float | Mapping[str, float] | None = None,
     min_coverage: float | None = None,
+    missing: Literal["worst", "ignore"] = "worst",
+    better: Mapping[str, str] | None = None,
     on: str | None = None,
     cluster: str | None = None,
 ) -> "GateVerdicts":
@@ -56,13 +60,15 @@ def gate(
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
-        not_worse_than: a baseline, as `run`.
+        not_worse_than: a baseline, as `run`. Its weights and clusters count.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
-            metrics are compared.
-        min_coverage: share of rows that must have a score, for every rule; given without other rules, for every metric.
-            None is 0.95.
+            metrics are compared. A metric that only the baseline has fails.
+        min_coverage: share of rows, by weight, that must have a score, for every rule; given without other rules, for
+            every metric. None is 0.95.
+        missing: what a row counts that the baseline scored and the run did not: the worst score, or nothing.
+        better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
         on: see `compare`.
-        cluster: a column; rows with the same value depend on each other. None takes that of the run's configuration.
+        cluster: a column; rows with the same value depend on each other. None takes that of the configuration.
 
     What makes run and baseline differ beside the systems, such as another judge, is logged as a warning, and so is a
     run that took only some rows of its dataset.
@@ -72,26 +78,31 @@ def gate(
     least = COVERAGE if min_coverage is None else min_coverage
     if not 0 <= least <= 1:
         raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
+    if missing not in MISSING:
+        raise ConfigError(f"missing is '{missing}': expected one of {', '.join(MISSING)}.")
     given = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, given)
-    cluster = cluster or scores.config.get("cluster")
     if not_worse_than is None and (sentence := partial_run(scores)) is not None:
         logger.warning(sentence)
-    measured = _measured(scores, cluster)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
     parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))
-    differences: dict[str, Measured] = {}
+    runs, differences = [scores], dict[str, Measured]()
     if not_worse_than is not None:
-        differences = _differences(read_scores(not_worse_than, 0, given), scores, on, cluster)
-        parsed += _margins(margin, list(differences))
+        runs = [scores, read_scores(not_worse_than, 0, given)]
     elif margin is not None:
         raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
+    scales = scales_said(runs, better or {})
+    measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
+    if len(runs) > 1:
+        differences = Differences(runs[1], scores, scales, missing == "ignore", on, cluster).measured()
+        parsed += _margins(margin, list(differences))
     if min_coverage is not None:
         parsed += [Rule(metric, "coverage", min_coverage) for metric in measured if not _has_rule(parsed, metric)]
     if not parsed:
         raise ConfigError(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
+    _refuse_unknown_direction(parsed, scales, runs, better or {})
     return GateVerdicts(check_rules(parsed, measured, differences, least))
 
 
@@ -104,56 +115,46 @@ def _named(rule: Rule) -> Rule:
     return replace(rule, metric=canonical_name(rule.metric) or rule.metric)
 
 
-def _measured(scores: SavedScores, cluster: str | None) -> dict[str, Measured]:
-    """Every metric of a run with its interval."""
-    scales, _ = scales_for(list(scores.scores), [scores])
+def _refuse_unknown_direction(
+    rules: Sequence[Rule], scales: Mapping[str, Scale], runs: Sequence[SavedScores], better: Mapping[str, str]
+) -> None:
+    """Raises `ConfigError` for a rule on a metric of which nobody knows whether higher or lower scores are better."""
+    for rule in rules:
+        is_known = rule.metric in better or known_scale(rule.metric, runs) is not None
+        if rule.limit != "coverage" and rule.metric in scales and not is_known:
+            raise ConfigError(
+                f"rule '{rule}': whether higher or lower scores of '{rule.metric}' are better is not known. Say it: "
+                f"--better {rule.metric}=lower or --better {rule.metric}=higher (better= in Python)."
+            )
+
+
+def _measured(scores: SavedScores, scales: Mapping[str, Scale], cluster: str | None) -> dict[str, Measured]:
+    """Every metric of a run with its interval; a row counts by its weight, in coverage too."""
     if cluster:
         require_column(scores, cluster, "by which rows are put together")
     labels = keys_of(scores.samples, cluster) if cluster else None
     weight = scores.config.get("weight")
     weights = run_weights(scores, weight) if weight else None
+    equal = equal_rows(scores, labels)
     return {
         metric: Measured(
             scales[metric],
             mean_interval(values, scales[metric], LEVEL, labels, weights),
-            float(np.mean(~np.isnan(values))),
-            _of_scored(labels, np.array(values)),
+            _share(~np.isnan(values), weights),
+            of_scored(labels, np.array(values)),
+            of_scored(weights, np.array(values)),
+            notes=() if equal is None else (equal,),
         )
         for metric, values in scores.scores.items()
     }
 
 
-def _differences(
-    baseline: SavedScores, scores: SavedScores, on: str | None, cluster: str | None
-) -> dict[str, Measured]:
-    """Every metric of both runs, as the difference from the baseline; coverage is of the baseline's questions."""
-    on, matched = match([baseline, scores], on)
-    first, second = align([baseline, scores], matched)
-    metrics = common_metrics(first, second, on)
-    scales, _ = scales_for(metrics, [scores, baseline])
-    for sentence in caveats(baseline, scores, (matched[0], matched[1]), on, metrics):
-        logger.warning(sentence)
-    labels = column_of(second, cluster) if cluster else None
-    weight = scores.config.get("weight")
-    weights = weights_of(second, weight) if weight else None
-    pairs = [paired(first, second, metric, scales[metric]) for metric in metrics]
-    differences = {pair.metric: pair.b - pair.a for pair in pairs}
-    return {
-        metric: Measured(
-            scales[metric],
-            difference_interval(values, scales[metric], LEVEL, labels, weights),
-            float(np.count_nonzero(~np.isnan(values))) / len(matched[0].places),
-            _of_scored(labels, values),
-        )
-        for metric, values in differences.items()
-    }
-
-
-def _of_scored(labels: Sequence[str | None] | None, values: Floats) -> list[str | None] | None:
-    """The labels of the rows that have a score."""
-    if labels is None:
-        return None
-    return [label for label, is_missing in zip(labels, np.isnan(values), strict=True) if not is_missing]
+def _share(scored: NDArray[np.bool_], weights: Sequence[float] | None) -> float:
+    """The share of the weight that scored rows have."""
+    if weights is None:
+        return float(np.mean(scored))
+    total = math.fsum(weights)
+    return math.fsum(weight for weight, has in zip(weights, scored, strict=True) if has) / total if total else 0.0
 
 
 def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:

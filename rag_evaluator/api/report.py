@@ -5,9 +5,8 @@ from pathlib import Path
 from rag_evaluator.api.compare import compare
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.report import document
-from rag_evaluator.results.saved import require_scores
 from rag_evaluator.run.finished import note_rewritten
-from rag_evaluator.run.saved import refuse_unfinished_run
+from rag_evaluator.run.saved import require_finished
 from rag_evaluator.tasks.own_report import REPORT
 from rag_evaluator.tasks.panel import refuse_unfinished
 
@@ -46,5 +45,4 @@ def _check(folder: Path) -> None:
     if folder.is_file():
         raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
     refuse_unfinished(folder)
-    refuse_unfinished_run(folder)
-    require_scores(folder)
+    require_finished(folder)

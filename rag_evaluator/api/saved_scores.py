@@ -1,13 +1,14 @@
 """The scores that `compare` and `gate` are given, from wherever they are; and the scales of their metrics."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.errors import ResultsError
+from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics.table import canonical_name, scale_of
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.saved import SavedScores, of_results, of_table
+from rag_evaluator.results.saved import SavedScores, of_own_table, of_results, of_table
 from rag_evaluator.run.saved import finished_scores
 from rag_evaluator.tasks.panel import refuse_unfinished
 from rag_evaluator.trust.scale import Scale
@@ -31,7 +32,8 @@ def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) ->
         refuse_unfinished(folder)
         scores = finished_scores(folder)
     elif isinstance(source, str | Path):
-        scores = of_table(Path(source).expanduser(), str(source), canonical_name, others)
+        path = Path(source).expanduser()
+        scores = of_own_table(path, canonical_name) or of_table(path, str(source), canonical_name, others)
     else:
         scores = of_table(source, name, canonical_name, others)
     for metric, values in scores.scores.items():
@@ -47,7 +49,7 @@ def scales_for(metrics: Sequence[str], runs: Sequence[SavedScores]) -> tuple[dic
     """
     scales, remarks = {}, []
     for metric in metrics:
-        known = scale_of(metric) or _declared(metric, runs)
+        known = known_scale(metric, runs)
         if known is None:
             known = _seen(metric, runs)
             remarks.append(
@@ -58,13 +60,41 @@ def scales_for(metrics: Sequence[str], runs: Sequence[SavedScores]) -> tuple[dic
     return scales, remarks
 
 
+def scales_said(runs: Sequence[SavedScores], better: Mapping[str, str]) -> dict[str, Scale]:
+    """The scale of every metric of the runs, with what the user says of those that nobody has described.
+
+    Args:
+        better: metric, by any of its names -> `higher` or `lower`.
+
+    Raises `ConfigError` for a metric that no run has, and for what is not so.
+    """
+    metrics = list(dict.fromkeys(metric for run in runs for metric in run.scores))
+    scales = scales_for(metrics, runs)[0]
+    for name, end in better.items():
+        metric = canonical_name(name) or name
+        if metric not in scales:
+            raise ConfigError(f"--better {name}={end}: there are no scores of '{name}'.{did_you_mean(name, scales)}")
+        if end not in ("higher", "lower"):
+            raise ConfigError(f"--better {name}={end}: expected {name}=higher or {name}=lower.")
+        known = known_scale(metric, runs)
+        if known is not None and known.better != end:
+            raise ConfigError(f"--better {name}={end}: of {metric} {known.better} is better.")
+        scales[metric] = scales[metric]._replace(better="higher" if end == "higher" else "lower")
+    return scales
+
+
+def known_scale(metric: str, runs: Sequence[SavedScores]) -> Scale | None:
+    """The scale of a metric; None where neither `METRICS` nor a manifest describes it."""
+    return scale_of(metric) or _declared(metric, runs)
+
+
 def _check_range(scores: SavedScores, metric: str, values: Sequence[float]) -> None:
-    scale = scale_of(metric)
-    for place, value in enumerate(values) if scale else ():
-        if scale and not (value != value or scale.holds(value)):
+    scale = known_scale(metric, [scores])
+    expected = "a finite number" if scale is None else f"a number from {scale.low:g} to {scale.high:g}"
+    for place, value in enumerate(values):
+        if math.isinf(value) or not (scale is None or math.isnan(value) or scale.holds(value)):
             raise ResultsError(
-                f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected a number from "
-                f"{scale.low:g} to {scale.high:g}."
+                f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected {expected}."
             )
 
 

@@ -43,6 +43,20 @@ def add_gate_command(commands: Any) -> None:
     command.add_argument(
         "--min-coverage", type=float, metavar="SHARE", help="rows that must have a score; default: 0.95 for each rule"
     )
+    command.add_argument(
+        "--missing",
+        choices=("worst", "ignore"),
+        default="worst",
+        help="what a row counts that the baseline scored and this run did not: the worst score, or nothing; "
+        "default: %(default)s",
+    )
+    command.add_argument(
+        "--better",
+        action="append",
+        default=[],
+        metavar="METRIC=higher|lower",
+        help="which scores are better, of a metric that this program does not know; may be repeated",
+    )
     command.add_argument("--on", metavar="COLUMN", help="match rows with the baseline by this column, as in compare")
     command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
     command.add_argument("--json", action="store_true", help="the verdicts as JSON on standard output")
@@ -64,6 +78,8 @@ def gate(options: argparse.Namespace) -> int:
         not_worse_than=options.not_worse_than,
         margin=_margin(options.margin),
         min_coverage=options.min_coverage,
+        missing=options.missing,
+        better=dict(_better(text) for text in options.better),
         on=options.on,
         cluster=options.cluster,
     )
@@ -74,11 +90,20 @@ def gate(options: argparse.Namespace) -> int:
         shown = [verdict.to_json() for verdict in verdicts]
         print_json({"run": str(options.run), "passed": not failed, "verdicts": shown})
         return FAILED if failed else OK
-    for verdict in failed:
-        say(f"failed: {verdict}")
+    for verdict in verdicts:
+        if verdict.noted or not verdict.passed:
+            say(f"{'passed' if verdict.passed else 'failed'}: {verdict}")
     if not failed:
         say(f"{options.run}: {len(verdicts)} rule{'' if len(verdicts) == 1 else 's'} passed")
     return FAILED if failed else OK
+
+
+def _better(text: str) -> tuple[str, str]:
+    """A metric and which end of it is better. Raises `ConfigError`."""
+    metric, sign, end = text.rpartition("=")
+    if not sign or not metric:
+        raise ConfigError(f"--better {text}: expected METRIC=higher or METRIC=lower, such as --better toxicity=lower")
+    return metric, end
 
 
 def _margin(texts: list[str]) -> float | dict[str, float] | None:

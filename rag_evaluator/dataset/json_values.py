@@ -26,9 +26,9 @@ EMPTY: tuple[Any, ...] = (None, "", [])
 def plain(value: Any) -> Any:
     """None, bool, int, finite float, str, list and dict of these.
 
-    NaN, NaT, NA and infinities become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow
-    values their Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what
-    JSON cannot hold is an `Unwritable` text with the reason; half a surrogate pair is such a value, too.
+    NaN, NaT and NA become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow values their
+    Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what JSON cannot hold
+    is an `Unwritable` text with the reason; half a surrogate pair and an infinite number are such values, too.
     """
     if type(value).__name__ == "NAType":
         return None
@@ -80,8 +80,10 @@ def _integer(value: int) -> int | str:
 
 
 @plain.register
-def _float(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _float(value: float) -> Any:
+    if math.isinf(value):
+        return Unwritable(str(float(value)), "an infinite number")
+    return None if math.isnan(value) else float(value)
 
 
 @plain.register
@@ -118,7 +120,9 @@ def _written(value: Any) -> str:
 
 
 @plain.register
-def _decimal(value: decimal.Decimal) -> str | None:
+def _decimal(value: decimal.Decimal) -> Any:
+    if value.is_infinite():
+        return _float(float(value))
     return str(value) if value.is_finite() else None  # text, as a float would round it
 
 

@@ -13,6 +13,7 @@ from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.row_lines import line_offsets, lines_of_row
 from rag_evaluator.results.saved import LINE
 from rag_evaluator.results.summary import read_summary
+from rag_evaluator.results.written import SCORES, refuse_changed
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 
@@ -58,15 +59,21 @@ class RunFiles:
             return dict(json.loads(path.read_bytes()))
 
     @cached_property
+    def scores(self) -> Path:
+        """`scores.jsonl`, which is as it was written: refused, once, if it is not."""
+        refuse_changed(self.folder, self.manifest)
+        return self.folder / SCORES
+
+    @cached_property
     def offsets(self) -> "array[int]":
         """Where the line of each row begins in `scores.jsonl`."""
-        with _readable(self.folder / "scores.jsonl") as path:
+        with _readable(self.scores) as path:
             return line_offsets(path)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows, in order."""
         offsets, place = array("q"), 0
-        with _readable(self.folder / "scores.jsonl") as path, path.open("rb") as file:
+        with _readable(self.scores) as path, path.open("rb") as file:
             for line in file:
                 yield dict(json.loads(line))
                 offsets.append(place)
@@ -77,7 +84,7 @@ class RunFiles:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
         if not 0 <= number < len(self.offsets):
             raise IndexError(number)
-        with _readable(self.folder / "scores.jsonl") as path, path.open("rb") as file:
+        with _readable(self.scores) as path, path.open("rb") as file:
             file.seek(self.offsets[number])
             return dict(json.loads(file.readline()))
 

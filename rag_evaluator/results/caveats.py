@@ -1,14 +1,15 @@
 """What must be known before two runs are compared: other judges, other references; one sentence each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.results.conditions import differing_conditions, has_unnamed_model
 from rag_evaluator.results.manifest import partial_rows
-from rag_evaluator.results.matching import QUESTION, Matched
+from rag_evaluator.results.matching import QUESTION, Matched, keys_of
 from rag_evaluator.results.saved import SavedScores
 
 EXPECTED = ("reference", "reference_contexts")
+EQUAL = 0.01  # share of rows that may be equal to another before it is said
 LETTERS, PARTS = 60, 3  # of a value, and parts of a condition, shown at most
 
 
@@ -16,9 +17,8 @@ def caveats(
     a: SavedScores, b: SavedScores, matched: tuple[Matched, Matched], on: str, metrics: Sequence[str]
 ) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
-    keys = matched[0].places.keys() & matched[1].places.keys()
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
-    return [*partial, *_of_judging(a, b, list(metrics)), *_of_rows(a, b, matched, on, sorted(keys))]
+    return [*partial, *_of_judging(a, b, list(metrics)), *_of_weights(a, b), *_of_rows(a, b, matched, on)]
 
 
 def partial_run(run: SavedScores) -> str | None:
@@ -44,6 +44,46 @@ def _of_judging(a: SavedScores, b: SavedScores, metrics: list[str]) -> list[str]
     return []
 
 
+def _of_weights(a: SavedScores, b: SavedScores) -> list[str]:
+    weights = [run.config.get("weight") for run in (a, b)]
+    if weights[0] == weights[1] or not b.config:
+        return []
+    columns = ["all the same" if column is None else f"by '{column}'" for column in weights]
+    return [f"{a.name} counts its rows {columns[0]}, {b.name} {columns[1]}: here they count as in {a.name}."]
+
+
+def equal_rows(run: SavedScores, labels: Sequence[str | None] | None) -> str | None:
+    """That rows are equal in all that a metric reads, and yet count as independent; None: not so, or hardly any.
+
+    Args:
+        labels: of the clusters in which rows are; None: each row is one of its own.
+    """
+    clusters: dict[str, set[Hashable]] = {}
+    for place, sample in enumerate(run.samples):
+        if sample.has(QUESTION):
+            label = None if labels is None else labels[place]
+            clusters.setdefault(sample.digest, set()).add(("row", place) if label is None else label)
+    copies = sum(len(apart) - 1 for apart in clusters.values())
+    if copies == 0 or copies < EQUAL * len(run.samples):
+        return None
+    return (
+        f"{copies} of {len(run.samples)} rows of {run.name} are equal to another row and count as independent of it: "
+        "put equal rows together with a cluster, such as --cluster question"
+    )
+
+
+def other_questions(a: SavedScores, b: SavedScores, matched: tuple[Matched, Matched], on: str) -> tuple[int, int]:
+    """How many keys have other questions in the two runs, of how many that have one in both."""
+    if on == QUESTION:
+        return 0, 0
+    texts = [
+        {key: {questions[place] for place in rows} - {None} for key, rows in side.places.items()}
+        for side, questions in zip(matched, (keys_of(run.samples, QUESTION) for run in (a, b)), strict=True)
+    ]
+    known = [key for key, own in texts[0].items() if own and texts[1].get(key)]
+    return sum(texts[0][key] != texts[1][key] for key in known), len(known)
+
+
 def _shown(parts: Mapping[str, tuple[str, str]]) -> str:
     shown = [f"{part} {_cut(values[0])} / {_cut(values[1])}" for part, values in list(parts.items())[:PARTS]]
     return ", ".join(shown) + (" and more" if len(parts) > PARTS else "")
@@ -53,23 +93,20 @@ def _cut(text: str) -> str:
     return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
 
 
-def _of_rows(
-    a: SavedScores, b: SavedScores, matched: tuple[Matched, Matched], on: str, keys: Sequence[str]
-) -> list[str]:
-    def texts(columns: Sequence[str], key: str) -> list[set[str | None]]:
-        """What each side has in these columns in the rows of a key."""
+def _of_rows(a: SavedScores, b: SavedScores, matched: tuple[Matched, Matched], on: str) -> list[str]:
+    keys = sorted(matched[0].places.keys() & matched[1].places.keys())
+
+    def expected(key: str) -> list[set[str | None]]:
+        """What each side expects in the rows of a key."""
         return [
-            {as_key([value_of(run.samples[place], column) for column in columns]) for place in side.places[key]}
+            {as_key([value_of(run.samples[place], column) for column in EXPECTED]) for place in side.places[key]}
             for run, side in zip((a, b), matched, strict=True)
         ]
 
-    def others(columns: Sequence[str]) -> int:
-        return sum(there[0] != there[1] for there in (texts(columns, key) for key in keys))
-
     found = []
-    if on != QUESTION and (count := others([QUESTION])):
+    if count := other_questions(a, b, matched, on)[0]:
         found.append(f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.name}.")
-    if count := others(EXPECTED):
+    if count := sum(there[0] != there[1] for there in map(expected, keys)):
         found.append(
             f"{count} of {len(keys)} questions have another reference or other expected contexts in {b.name} than in "
             f"{a.name}, so these scores do not measure the same."

@@ -10,7 +10,8 @@ from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.program import command
-from rag_evaluator.results.rows import Add, Heading, ignore
+from rag_evaluator.results.rows import Add, Heading, Scored, ignore
+from rag_evaluator.results.written import WRITTEN, as_sealed
 
 PROGRAM = "rag_evaluator"
 PART = "part"  # which rows of the dataset were taken, where it is not all
@@ -19,8 +20,16 @@ PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file 
 
 @contextmanager
 def manifest_json(path: Path, heading: Heading) -> Iterator[Add]:
-    yield ignore
-    path.write_text(json_text(as_written(heading.manifest)), encoding="utf-8")
+    """Ends after the files whose digests it holds."""
+    rows = 0
+
+    def add(scored: Scored) -> None:
+        nonlocal rows
+        rows += 1
+
+    yield add
+    manifest = {**as_written(heading.manifest), WRITTEN: as_sealed(path.parent, rows)}
+    path.write_text(json_text(manifest), encoding="utf-8")
 
 
 @contextmanager

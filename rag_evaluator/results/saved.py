@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,19 @@ from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.program import command
 from rag_evaluator.results.manifest import config_of, read_manifest
+from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.reporting import weight_of
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.summary import read_summary
+from rag_evaluator.results.written import changed, refuse_changed
 
 Cell = tuple[int, str]  # place of the row, metric
 Record = Mapping[str, Any]  # a line of `details.jsonl`; Any: JSON
 Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 LINE = re.compile(rb'\{"row": (\d+), "sample": "\w*", "metric": ("(?:[^"\\]|\\.)*")')
+TABLES = ("scores.jsonl", "scores.csv", "scores.xlsx")  # of a results folder
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
 
 
@@ -73,9 +76,12 @@ def of_results(results: Results, name: str, canonical: Canonical) -> SavedScores
 
 
 def of_folder(folder: Path) -> SavedScores:
-    """The scores of a results folder. Raises `ResultsError` if its files are not there or cannot be read."""
+    """The scores of a results folder. Raises `ResultsError` if its files are not there, cannot be read, or disagree."""
     require_scores(folder)
     metrics, manifest = list(read_summary(folder)), read_manifest(folder)
+    about = manifest.get("metrics")
+    if isinstance(about, Mapping) and (lost := [name for name in about if name not in metrics]):
+        raise changed(folder / "summary.json", f"it lacks {', '.join(lost)}, which manifest.json names")
     samples = open_dataset(_read_rows(folder / "scores.jsonl"), config_of(manifest).get("columns"))
     scores = {metric: [_number(sample, metric) for sample in samples] for metric in metrics}
     return SavedScores(str(folder), samples, scores, manifest, lambda cells: _read_details(folder, cells), folder)
@@ -119,6 +125,25 @@ def of_table(source: Any, name: str, canonical: Canonical, others: Collection[st
     return SavedScores(name, samples, scores)
 
 
+def of_own_table(path: Path, canonical: Canonical) -> SavedScores | None:
+    """The scores in a file that a run wrote into its results folder; None for a table from elsewhere.
+
+    Of the manifest beside it only what it says of metrics is taken: the rest holds for the folder. Raises
+    `ResultsError` if the file is not as it was written.
+    """
+    if path.name not in TABLES or not (path.parent / "manifest.json").is_file():
+        return None
+    manifest = read_manifest(path.parent)
+    about = manifest.get("metrics")
+    if "program" not in manifest or not isinstance(about, Mapping):
+        return None
+    columns = {name for sample in open_dataset(path) for name in sample.row}
+    others = {name for name in columns if name not in about and BETWEEN not in name}
+    scores = of_table(path, str(path), canonical, others)
+    refuse_changed(path.parent, manifest, path.name, len(scores.samples))
+    return replace(scores, manifest={"metrics": about})
+
+
 def run_weights(run: SavedScores, column: str) -> list[float]:
     """The weight of each row. Raises `ResultsError` for one that is no number from 0 up."""
     try:
@@ -160,16 +185,16 @@ def _lines_of(file: Iterator[bytes], cells: Collection[Cell]) -> Iterator[bytes]
 
 
 def _number(sample: Sample, column: str) -> float:
-    """The score in a row's column, NaN if there is none. Raises `ResultsError` for anything else."""
+    """The score in a row's column, NaN if there is none. Raises `ResultsError` for anything else, infinity too."""
     value = _as_number(sample.row.get(column))
-    if value is None:
+    if value is None or math.isinf(value):
         received = sample.row[column]
         raise ResultsError(f"{sample.where}: '{column}' is {received!r:.40}, expected a number or nothing.")
     return value
 
 
 def _holds_numbers(samples: Sequence[Sample], column: str) -> bool:
-    """Whether a column holds numbers and blanks only, and a number at least."""
+    """Whether a column holds numbers, infinite ones too, and blanks only, and a number at least."""
     numbers = [_as_number(sample.row.get(column)) for sample in samples]
     return None not in numbers and not all(math.isnan(number or 0.0) for number in numbers)
 
@@ -180,8 +205,7 @@ def _as_number(value: Any) -> float | None:
         return math.nan
     if isinstance(value, str | int | float):
         try:
-            number = float(value)
+            return float(value)
         except (ValueError, OverflowError):
             return None
-        return None if math.isinf(number) else number
     return None

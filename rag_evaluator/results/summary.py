@@ -15,12 +15,12 @@ import numpy as np
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
-from rag_evaluator.program import command
 from rag_evaluator.results.figures import MetricScores, RowFacts, agreement, figures, scale_seen
 from rag_evaluator.results.panel_names import column_of
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.results.thoughts import thought_figures
+from rag_evaluator.results.written import again
 from rag_evaluator.trust.reruns import rerun_noise
 from rag_evaluator.trust.scale import Scale
 
@@ -141,9 +141,9 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
         summary: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
         whole = bool(summary) and all(map(_is_summary, summary.values()))
     except (OSError, ValueError, AttributeError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}.") from error
+        raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
     if not whole:
-        raise ResultsError(f"{path}: damaged. '{command('merge', path.parent)}' writes it again.")
+        raise ResultsError(f"{path}: damaged. {again(folder)}")
     return summary
 
 

@@ -18,7 +18,7 @@ from rag_evaluator.results.text_files import details_jsonl, scores_csv, scores_j
 from rag_evaluator.results.xlsx import scores_xlsx
 
 WRITERS: dict[str, Writer] = {
-    "manifest.json": manifest_json,  # first: by it a folder is known as ours
+    "manifest.json": manifest_json,  # first: by it a folder is known as ours; ends last, with digests of the others
     "prompts.json": prompts_json,
     "summary.json": summary_json,
     "scores.jsonl": scores_jsonl,

@@ -25,6 +25,7 @@ from rag_evaluator.results.panel import PanelTable
 from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
 from rag_evaluator.results.rows import Table
 from rag_evaluator.results.writers import PANEL_WRITERS, write_table
+from rag_evaluator.results.written import changed
 from rag_evaluator.run.finished import describe_files, differing_files, is_complete, read_finished
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
 from rag_evaluator.run.merge import ChunkTable
@@ -36,6 +37,7 @@ from rag_evaluator.tasks.own_report import REPORT, write_own_report
 from rag_evaluator.tasks.run_digest import find_finished
 
 WRITTEN = "written.json"
+READ = ("manifest.json", "scores.jsonl", "details.jsonl")  # by whoever reads scores; labels are added to the summary
 BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
 
 
@@ -169,6 +171,12 @@ class Panel:
         wrote = note.get("ended", 0.0) >= began
         return wrote, [] if wrote else differing_files(self.folder, note.get("files", {}))
 
+    def refuse_changed_files(self) -> None:
+        """Raises `ResultsError` for a file of scores that is not as it was written."""
+        files = {name: seen for name, seen in self._note().get("files", {}).items() if name in READ}
+        for name in differing_files(self.folder, files):
+            raise changed(self.folder / name, "it has been changed since")
+
     def source(self) -> str | None:
         """16 hexadecimal digits of what the panel's files are made from; None while a judge has not finished."""
         parts: list[Any] = [self.config.model_dump(mode="json")]
@@ -206,12 +214,16 @@ def is_finished(config: Config) -> bool:
 
 
 def refuse_unfinished(folder: Path) -> None:
-    """Raises `ResultsError` for a panel whose judges have not finished, or whose files have not been written since."""
-    if is_panel(folder) and not panel_of(folder).is_written():
+    """Raises `ResultsError` for a panel whose judges have not finished, or whose files are not those written since."""
+    if not is_panel(folder):
+        return
+    panel = panel_of(folder)
+    if not panel.is_written():
         again = command("status", folder)
         raise ResultsError(
             f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {again}"
         )
+    panel.refuse_changed_files()
 
 
 def panel_table(config: Config, metrics: Mapping[str, Metric], judges: Mapping[str, Table]) -> PanelTable:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from rag_evaluator.trust.scale import TIE, Scale
 
 Limit = Literal["min", "max", "not worse", "coverage"]
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
+MOST_STEPS = 1000  # tried for the score from which on missing rows let a rule pass
 MOST_ROWS = 200_000  # looked at when a rule needs more rows
 MEAN = "mean:"
 RULE = re.compile(r"\s*(mean:)?\s*(.+?)\s*(>=|<=)\s*(\S+)\s*")
@@ -41,27 +42,54 @@ class Rule:
         return f"{name} {sign} {self.number:g}"
 
 
+class Lost(NamedTuple):
+    """Rows that a baseline scored and a run did not.
+
+    Attributes:
+        rows: how many; `named` names some of them.
+        ignored: the difference without them.
+        estimate: the difference if each of them had a score.
+    """
+
+    rows: int
+    named: str
+    ignored: Estimate
+    estimate: Callable[[float], Estimate]
+
+
 class Measured(NamedTuple):
     """What is known of a metric, or of its difference from a baseline.
 
     Attributes:
-        coverage: share of rows that have a score; of a difference: of the baseline's rows that both sides scored.
-        clusters: labels of the scored rows, if they were clustered: a rule then needs more rows.
+        coverage: share of the weight of all rows that have a score; of a difference: that both sides scored.
+        clusters, weights: of the scored rows, if they have any: a rule then needs more rows.
+        lost: rows that count as the worst score, if there are any.
+        notes: sentences that belong to every verdict.
+        fault: why no rule can pass, whatever the figures are.
     """
 
     scale: Scale
     estimate: Estimate
     coverage: float
     clusters: Sequence[Hashable] | None = None
+    weights: Sequence[float] | None = None
+    lost: Lost | None = None
+    notes: tuple[str, ...] = ()
+    fault: str | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a rule is kept, and what was measured, in one line."""
+    """Whether a rule is kept, and what was measured, in one line.
+
+    Attributes:
+        noted: whether the line says more than the figures: also of a rule that is kept it should be read.
+    """
 
     rule: Rule
     passed: bool
     reason: str
+    noted: bool = False
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
@@ -136,15 +164,58 @@ def refuse_senseless(rule: Rule, scale: Scale) -> None:
 
 
 def _verdict(rule: Rule, measured: Measured, min_coverage: float) -> Verdict:
+    if measured.fault is not None:
+        return Verdict(rule, False, measured.fault)
     least = rule.number if rule.limit == "coverage" else min_coverage
     is_covered = measured.coverage >= least - TIE
-    uncovered = [] if is_covered else [f"coverage is {measured.coverage:.3f}, below {least:g}"]
+    uncovered = [] if is_covered else [f"coverage is {measured.coverage:.3f}, below {least:g}{_remedy(rule)}"]
     if rule.limit == "coverage":
         return Verdict(rule, is_covered, uncovered[0] if uncovered else f"coverage is {measured.coverage:.3f}")
     estimate = measured.estimate
     kept = _keeps(rule, measured.scale, estimate)
-    reasons = [*uncovered, _seen(rule, measured.scale, estimate), *([] if kept else _too_few(rule, measured))]
-    return Verdict(rule, kept and is_covered, "; ".join(filter(None, reasons)))
+    alone = [] if kept else [*_lost_alone(rule, measured, is_covered)]
+    why = [*alone, *([] if kept or alone else _too_few(rule, measured)), *_lost(measured), *measured.notes]
+    reasons = [*uncovered, _seen(rule, measured.scale, estimate), *why]
+    return Verdict(rule, kept and is_covered, "; ".join(reasons), noted=bool(measured.notes or measured.lost))
+
+
+def _remedy(rule: Rule) -> str:
+    return "" if rule.limit == "coverage" else ": first score what is missing, the command of the run with --update"
+
+
+def _lost(measured: Measured) -> list[str]:
+    """Which rows count as the worst score."""
+    if measured.lost is None:
+        return []
+    rows, worst = measured.lost.rows, _ends(measured.scale)[0]
+    what = f"1 row ({measured.lost.named}) has" if rows == 1 else f"{rows} rows ({measured.lost.named}) have"
+    return [f"{what} no score in this run but in the baseline, and count{'s' if rows == 1 else ''} as {worst:g}"]
+
+
+def _lost_alone(rule: Rule, measured: Measured, is_covered: bool) -> Iterator[str]:
+    """That only missing rows make a rule fail, and from which score of these it would be kept."""
+    lost, scale = measured.lost, measured.scale
+    if lost is None or not _keeps(rule, scale, lost.ignored):
+        return
+    said = "only missing rows make it fail"
+    limit = _tipping(rule, scale, lost) if is_covered else None
+    if limit is not None:
+        what = f"the {lost.rows} missing rows average" if lost.rows > 1 else "the missing row has"
+        said += f": passes if {what} at {'least' if scale.better == 'higher' else 'most'} {limit:g}"
+    yield f"{said}; first score them, the command of the run with --update"
+
+
+def _tipping(rule: Rule, scale: Scale, lost: Lost) -> float | None:
+    """The score, with two digits, from which on the rule is kept if each missing row has it; None: no score does it."""
+    worst, best = _ends(scale)
+    steps = min(max(100, round(scale.width * 100)), MOST_STEPS)
+    scores = (worst + (best - worst) * step / steps for step in range(1, steps + 1))
+    return next((round(score, 6) for score in scores if _keeps(rule, scale, lost.estimate(score))), None)
+
+
+def _ends(scale: Scale) -> tuple[float, float]:
+    """The worst and the best score."""
+    return (scale.low, scale.high) if scale.better == "higher" else (scale.high, scale.low)
 
 
 def _keeps(rule: Rule, scale: Scale, estimate: Estimate) -> bool:
@@ -194,21 +265,26 @@ def _too_few(rule: Rule, measured: Measured) -> list[str]:
 def _best(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
     """The estimate from n rows of the best result: perfect scores; for a baseline, one that is equal to it."""
     scale, level, clusters = measured.scale, measured.estimate.ci_level, measured.clusters
-    perfect = scale.high if scale.better == "higher" else scale.low
+    perfect = _ends(scale)[1]
     nearly = perfect + TIE * (scale.low + scale.high - 2 * perfect)  # continuous scores that are all equal are a rarity
 
     def labels(rows: int) -> list[Hashable] | None:
-        """Clusters of the same sizes, as many as it takes."""
+        """Clusters of the same sizes, as many as it takes; rows without a label stay clusters of their own."""
         if clusters is None:
             return None
-        return [(place // len(clusters), clusters[place % len(clusters)]) for place in range(rows)]
+        places = (divmod(place, len(clusters)) for place in range(rows))
+        return [None if clusters[at] is None else (turn, clusters[at]) for turn, at in places]
+
+    def weights(rows: int) -> list[float] | None:
+        each = measured.weights
+        return None if each is None else [each[place % len(each)] for place in range(rows)]
 
     def estimate(rows: int) -> Estimate:
         if rule.limit == "not worse":
-            return difference_interval(np.zeros(rows), scale, level, labels(rows))
+            return difference_interval(np.zeros(rows), scale, level, labels(rows), weights(rows))
         values = np.full(rows, perfect)
         values[0] = perfect if scale.kind == "judged" else nearly
-        return mean_interval(values, scale, level, labels(rows))
+        return mean_interval(values, scale, level, labels(rows), weights(rows))
 
     return estimate
 

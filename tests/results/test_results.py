@@ -13,6 +13,7 @@ import pytest
 
 from rag_evaluator import load_dataset
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.digest import file_digest
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.sheet import CUT, XLSX_CELL
@@ -109,6 +110,10 @@ def test_the_summary_is_written_as_it_is_returned(three: Results, tmp_path: Path
     assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8")) == {
         "program": "rag_evaluator",
         "name": "run",
+        "written": {
+            "rows": 3,
+            "sha256": {name: file_digest(tmp_path / name) for name in ("scores.jsonl", "scores.csv")},
+        },
     }
 
 

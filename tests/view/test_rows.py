@@ -198,6 +198,12 @@ def test_a_fault_while_the_index_is_made_is_said_and_makes_no_shorter_table(
     assert "nobody has thought of" in answer.json()["error"]
 
 
+def without_digest(run: Path) -> None:
+    """As written by an older version."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "written": None}))
+
+
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "NaN", "-Infinity", "true", "[1]"])
 def test_what_is_no_score_is_a_missing_one_on_every_page(tmp_path: Path, number: str) -> None:
     run = write_run(tmp_path / "run")
@@ -205,6 +211,7 @@ def test_what_is_no_score_is_a_missing_one_on_every_page(tmp_path: Path, number:
     row = {**json.loads(lines[0]), "exact_match": 77}
     lines[0] = json.dumps(row).replace('"exact_match": 77', f'"exact_match": {number}')
     (run / "scores.jsonl").write_text("\n".join(lines) + "\n")
+    without_digest(run)
     with client(tmp_path, review=True, who="anna") as browser:
         assert asked(browser, "/api/rows/run", sort="exact_match")["rows"][-1]["row"] == 0
         for page in ("/api/figures/run", "/api/review/queues/run", "/api/row/run/0"):

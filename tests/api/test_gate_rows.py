@@ -1,0 +1,271 @@
+"""`gate` and `compare` count every row: weights, clusters, missing rows, equal rows, whatever the order of rows."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rag_evaluator
+from rag_evaluator import RagEvaluatorError, Results
+from rag_evaluator.dataset import load_dataset
+from rag_evaluator.results.junit import write_junit
+from rag_evaluator.results.score import Score
+from rag_evaluator.trust.gate import Verdict
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.trust.scale import Scale
+
+NAN = math.nan
+ABOUT = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "generation", "threshold": None}
+
+
+def run_of(rows: Sequence[tuple[str, float]], weights: Sequence[float] | None = None, **columns: list[Any]) -> Results:
+    """Questions with their scores of faithfulness."""
+    samples = load_dataset(
+        [
+            {"user_input": question, **({"share": weights[place]} if weights else {}), **_row(columns, place)}
+            for place, (question, _) in enumerate(rows)
+        ]
+    )
+    config = {"weight": "share"} if weights else {}
+    scores = [Score(value, None if value == value else "no answer") for _, value in rows]
+    return Results(samples, {"faithfulness": scores}, {}, {"metrics": {"faithfulness": ABOUT}, "config": config})
+
+
+def _row(columns: dict[str, list[Any]], place: int) -> dict[str, Any]:
+    return {name: values[place] for name, values in columns.items()}
+
+
+def questions(values: list[float]) -> list[tuple[str, float]]:
+    return [(f"Q{place}", value) for place, value in enumerate(values)]
+
+
+def verdict(*arguments: Any, **options: Any) -> Verdict:
+    [found] = rag_evaluator.gate(*arguments, **options)
+    return found
+
+
+def ends(found: Verdict) -> list[float]:
+    """The worse end and the mean in a verdict."""
+    return [float(text) for text in re.findall(r"-?\d\.\d{3}", found.reason)[:2]]
+
+
+class TestWeights:
+    base = (("A", 1.0), ("A", 1.0), ("B", 1.0), ("B", 1.0))
+    shares = (1.0, 100.0, 1.0, 100.0)
+
+    def test_the_heavy_answer_counts_whatever_the_order_of_rows(self) -> None:
+        fell = [("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 1.0)]
+        a = run_of(self.base, self.shares)
+        for order in (1, -1):
+            b = run_of(fell[::order], self.shares[::order])
+            comparison = rag_evaluator.compare(a, b).metrics[0].figures
+            assert comparison.mean_b == pytest.approx((1 + 1 + 100) / 202)
+            assert comparison.difference.mean == pytest.approx(-100 / 202)
+            found = verdict(b, not_worse_than=a, margin={"mean:faithfulness": 0.49})
+            assert "the difference is -0.495" in found.reason
+
+    def test_the_weights_of_the_baseline_count_in_both(self) -> None:
+        a = run_of(questions([1.0] * 4), [1.0, 1.0, 1.0, 1.0])
+        b = run_of(questions([1.0, 1.0, 1.0, 0.0]), [1.0, 1.0, 1.0, 0.0])
+        assert rag_evaluator.compare(a, b).metrics[0].figures.difference.mean == -0.25
+        assert "the difference is -0.250" in verdict(b, not_worse_than=a, margin={"mean:faithfulness": 0.1}).reason
+
+    def test_rows_of_which_nobody_knows_how_much_they_count_are_refused(self) -> None:
+        a, b = run_of(self.base, self.shares), run_of(self.base, [1.0, 50.0, 1.0, 100.0])
+        with pytest.raises(RagEvaluatorError, match=r"'share' is 50, and the rows of 'A' in .* have 1, 100.*--on"):
+            rag_evaluator.gate(b, not_worse_than=a, margin=0.5)
+
+    def test_another_column_of_weights_is_said(self, caplog: pytest.LogCaptureFixture) -> None:
+        a, b = run_of(questions([1.0, 1.0]), [1.0, 2.0]), run_of(questions([1.0, 1.0]))
+        b = Results(b.samples, b.scores, {}, {**b.manifest, "config": {"ci_level": 0.95}})
+        rag_evaluator.gate(b, not_worse_than=a, margin=1.0)
+        assert "counts its rows by 'share', " in caplog.text
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("ABCDEFGH"),
+            st.sampled_from([1.0, 2.0]),
+            st.sampled_from([0.0, 0.5, 1.0, NAN]),
+            st.sampled_from([0.0, 0.5, 1.0, NAN]),
+        ),
+        min_size=4,
+        max_size=12,
+    ),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_order_of_rows_changes_a_verdict(rows: list[tuple[str, float, float, float]], random: Any) -> None:
+    def runs(order: list[int], other: list[int]) -> list[Results]:
+        return [
+            run_of([(rows[place][0], rows[place][at]) for place in places], [rows[place][1] for place in places])
+            for at, places in ((2, order), (3, other))
+        ]
+
+    straight = list(range(len(rows)))
+    shuffled = [random.sample(straight, len(straight)) for _ in "ab"]
+    verdicts = [
+        verdict(b, not_worse_than=a, margin=0.2, min_coverage=0.0)
+        for a, b in (runs(straight, straight), runs(*shuffled))
+    ]
+    assert ends(verdicts[0]) == ends(verdicts[1])
+    assert verdicts[0].passed == verdicts[1].passed
+
+
+class TestMissing:
+    def test_a_missing_row_counts_as_the_worst_score_row_by_row(self) -> None:
+        """The same interval as that of a run in which these rows have the score 0."""
+        base = [(f"Q{place // 5}", 1.0) for place in range(100)]
+        lost = [(question, NAN if place % 10 == 0 else 1.0) for place, (question, _) in enumerate(base)]
+        zero = [(question, 0.0 if value != value else value) for question, value in lost]
+        options: dict[str, Any] = {"not_worse_than": run_of(base), "margin": 0.9, "min_coverage": 0.5}
+        assert ends(verdict(run_of(lost), **options)) == ends(verdict(run_of(zero), **options))
+
+    def test_the_tipping_point_is_where_the_verdict_changes(self) -> None:
+        values = [1.0] * 293
+        base = run_of(questions([1.0] * 300))
+        found = verdict(run_of(questions([*values, *[NAN] * 7])), not_worse_than=base, margin=0.02)
+        limit = float(re.search(r"passes if the 7 missing rows average at least ([\d.]+)", found.reason)[1])  # type: ignore[index]
+        for score, passes in ((limit, True), (limit - 0.01, False)):
+            filled = run_of(questions([*values, *[score] * 7]))
+            assert verdict(filled, not_worse_than=base, margin=0.02).passed is passes
+        assert "--update" in found.reason
+
+    def test_where_lower_is_better_the_worst_is_the_upper_end(self) -> None:
+        base = pd.DataFrame({"user_input": [f"Q{place}" for place in range(300)], "noise_sensitivity": [0.0] * 300})
+        run = base.assign(noise_sensitivity=[*[0.0] * 293, *[NAN] * 7])
+        found = verdict(run, not_worse_than=base, margin=0.02)
+        assert "and count as 1" in found.reason
+        assert re.search(r"average at most 0\.\d+", found.reason)
+
+    def test_a_run_that_is_worse_by_itself_does_not_blame_missing_rows(self) -> None:
+        base = run_of(questions([1.0] * 300))
+        run = run_of(questions([*[0.5] * 290, *[NAN] * 10]))
+        assert "only missing rows" not in verdict(run, not_worse_than=base, margin=0.02).reason
+
+    def test_what_is_missing_in_both_or_only_in_the_baseline_is_counted_and_named(self) -> None:
+        base = run_of(questions([NAN, NAN, *[1.0] * 298]))
+        run = run_of(questions([NAN, *[1.0] * 299]))
+        found = verdict(run, not_worse_than=base, margin=0.05)
+        assert found.passed
+        assert "1 row (Q0) without a score in both runs" in found.reason
+        assert "1 row (Q1) without a score in the baseline only" in found.reason
+
+    def test_that_missing_rows_were_ignored_is_in_the_line_and_in_junit(self, tmp_path: Any) -> None:
+        base, run = run_of(questions([1.0] * 300)), run_of(questions([*[1.0] * 293, *[NAN] * 7]))
+        found = verdict(run, not_worse_than=base, margin=0.02, missing="ignore")
+        assert found.passed
+        assert found.noted
+        write_junit([found], "run", tmp_path / "gate.xml")
+        assert (
+            "7 missing rows are ignored (--missing ignore)"
+            in ElementTree.parse(tmp_path / "gate.xml").getroot()[0][0][0].text
+        )  # type: ignore[operator]
+
+    def test_another_word_for_missing_is_refused(self) -> None:
+        with pytest.raises(RagEvaluatorError, match="missing is 'drop': expected one of worst, ignore"):
+            rag_evaluator.gate(run_of(questions([1.0] * 5)), "faithfulness >= 0.1", missing="drop")  # type: ignore[arg-type]
+
+
+class TestKeys:
+    def test_a_key_whose_rows_differ_in_group_is_refused(self) -> None:
+        rows = [("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 0.0)]
+        run = run_of(rows, model=["x", "y"] * 2)
+        with pytest.raises(RagEvaluatorError, match=r"the rows of 'A' differ in 'model' \('x', 'y'\).*--on"):
+            rag_evaluator.compare(run, run, group_by=["model"])
+        assert {line.group for line in rag_evaluator.compare(run, run, group_by=["model"], on="model").groups} == {
+            "x",
+            "y",
+        }
+
+    def test_the_clusters_of_the_baseline_count(self) -> None:
+        a = run_of(questions([1.0] * 300), document=["one"] * 150 + ["two"] * 150)
+        b = run_of(questions([1.0] * 300), document=[f"d{place}" for place in range(300)])
+        assert not verdict(b, not_worse_than=a, margin=0.05, cluster="document").passed
+        assert verdict(a, not_worse_than=b, margin=0.05, cluster="document").passed
+
+
+class TestHints:
+    def test_rows_without_a_cluster_are_not_one_cluster(self) -> None:
+        clusters = [None] * 20 + ["d"] * 2
+        values = [1.0] * 21 + [0.0]
+        found = verdict(run_of(questions(values), document=clusters), "faithfulness >= 0.8", cluster="document")
+        assert not found.passed
+        assert "no result of" not in found.reason  # perfect scores of these rows pass
+        best = mean_interval([1.0] * 22, Scale(), clusters=clusters)
+        assert best.ci_low is not None
+        assert best.ci_low >= 0.8
+
+    def test_the_end_of_perfect_scores_in_a_hint_is_what_a_perfect_run_gets(self) -> None:
+        clusters = [None] * 12 + ["d"] * 3
+        run = run_of(questions([1.0] * 15), weights=[1.0] * 10 + [3.0] * 5, document=clusters)
+        found = verdict(run, "faithfulness >= 0.95", cluster="document")
+        low = re.search(r"perfect scores: (\d\.\d+)", found.reason)
+        assert low is not None
+        assert float(low[1]) == ends(found)[0]
+
+
+class TestEqualRows:
+    def test_copied_questions_are_said_with_the_remedy(self) -> None:
+        rows = questions([1.0] * 27 + [0.0] * 3) * 20
+        run = run_of(rows, id=list(range(600)))
+        found = verdict(run, "faithfulness >= 0.5")
+        assert "570 of 600 rows of " in found.reason
+        assert "--cluster question" in found.reason
+        grouped = verdict(run, "faithfulness >= 0.5", cluster="question")
+        assert "equal" not in grouped.reason
+        assert ends(grouped)[0] < ends(found)[0]
+        assert "570 of 600 rows" in " ".join(rag_evaluator.compare(run, run).caveats)
+        assert "570 of 600 rows" not in " ".join(rag_evaluator.compare(run, run, on="question").caveats)
+
+    def test_rows_without_a_question_are_not_called_equal(self) -> None:
+        frame = pd.DataFrame({"id": range(30), "faithfulness": [1.0] * 30})
+        assert not verdict(frame, "faithfulness >= 0.8").noted
+
+
+def test_a_metric_that_the_baseline_lacks_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    base = pd.DataFrame({"user_input": [f"Q{place}" for place in range(300)], "faithfulness": [1.0] * 300})
+    run = base.assign(bleu=[0.5] * 300)
+    assert verdict(run, not_worse_than=base, margin=0.05).passed
+    assert "run 1 has no scores of bleu_score: not compared." in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("better", "said"),
+    [
+        ({"toxicity": "low"}, "expected toxicity=higher or toxicity=lower"),
+        ({"toxicty": "lower"}, "no scores of 'toxicty'. Did you mean 'toxicity'"),
+        ({"faithfulness": "lower"}, "of faithfulness higher is better"),
+    ],
+)
+def test_a_direction_that_is_wrong_is_refused(better: dict[str, str], said: str) -> None:
+    frame = pd.DataFrame({"user_input": ["Q0", "Q1"], "faithfulness": [1.0, 1.0], "toxicity": [0.1, 0.2]})
+    with pytest.raises(RagEvaluatorError, match=said):
+        rag_evaluator.gate(frame, "mean:faithfulness >= 0.5", better=better)
+
+
+def test_a_score_file_of_a_run_takes_the_direction_from_the_manifest_beside_it(tmp_path: Any) -> None:
+    samples = load_dataset([{"user_input": f"Q{place}", "length": place} for place in range(30)])
+    about = {**ABOUT, "better": "lower"}
+    scores = {"hallucination": [Score(0.0)] * 30}
+    Results(samples, scores, {}, {"metrics": {"hallucination": about}, "config": {}}).write(tmp_path)
+    [found] = rag_evaluator.gate(tmp_path / "scores.csv", "hallucination <= 0.2")
+    assert found.passed
+    [found] = rag_evaluator.gate(tmp_path / "scores.csv", not_worse_than=tmp_path / "scores.csv", margin=0.2)
+    assert (found.rule.metric, found.passed) == ("hallucination", True)  # 'length' is no score
+
+
+def test_a_difference_by_hand() -> None:
+    """Two of ten rows are missing: -1 each beside eight ties."""
+    base, run = run_of(questions([1.0] * 10)), run_of(questions([*[1.0] * 8, NAN, NAN]))
+    found = verdict(run, not_worse_than=base, margin=0.9, min_coverage=0.5)
+    expected = difference_interval(np.array([0.0] * 8 + [-1.0] * 2), Scale())
+    assert ends(found) == [round(expected.ci_low or 0.0, 3), -0.2]

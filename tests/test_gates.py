@@ -1,0 +1,295 @@
+"""Gates that must fail and gates that must pass: each through the command, on files."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from labelled_runs import exact_run
+
+from rag_evaluator import Results
+from rag_evaluator.cli.main import main
+from rag_evaluator.dataset import load_dataset
+from rag_evaluator.results.score import Score
+
+PASSED, FAILED, REFUSED = 0, 1, 2
+N = 300
+MARGIN = ["--not-worse-than", "BASE", "--margin", "0.02"]
+MIN = ["--min", "faithfulness=0.8"]
+Values = Sequence[float | None]
+Rows = dict[str, Sequence[Any]]
+
+
+def table(values: Values, metric: str = "faithfulness", **columns: Sequence[Any]) -> Rows:
+    return {"user_input": [f"Q{place}" for place in range(len(values))], metric: values, **columns}
+
+
+def good(count: int = N) -> list[float | None]:
+    return [1.0] * count
+
+
+def without(rows: int, count: int = N) -> list[float | None]:
+    """The last scores are missing."""
+    return [*good(count - rows), *[None] * rows]
+
+
+def repeated(values: Values, answers: int, **columns: Sequence[Any]) -> Rows:
+    """Several answers to each question, one after the other."""
+    return {
+        "user_input": [f"Q{place // answers}" for place in range(len(values))],
+        "faithfulness": values,
+        **columns,
+    }
+
+
+def reversed_(rows: Rows) -> Rows:
+    return {name: list(reversed(column)) for name, column in rows.items()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A gate.
+
+    Attributes:
+        run, base: a table, or what makes a results folder.
+        weight: a column of both by which the folders' configurations weigh rows.
+        code: of the command; `said` is a part of what it prints.
+    """
+
+    rules: Sequence[str]
+    run: Rows | Callable[[Path], object]
+    base: Rows | Callable[[Path], object] | None = None
+    weight: str | None = None
+    code: int = FAILED
+    said: str = ""
+    suffix: str = ".csv"
+
+
+def folder_of(rows: Rows, weight: str | None) -> Callable[[Path], object]:
+    """A results folder with these scores."""
+    names = [name for name in rows if name in ("faithfulness", "noise_sensitivity")]
+    count = len(rows["user_input"])
+    samples = load_dataset(
+        [{name: column[place] for name, column in rows.items() if name not in names} for place in range(count)]
+    )
+    scores = {
+        name: [Score(math.nan, "no answer") if value is None else Score(value) for value in rows[name]]
+        for name in names
+    }
+    about = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "generation", "threshold": None}
+    config = {"weight": weight} if weight else {}
+    return Results(samples, scores, {}, {"metrics": dict.fromkeys(names, about), "config": config}).write
+
+
+def halved(folder: Path) -> None:
+    exact_run(folder)
+    lines = (folder / "scores.jsonl").read_text().splitlines(keepends=True)
+    (folder / "scores.jsonl").write_text("".join(lines[:20]))
+
+
+def edited(folder: Path) -> None:
+    exact_run(folder)
+    path = folder / "scores.jsonl"
+    path.write_text(path.read_text().replace('"exact_match": 0.0', '"exact_match": 1.0'))
+
+
+HEAVY = [1.0] * (N - 1) + [0.65 / 0.35 * (N - 1)]  # the last row has 65 % of the weight
+HUGE = [1.0] * (N - 1) + [999.0 * (N - 1)]  # 99.9 %
+FALLEN = [*good(N - 60), *[0.0] * 60]
+TWO = [1.0, 100.0] * N  # two answers a question
+NOT_FIRST = [1.0, 0.0] * N  # the second of them fell
+CUT = repeated([1.0, *[None] * 9] * N, 10)
+QUESTIONS = table(good(600), id=[f"i{place}" for place in range(600)])
+
+MUST_FAIL: dict[str, Case] = {
+    "half of the lines of scores.jsonl": Case(["--min", "mean:exact_match=0.9"], halved, code=REFUSED, said="20 rows"),
+    "scores edited in scores.jsonl": Case(
+        ["--min", "mean:exact_match=0.9"], edited, code=REFUSED, said="changed since"
+    ),
+    "a baseline with half of its lines": Case(
+        ["--not-worse-than", "BASE", "--margin", "1"], exact_run, halved, code=REFUSED, said="20 rows"
+    ),
+    "the heavy one of two answers fell": Case(
+        MARGIN, repeated(NOT_FIRST, 2, share=TWO), repeated([1.0] * 2 * N, 2, share=TWO), "share"
+    ),
+    "the heavy one of two answers fell, file reversed": Case(
+        MARGIN, reversed_(repeated(NOT_FIRST, 2, share=TWO)), repeated([1.0] * 2 * N, 2, share=TWO), "share"
+    ),
+    "answers to one question in two clusters": Case(
+        [*MARGIN, "--cluster", "part"],
+        repeated(good(), 2, part=["a", "b"] * (N // 2)),
+        repeated(good(), 2, part=["a", "b"] * (N // 2)),
+        code=REFUSED,
+        said="differ in 'part' ('a', 'b')",
+    ),
+    "nine of ten answers missing": Case(MARGIN, CUT, repeated(good(10 * N), 10), said="coverage is 0.100"),
+    "nine of ten answers left out": Case(MARGIN, table(good()), repeated(good(10 * N), 10), said="coverage is 0.100"),
+    "rows of the baseline without a key": Case(
+        MARGIN,
+        table(good()),
+        {"user_input": [*table(good())["user_input"], *[""] * 100], "faithfulness": good(N + 100)},
+        said="100 rows of the baseline have no key",
+    ),
+    "further rows that are not scored": Case(MARGIN, table(without(100, N + 100)), table(good()), said="coverage is"),
+    "further rows that fail": Case(
+        MARGIN, table([*good(), *[0.0] * 100]), table(good()), said="100 rows of the run have no partner"
+    ),
+    "further answers that are not scored": Case(MARGIN, CUT, table(good()), said="coverage is 0.100"),
+    "a missing row with 65 % of the weight": Case(
+        MIN, table(without(1), share=HEAVY), weight="share", said="coverage is 0.350"
+    ),
+    "a missing row with 99.9 % of the weight": Case(
+        MIN, table(without(1), share=HUGE), weight="share", said="coverage is 0.001"
+    ),
+    "a missing row with 65 % of the weight, against a baseline": Case(
+        MARGIN, table(without(1), share=HEAVY), table(good(), share=HEAVY), "share", said="coverage is 0.350"
+    ),
+    "4.8 % missing against a margin of 0.02": Case(
+        MARGIN, table(without(24, 500)), table(good(500)), said="only missing rows make it fail"
+    ),
+    "rows left out against a margin of 0.02": Case(
+        MARGIN, table(good(476)), table(good(500)), said="only missing rows make it fail"
+    ),
+    "missing rows of a metric of which lower is better": Case(
+        MARGIN,
+        table([*[0.0] * 476, *[None] * 24], "noise_sensitivity"),
+        table([0.0] * 500, "noise_sensitivity"),
+        said="count as 1",
+    ),
+    "too many missing rows ignored": Case(
+        [*MARGIN, "--missing", "ignore"], table(without(60)), table(good()), said="60 missing rows are ignored"
+    ),
+    "a real drop with missing rows ignored": Case(
+        [*MARGIN, "--missing", "ignore"], table(FALLEN), table(good()), said="0 missing rows are ignored"
+    ),
+    "a metric that only the baseline has": Case(
+        MARGIN, table(good()), table(good(), noise_sensitivity=[0.0] * N), said="has no scores of noise_sensitivity"
+    ),
+    "weight 0 on the rows that fell": Case(
+        MARGIN, table(FALLEN, share=[1.0] * (N - 60) + [0.0] * 60), table(good(), share=good()), "share"
+    ),
+    "hallucination rose, its direction unknown": Case(
+        MARGIN,
+        table([0.9] * N, "hallucination"),
+        table([0.1] * N, "hallucination"),
+        code=REFUSED,
+        said="--better hallucination=lower",
+    ),
+    "hallucination rose, lower is better": Case(
+        [*MARGIN, "--better", "hallucination=lower"],
+        table([0.9, *[0.8] * (N - 1)], "hallucination"),
+        table([0.1] * N, "hallucination"),
+    ),
+    "a maximum of hallucination": Case(
+        ["--max", "hallucination=0.2", "--better", "hallucination=lower"],
+        table([0.9, *[0.8] * (N - 1)], "hallucination"),
+    ),
+    "infinite scores": Case(MIN, table([math.inf, *good(N - 1)]), code=REFUSED, said="'faithfulness' is 'inf'"),
+    "infinite scores in JSON Lines": Case(
+        MIN, table([math.inf, *good(N - 1)]), code=REFUSED, said="'faithfulness' is 'inf'", suffix=".jsonl"
+    ),
+    "ids that belong to other questions": Case(
+        MARGIN,
+        {**QUESTIONS, "id": [f"i{(place + 1) % 600}" for place in range(600)]},
+        QUESTIONS,
+        said="600 of 600 rows that were matched by 'id' have other questions",
+    ),
+    "ids of all but one row belong to other questions": Case(
+        MARGIN,
+        {**QUESTIONS, "id": ["i0", *[f"i{place % 599 + 1}" for place in range(1, 600)]]},
+        QUESTIONS,
+        said="599 of 600 rows",
+    ),
+    "a real drop": Case(MARGIN, table(FALLEN), table(good())),
+    "all scores missing": Case(["--min-coverage", "0.5"], table([1.0, *[None] * (N - 1)])),
+    "too few perfect rows": Case(MIN, table(good(10)), said="no result of 10 rows can pass"),
+}
+MUST_PASS: dict[str, Case] = {
+    "equal to its baseline": Case(MARGIN, table(good()), table(good()), code=PASSED),
+    "equal to its baseline, file reversed": Case(MARGIN, reversed_(table(good())), table(good()), code=PASSED),
+    "several answers with unequal weights": Case(
+        MARGIN,
+        reversed_(repeated(NOT_FIRST, 2, share=TWO)),
+        repeated(NOT_FIRST, 2, share=TWO),
+        "share",
+        code=PASSED,
+    ),
+    "rows of weight 0 are missing": Case(
+        MIN, table(without(60), share=[1.0] * (N - 60) + [0.0] * 60), weight="share", code=PASSED
+    ),
+    "one missing row, within the margin": Case(
+        [*MARGIN[:-1], "0.05"], table(without(1)), table(good()), code=PASSED, said="1 row (Q299) has no score"
+    ),
+    "few missing rows, ignored": Case(
+        [*MARGIN, "--missing", "ignore"],
+        table(without(7)),
+        table(good()),
+        code=PASSED,
+        said="7 missing rows are ignored (--missing ignore)",
+    ),
+    "rows missing in both": Case(
+        MARGIN,
+        table(without(3)),
+        table(without(3)),
+        code=PASSED,
+        said="3 rows (Q297, Q298, Q299) without a score in both",
+    ),
+    "rows missing in the baseline only": Case(
+        MARGIN, table(good()), table(without(3)), code=PASSED, said="without a score in the baseline only"
+    ),
+    "hallucination fell": Case(
+        [*MARGIN, "--better", "hallucination=lower"],
+        table([0.1] * N, "hallucination"),
+        table([0.9] * N, "hallucination"),
+        code=PASSED,
+    ),
+    "one margin for the metric that both have": Case(
+        ["--not-worse-than", "BASE", "--margin", "faithfulness=0.02"],
+        table(good()),
+        table(good(), noise_sensitivity=[0.0] * N),
+        code=PASSED,
+    ),
+    "a run as it was written": Case(["--min", "mean:exact_match=0.5"], exact_run, code=PASSED),
+    "a perfect run": Case(MIN, table(good(30)), code=PASSED),
+}
+
+
+def written(source: Rows | Callable[[Path], object], weight: str | None, path: Path, suffix: str) -> Path:
+    """The table as a file, or the results folder."""
+    if isinstance(source, dict) and weight is None:
+        path = path.with_suffix(suffix)
+        rows = [dict(zip(source, row, strict=True)) for row in zip(*source.values(), strict=True)]
+        if suffix == ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            pd.DataFrame(rows).to_csv(path, index=False)
+        return path
+    (folder_of(source, weight) if isinstance(source, dict) else source)(path)
+    return path
+
+
+def called(case: Case, folder: Path, *more: str) -> int:
+    run = written(case.run, case.weight, folder / "run", case.suffix)
+    base = None if case.base is None else written(case.base, case.weight, folder / "base", case.suffix)
+    return main(["gate", str(run), *[str(base) if word == "BASE" else word for word in case.rules], *more])
+
+
+@pytest.mark.parametrize("case", MUST_FAIL.values(), ids=list(MUST_FAIL))
+def test_gates_that_must_fail_fail(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed = called(case, tmp_path), capsys.readouterr()
+    assert (code, case.said in printed.out + printed.err) == (case.code, True), printed
+
+
+@pytest.mark.parametrize("case", MUST_PASS.values(), ids=list(MUST_PASS))
+def test_gates_that_must_pass_pass(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed = called(case, tmp_path), capsys.readouterr()
+    assert (code, case.said in printed.out + printed.err) == (PASSED, True), printed
+
+
+def test_the_table_has_thirty_gates_that_fail_and_ten_that_pass() -> None:
+    assert len(MUST_FAIL) >= 30
+    assert len(MUST_PASS) >= 10

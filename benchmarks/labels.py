@@ -38,10 +38,12 @@ Output of `python -m benchmarks.labels`: {ROWS:,} rows, of which people accept {
 {SEED}, 95 % intervals.
 
 Coverage is the share of intervals that contain the truth. "all": the mean label of what the rows are a sample of;
-"rows": that of these {ROWS:,} rows. "textbook" is the PPI++ interval as published, with a normal quantile. Widths over
-labels alone: below 1 the judge helps; the interval of labels alone is `mean_interval`. In the tables of widths the
-doubt of the judge says nothing of its errors, which is the worst case for an uncertain draw. A judge is above chance
-if the word is `weak` or `reliable`."""
+"rows": that of these {ROWS:,} rows. Bias is the mean error of the estimate, "error" the root of its mean square. Where
+fewer than 5 labels of the rarer value are in the other folds the scores do not count: with 20 labels, and with 30 if
+few rows are rejected, the error is near that of labels alone, 0.10 and 0.08. The default draw, stratified by score,
+does not depend on it where scores are verdicts. Widths over labels alone: below 1 the judge helps; the interval of
+labels alone is `mean_interval`. In the tables of widths the doubt of the judge says nothing of its errors, which is the
+worst case for an uncertain draw. A judge is above chance if the word is `weak` or `reliable`."""
 
 
 class Data(NamedTuple):

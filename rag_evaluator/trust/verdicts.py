@@ -125,9 +125,7 @@ def judge_cells(
     return [_probe_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, strict=True)]
 
 
-def word(
-    share: Estimate, alarms: Estimate | None, p_holm: float | None, limits: Thresholds, floor: int = 0
-) -> Word:
+def word(share: Estimate, alarms: Estimate | None, p_holm: float | None, limits: Thresholds, floor: int = 0) -> Word:
     """The first word that fits, in the order of `Word`. `floor`: pairs at the floor."""
     low, high = share.ci_low, share.ci_high
     if not share.n and floor >= limits.pairs:

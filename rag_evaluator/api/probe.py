@@ -49,7 +49,7 @@ def probe(
 
     Returns:
         What `probe/probe.json` says: for each metric and probe falls, ties, rises, the win share with its interval,
-        and a word: `too few`, `reliable`, `wrong way`, `weak`, `no better than chance`, `undecided`.
+        and a word: `always worst`, `too few`, `reliable`, `wrong way`, `weak`, `no better than chance`, `undecided`.
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """

@@ -119,9 +119,11 @@ def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
         f"  mean label of all {rows} rows: {mean['label_mean']:.2f} [{mean['ci_low']:.2f}, {mean['ci_high']:.2f}], "
         f"from {mean['labels']} labels{' and the scores' if mean['judge_weight'] else ''}{judge}"
     )
+    if mean["labels_only"]:
+        yield f"  {mean['labels_only']}"
     if mean["judge_weight"] and mean["labels_saved"] is not None and mean["labels_saved"] >= 1:
         yield f"  the scores are worth {mean['labels_saved']:.0f} more labels"
-    elif mean["labels"] < rows:
+    elif mean["labels"] < rows and not mean["labels_only"]:
         yield "  the scores do not make this more precise than the labels alone"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from rag_evaluator.results.aligned import Aligned
 from rag_evaluator.results.comparison import LabelDifference
 from rag_evaluator.results.kept_labels import KeptLabels, kept_labels
+from rag_evaluator.results.reporting import reporting_of, unit_of
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.ppi import label_difference
 from rag_evaluator.trust.scale import Scale
@@ -21,13 +22,21 @@ def labelled_differences(a: Aligned, b: Aligned, level: float) -> Iterator[Label
     first, second = kept_labels(a.run.folder), kept_labels(b.run.folder)
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
+    reporting = reporting_of(a.run.manifest)
+    units = [unit_of(a.run.samples[row], reporting) for row in rows[0]]
     for metric in first:
         if metric in second:
-            yield _difference(b.run.name, metric, first[metric], second[metric], rows, level)
+            yield _difference(b.run.name, metric, first[metric], second[metric], rows, units, level)
 
 
 def _difference(
-    run: str, metric: str, a: KeptLabels, b: KeptLabels, rows: Sequence[Sequence[int]], level: float
+    run: str,
+    metric: str,
+    a: KeptLabels,
+    b: KeptLabels,
+    rows: Sequence[Sequence[int]],
+    units: Sequence[str],
+    level: float,
 ) -> LabelDifference:
     labels = tuple(_of(kept.labels, own) for kept, own in zip((a, b), rows, strict=True))
     both = int(np.count_nonzero(~np.isnan(labels[0] + labels[1])))
@@ -44,7 +53,7 @@ def _difference(
             "drawn": [drawn.drawn[row] for row in own],
         }
     figures = label_difference(
-        (scores[0], scores[1]), (labels[0], labels[1]), Scale(a.low, a.high), **design, level=level
+        (scores[0], scores[1]), (labels[0], labels[1]), Scale(a.low, a.high), **design, level=level, units=units
     )
     return LabelDifference(run, metric, both, figures, None)
 

@@ -14,7 +14,7 @@ from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
 from rag_evaluator.trust.formulas import Array
-from rag_evaluator.trust.ppi import LabelMean, label_mean
+from rag_evaluator.trust.ppi import FIGURES, LabelMean, label_mean
 from rag_evaluator.trust.scale import Scale
 
 LEAST = 20  # labels of rows with a score; of fewer no figure says anything
@@ -38,6 +38,7 @@ class Labelled:
         draw: if they were drawn.
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
+        units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
     """
 
     metric: str
@@ -49,6 +50,7 @@ class Labelled:
     draw: DrawRecord | None = None
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
+    units: Sequence[str] | None = None
 
     @property
     def moved(self) -> Array:
@@ -99,10 +101,11 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
         probabilities=None if draw is None else draw.probabilities,
         drawn=labels.drawn,
         level=level,
+        units=metric.units,
     )
     if metric.chosen != "unknown":
         return known
-    nothing: dict[str, Any] = dict.fromkeys(("label_mean", "ci_low", "ci_high", "judge_weight", "labels_saved"))
+    nothing: dict[str, Any] = dict.fromkeys(FIGURES)
     return replace(known, ci_method=NOT_DRAWN, **nothing)
 
 

@@ -202,4 +202,5 @@ def _labels(line: LabelDifference) -> LabelLine:
     if found is None or found.label_mean is None:
         return LabelLine(line.metric, line.both, line.reason or (found.ci_method if found else ""))
     ends = "" if found.ci_low is None else f" [{_signed(found.ci_low)}, {_signed(found.ci_high)}]"
-    return LabelLine(line.metric, line.both, _signed(found.label_mean) + ends)
+    only = f"; {found.labels_only}" if found.labels_only else ""
+    return LabelLine(line.metric, line.both, _signed(found.label_mean) + ends + only)

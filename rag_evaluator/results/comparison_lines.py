@@ -54,7 +54,8 @@ def _of_labels(line: "LabelDifference") -> str:
     if line.figures is None or line.figures.label_mean is None:
         return start + (line.reason or (line.figures.ci_method if line.figures else ""))
     mean = line.figures
-    return start + f"difference {number(mean.label_mean)} [{number(mean.ci_low)}, {number(mean.ci_high)}]"
+    only = f"; {mean.labels_only}" if mean.labels_only else ""
+    return start + f"difference {number(mean.label_mean)} [{number(mean.ci_low)}, {number(mean.ci_high)}]{only}"
 
 
 def _lines_of(lines: Sequence["ComparedMetric"], run: str) -> list["ComparedMetric"]:

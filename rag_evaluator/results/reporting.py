@@ -81,6 +81,12 @@ def cluster_of(sample: Sample, reporting: Reporting) -> str | None:
     return None if reporting.cluster is None else as_key(value_of(sample, reporting.cluster))
 
 
+def unit_of(sample: Sample, reporting: Reporting) -> str:
+    """The key of what a row depends on: its cluster, or where there is none its own digest."""
+    cluster = cluster_of(sample, reporting)
+    return f"row {sample.digest}" if cluster is None else f"cluster {cluster}"
+
+
 def weight_of(sample: Sample, column: str | None) -> float:
     """What a row counts for: 1 without a column. Raises `DatasetError` for a value that is no number >= 0."""
     if column is None:

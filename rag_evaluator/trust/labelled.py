@@ -1,10 +1,12 @@
 """Rows of which some have labels, and how many rows of the run each label speaks for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rag_evaluator.trust.folds import dealt
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.scale import Scale
 
@@ -23,6 +25,7 @@ class LabelledRows:
         probabilities: of the row, to have a label.
         within: share of a labelled row in the weight of the labels of its stratum; 0 for other rows.
         shares: the same times the stratum's share of all rows: they add up to 1.
+        folds: of a labelled row, the fold that it is dealt to; -1 for other rows.
         blank: rows that were drawn and have no label.
     """
 
@@ -34,6 +37,7 @@ class LabelledRows:
     probabilities: Array
     within: Array
     shares: Array
+    folds: NDArray[np.int64]
     blank: int
 
     def label_means(self, values: Array) -> Array:
@@ -63,6 +67,7 @@ def make_labelled_rows(
     strata: ArrayLike | None,
     probabilities: ArrayLike | None,
     drawn: ArrayLike | None,
+    units: Sequence[str] | None,
 ) -> LabelledRows:
     """The sample of a draw; the arguments are those of `trust.ppi.label_mean`.
 
@@ -72,19 +77,24 @@ def make_labelled_rows(
     asked = ~np.isnan(given) if drawn is None else np.asarray(drawn, dtype=bool)
     chances = np.ones(len(judged)) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
     groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
-    lengths = {len(judged), len(given), len(asked), len(chances), len(groups)}
+    keys = np.arange(len(judged)) if units is None else np.asarray(units, dtype=object)
+    lengths = {len(judged), len(given), len(asked), len(chances), len(groups), len(keys)}
     if len(lengths) > 1:
-        raise ValueError(f"scores, labels, strata, probabilities and drawn have different lengths: {sorted(lengths)}")
+        raise ValueError(
+            f"scores, labels, strata, probabilities, drawn and units have different lengths: {sorted(lengths)}"
+        )
     if not np.all((chances > 0) & (chances <= 1)):
         raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
     labelled = asked & ~np.isnan(given)
-    order = np.lexsort((chances, np.where(labelled, given, np.inf), judged, groups))
+    folds = np.full(len(judged), -1)
+    folds[labelled] = dealt(np.unique(keys[labelled], return_inverse=True)[1], groups[labelled])
+    order = np.lexsort((folds, chances, np.where(labelled, given, np.inf), judged, groups))
     judged, given, labelled, chances = judged[order], given[order], labelled[order], chances[order]
     scored = ~np.isnan(judged)
     own = np.where(scored, groups[order], groups.max(initial=0) + 1)
     numbers = np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.int64)
     return _weighted(
-        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), scored, labelled, numbers, chances,
+        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), scored, labelled, numbers, chances, folds[order],
         int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
     )  # fmt: skip
 
@@ -96,6 +106,7 @@ def _weighted(
     labelled: NDArray[np.bool_],
     strata: NDArray[np.int64],
     chances: Array,
+    folds: NDArray[np.int64],
     blank: int,
 ) -> LabelledRows:
     sizes, counts = np.bincount(strata), np.bincount(strata, weights=labelled)
@@ -104,4 +115,4 @@ def _weighted(
     weights = np.where(labelled, 1 / chances, 0.0)
     within = weights / np.maximum(np.bincount(strata, weights=weights), 1e-300)[strata]
     shares = within * (sizes / len(strata))[strata]
-    return LabelledRows(scores, labels, scored, labelled, strata, probabilities, within, shares, blank)
+    return LabelledRows(scores, labels, scored, labelled, strata, probabilities, within, shares, folds, blank)

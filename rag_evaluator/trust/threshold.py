@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.trust.bootstrap import cluster_numbers
+from rag_evaluator.trust.folds import FOLDS, dealt
 from rag_evaluator.trust.formulas import Array
-
-FOLDS = 5
 
 
 class CrossFitted(NamedTuple):
@@ -41,12 +40,10 @@ def cross_fitted(
         scores, labels: none missing; labels are 0 or 1.
         weights: how many rows each one speaks for, above 0.
     """
-    members = cluster_numbers(clusters, len(scores))
-    units = int(members.max()) + 1
-    dealt = (np.random.default_rng(seed).permutation(units) % min(folds, units))[members]
+    dealing = dealt(cluster_numbers(clusters, len(scores)), folds=folds, seed=seed)
     verdicts = np.zeros(len(scores), dtype=bool)
-    for fold in np.unique(dealt):
-        inside, outside = dealt == fold, dealt != fold
+    for fold in np.unique(dealing):
+        inside, outside = dealing == fold, dealing != fold
         verdicts[inside] = scores[inside] >= best_threshold(scores[outside], labels[outside], weights[outside])
     return CrossFitted(best_threshold(scores, labels, weights), verdicts)
 

@@ -13,7 +13,7 @@ from rag_evaluator.trust.intervals import PASS, mean_interval
 from rag_evaluator.trust.permutation import holm, sign_flip_p_values
 from rag_evaluator.trust.scale import TIE, Scale
 
-Word = Literal["too few", "reliable", "wrong way", "weak", "no better than chance", "undecided"]
+Word = Literal["always worst", "too few", "reliable", "wrong way", "weak", "no better than chance", "undecided"]
 CONTINUOUS_TOLERANCE = 0.05
 
 
@@ -22,12 +22,12 @@ class Thresholds:
     """What the words mean.
 
     Attributes:
-        pairs: fewer are `too few`.
+        pairs: fewer are `too few`; as many, all of them at the floor, are `always worst`.
         reliable: the lower end of the win share of a `reliable` cell is at least this.
         false_alarms: the upper end of its false alarms is at most this.
         chance: a share of a judge that does not notice the change.
         useless: a cell that is not `weak`, and whose upper end is below this, is `no better than chance`.
-        alpha: of the tests for `weak`, after Holm over all cells.
+        alpha: of the tests for `weak` and `wrong way`, after Holm over all cells.
     """
 
     pairs: int = 20
@@ -96,11 +96,11 @@ def judge_cells(
 ) -> list[ProbeCell]:
     """Every cell with its figures and its word.
 
-    Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` asks for more than an end
-    above one half: the paired sign-flip test of falls against rises, after Holm over all cells that are no controls.
-    A fall and a rise change their sign together with all other pairs of their unit. Where the judge does not notice the
-    change the two sides are exchangeable, so that the test is exact, with ties and clusters, and Holm's method needs no
-    independence of cells: the same good side may serve several probes.
+    Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` and `wrong way` ask for
+    more than an interval on one side of one half: the paired sign-flip test of falls against rises, after Holm over all
+    cells that are no controls. A fall and a rise change their sign together with all other pairs of their unit. Where
+    the judge does not notice the change the two sides are exchangeable, so that the test is exact, with ties and
+    clusters, and Holm's method needs no independence of cells: the same good side may serve several probes.
 
     Args:
         cells: probes and controls of all metrics.
@@ -119,23 +119,25 @@ def judge_cells(
     adjusted = holm(p_values)
     shares = [_share(pairs, move, level) for pairs, move in zip(cells, moves, strict=True)]
     words: list[Word | None] = [
-        None if pairs.control else word(share, None if alarm is None else shares[alarm], p, limits)
+        None if pairs.control else word(share, None if alarm is None else shares[alarm], p, limits, _floor(pairs))
         for pairs, alarm, share, p in zip(cells, alarms, shares, adjusted, strict=True)
     ]
     return [_probe_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, strict=True)]
 
 
-def word(share: Estimate, alarms: Estimate | None, p_holm: float | None, limits: Thresholds) -> Word:
-    """The first word that fits, in the order of `Word`."""
+def word(share: Estimate, alarms: Estimate | None, p_holm: float | None, limits: Thresholds, floor: int = 0) -> Word:
+    """The first word that fits, in the order of `Word`. `floor`: pairs at the floor."""
     low, high = share.ci_low, share.ci_high
+    if not share.n and floor >= limits.pairs:
+        return "always worst"
     if low is None or high is None or share.n < limits.pairs:
         return "too few"
     quiet = alarms is not None and alarms.ci_high is not None and alarms.ci_high <= limits.false_alarms
-    above = low > limits.chance and p_holm is not None and p_holm <= limits.alpha
+    notable = p_holm is not None and p_holm <= limits.alpha
     rules: dict[Word, bool] = {
         "reliable": low >= limits.reliable and quiet,
-        "wrong way": high < limits.chance,
-        "weak": above,
+        "wrong way": high < limits.chance and notable,
+        "weak": low > limits.chance and notable,
         "no better than chance": high < limits.useless,
     }
     return next((name for name, fits in rules.items() if fits), "undecided")
@@ -178,6 +180,10 @@ def _at_floor(pairs: Pairs) -> NDArray[np.bool_]:
     return np.asarray(near[0] & near[1] & (not pairs.control))
 
 
+def _floor(pairs: Pairs) -> int:
+    return int(np.count_nonzero(_at_floor(pairs)))
+
+
 def _share(pairs: Pairs, moves: Array, level: float) -> Estimate:
     if pairs.control:
         alarm = moves < 0 if pairs.only_gains else moves != 0
@@ -192,5 +198,5 @@ def _probe_cell(
 ) -> ProbeCell:
     there = ~np.isnan(np.subtract(*_sides(pairs)))
     falls, ties, rises = (int(np.count_nonzero(moves == way)) for way in (1.0, 0.0, -1.0))
-    floor, missing = (int(np.count_nonzero(which)) for which in (_at_floor(pairs), ~there))
-    return ProbeCell(falls, ties, rises, floor, missing, share, p, p_holm, name)
+    missing = int(np.count_nonzero(~there))
+    return ProbeCell(falls, ties, rises, _floor(pairs), missing, share, p, p_holm, name)

@@ -184,6 +184,36 @@ def test_the_mean_of_all_rows_needs_a_draw(run: Path, tmp_path: Path) -> None:
     assert part(drawn)["label_mean"]["label_mean"] is not None
 
 
+def test_the_mean_label_does_not_depend_on_the_order_of_rows(tmp_path: Path) -> None:
+    rows = exact_rows()
+    labels = write_csv(tmp_path / "l.csv", ["id,exact_match", *(f"r{row},{HUMAN[row]}" for row in range(5, 35))])
+    runs = exact_run(tmp_path / "a", rows), exact_run(tmp_path / "b", rows[::-1])
+    means = [part(certify(folder, labels, random=True))["label_mean"] for folder in runs]
+    assert means[0] == means[1]
+    assert 0 < means[0]["judge_weight"] < 1
+
+
+def test_the_rows_of_a_cluster_are_in_one_fold(tmp_path: Path) -> None:
+    rows = [{**row, "document": place % 8} for place, row in enumerate(exact_rows())]
+    labels = table(tmp_path / "l.csv", HUMAN[5:35])
+    runs = exact_run(tmp_path / "a", rows), exact_run(tmp_path / "b", rows, cluster="document")
+    apart, whole = (part(certify(folder, labels, random=True))["label_mean"]["label_mean"] for folder in runs)
+    assert apart != whole
+
+
+def test_few_labels_of_the_rarer_value_leave_the_scores_out_and_that_is_said(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = str(table(tmp_path / "l.csv", [0] * 4 + [1] * 26))
+    assert main(["certify", str(run), "--labels", labels, "--random", "--out", str(tmp_path / "c.json")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "mean label of all 40 rows: 0.87" in out
+    assert "from 30 labels;" in out
+    assert "labels only: 4 labels of the rarer value; the scores count in a fold if the other folds have 5" in out
+    found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["metrics"]["exact_match"]["label_mean"]
+    assert found["labels_only"].startswith("labels only: 4 labels")
+
+
 def test_annotators_vote_and_ties_count_nowhere(run: Path, tmp_path: Path) -> None:
     """Two say what `human` says; in rows 0 and 1 the second one says the contrary."""
     wide = ["row,exact_match.anna,exact_match.bob"]

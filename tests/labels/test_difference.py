@@ -62,6 +62,24 @@ def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_p
     assert line.figures.ci_low < 10 / 40 < line.figures.ci_high
 
 
+def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The person changes the label of two rows only, both among the labelled ones."""
+    rows = exact_rows()
+    better = [{**row, "answer": "yes", "human": 1} if place in (0, 1) else row for place, row in enumerate(rows)]
+    runs = exact_run(tmp_path / "a", rows), exact_run(tmp_path / "b", better)
+    for folder, own in zip(runs, (rows, better), strict=True):
+        table = tmp_path / f"{folder.name}.csv"
+        table.write_text("id,exact_match\n" + "".join(f"{row['id']},{row['human']}\n" for row in own[:30]))
+        certify(folder, table, random=True)
+    [line] = compare(*runs).labels
+    assert line.figures is not None
+    assert (line.figures.judge_weight, line.figures.label_mean) == (0.0, pytest.approx(2 / 30))
+    assert main(["compare", *map(str, runs)]) == 0
+    assert "labels only: 2 labels of the rarer value" in " ".join(capsys.readouterr().out.split())
+
+
 def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path], tmp_path: Path) -> None:
     for folder, rows in zip(runs, (exact_rows(), other_rows()), strict=True):
         label_sheet(folder, tmp_path / f"{folder.name}.xlsx", size=24)

@@ -25,6 +25,7 @@ from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks import stage_of
 from rag_evaluator.tasks.probe.figures import report
+from rag_evaluator.tasks.probe.lines import parts_of
 from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.texts import normalised
 from rag_evaluator.tasks.probe.units import pairs_of, units_of
@@ -89,6 +90,7 @@ JUDGES: Mapping[str, tuple[Supports, Rating]] = {
         lambda answer, reference: chance(answer, reference).choice((0, 2, 4)),
     ),
     "constant": (lambda context, statement, place: True, lambda answer, reference: 4),
+    "no": (lambda context, statement, place: False, lambda answer, reference: 0),
     "position": (lambda context, statement, place: place == 0, lambda answer, reference: 2),
     "length": (
         lambda context, statement, place: len(statement.split()) > 4,
@@ -103,6 +105,7 @@ PROBED = {
 WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "perfect": {metric: dict.fromkeys(probes, "reliable") for metric, probes in PROBED.items()},
     "constant": {"context_recall": dict.fromkeys(PROBED["context_recall"], "no better than chance")},
+    "no": {metric: dict.fromkeys(probes, "always worst") for metric, probes in PROBED.items()},
     "position": {  # one more statement is noticed by whoever believes the first one only
         "faithfulness": {
             **dict.fromkeys(PROBED["faithfulness"], "no better than chance"),
@@ -131,6 +134,14 @@ def test_judges_of_known_faults_get_their_words(judge: str, tmp_path: Path) -> N
     assert alarms == dict.fromkeys(WORDS[judge], 0.0)
     if "answer_accuracy" in alarms:
         assert found["metrics"]["answer_accuracy"]["longer"]["share"]["mean"] == (judge == "length")
+
+
+def test_a_judge_that_always_says_no_is_not_told_to_take_a_larger_sample(tmp_path: Path) -> None:
+    found = probed("no", tmp_path, ["answer_accuracy"])
+    said = [line for line in parts_of(found) if isinstance(line, str)]
+    [advice] = [line for line in said if line.startswith("answer_accuracy: the judge gave the worst score to every")]
+    assert "(other_answer, changed_number, changed_name); a larger sample does not help" in advice
+    assert not [line for line in parts_of(probed("perfect", tmp_path / "b")) if "worst score" in str(line)]
 
 
 def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_path: Path) -> None:

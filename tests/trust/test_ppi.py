@@ -5,28 +5,38 @@ import pytest
 from scipy import stats
 
 from rag_evaluator.trust.draws import draw_stratified, draw_uncertain, draw_uniform
+from rag_evaluator.trust.folds import dealt
 from rag_evaluator.trust.intervals import difference_interval
 from rag_evaluator.trust.ppi import label_difference, label_mean
 from rag_evaluator.trust.scale import Scale
 
 NAN = float("nan")
-# ppi-python 0.2.3, the first ten rows labelled: `_calc_lam_glm(Y - mean, F - mean, FU - mean, eye(1), clip=True)` is
-# 0.4310562934851359 with a covariance of divisor n; ours has n - 1, so 10/9 of it.
-# `ppi_mean_pointestimate(Y, F, FU, lam=10/9 of it)` is 0.3502899, `ppi_mean_ci(..., alpha=0.05)` 0.0819338 to 0.618646
-F = [0.3, 0.3, 0.8, 0.1, 0.6, 0.7, 0.2, 0.1, 0.3, 0.7, 0.6, 0.2, 0.4, 0.7, 0.4, 0.6, 1.0, 0.7, 0.4, 0.2]
-F += [0.3, 0.5, 0.9, 0.8, 0.3, 0.9, 0.5, 0.7, 0.1, 0.1]
-Y = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0] + [NAN] * 20
+F = np.round(np.random.default_rng(0).random(60), 1)
+Y = np.where(np.arange(60) < 25, (np.random.default_rng(3).random(60) < F).astype(float), NAN)
 
 
-def test_estimate_and_weight_of_the_judge_are_those_of_the_reference_implementation() -> None:
-    result = label_mean(F, Y)
-    assert result.judge_weight == pytest.approx(0.4310562934851359 * 10 / 9, rel=1e-9)
-    assert result.label_mean == pytest.approx(0.3502899, abs=5e-8)
-    assert (result.rows, result.labels, result.blank, result.unscored) == (30, 10, 0, 0)
-    assert result.ci_method == "ppi++-t-pseudo-residuals"
-    # wider than the textbook's interval: the quantile of t and two more residuals
-    assert result.ci_low is not None and result.ci_low < 0.0819338
-    assert result.ci_high is not None and result.ci_high > 0.618646
+def by_other_folds(f: np.ndarray, y: np.ndarray, folds: np.ndarray, strata: np.ndarray, most: float) -> np.ndarray:
+    """Each label's slope, row by row: least squares within strata, of the labels of the other folds."""
+    slopes = np.empty(len(y))
+    for place, fold in enumerate(folds):
+        above = below = 0.0
+        for stratum in np.unique(strata):
+            others = (folds != fold) & (strata == stratum)
+            above += np.sum((f[others] - f[others].mean()) * (y[others] - y[others].mean()))
+            below += np.sum((f[others] - f[others].mean()) ** 2)
+        slopes[place] = np.clip(above / below, 0, most)
+    return slopes
+
+
+def test_with_one_slope_it_is_the_published_estimate() -> None:
+    """PPI++: lambda mean(f, unlabelled) + mean(y - lambda f, labelled), lambda = b (1 - n/N)."""
+    labels = np.where(np.arange(60) < 25, 0.2 + 0.5 * F, NAN)
+    result = label_mean(F, labels)
+    weight = 0.5 * 35 / 60
+    assert result.judge_weight == pytest.approx(weight)
+    assert result.label_mean == pytest.approx(weight * F[25:].mean() + np.mean(0.2 + 0.5 * F[:25] - weight * F[:25]))
+    assert (result.rows, result.labels, result.blank, result.unscored) == (60, 25, 0, 0)
+    assert result.ci_method == "cross-fitted-ppi++-t-pseudo-residuals"
 
 
 def by_hand(labels: np.ndarray, residuals: np.ndarray, ends: tuple[float, float], rows: int) -> tuple[float, float]:
@@ -40,17 +50,20 @@ def by_hand(labels: np.ndarray, residuals: np.ndarray, ends: tuple[float, float]
 
 
 def test_the_interval_of_a_uniform_draw_worked_step_by_step() -> None:
-    f, y = np.array(F), np.array(Y[:10])
-    slope = np.cov(y, f[:10])[0, 1] * 29 / 30 / (np.var(f, ddof=1) * 29 / 30)
+    f, y = F[:25], Y[:25]
+    slopes = by_other_folds(f, y, dealt(np.arange(25)), np.zeros(25), 60 / 35)
     result = label_mean(F, Y)
-    assert result.judge_weight == pytest.approx(slope * 20 / 30)
-    predicted = y.mean() + slope * (f[:10] - f[:10].mean())
-    shift, variance = by_hand(y, y - predicted, (-predicted.max(), 1 - predicted.min()), 30)
-    centre = y.mean() + slope * (f.mean() - f[:10].mean()) + shift
-    half = stats.t.ppf(0.975, 9) * np.sqrt(variance)
-    assert (result.ci_low, result.ci_high) == (pytest.approx(max(centre - half, 0)), pytest.approx(centre + half))
-    alone = np.array([*y, 0.0, 1.0]).var(ddof=1) / 12
-    assert result.labels_saved == pytest.approx(10 * (alone / variance - 1))
+    assert result.labels_only is None
+    assert result.judge_weight == pytest.approx(slopes.mean() * 35 / 60)
+    corrected = y - slopes * (f - F.mean())
+    assert result.label_mean == pytest.approx(corrected.mean())
+    residuals = corrected - corrected.mean()
+    predicted = np.clip(y - residuals, 0, 1)
+    shift, variance = by_hand(y, residuals, (-predicted.max(), 1 - predicted.min()), 60)
+    centre, half = corrected.mean() + shift, stats.t.ppf(0.975, 24) * np.sqrt(variance)
+    assert (result.ci_low, result.ci_high) == (pytest.approx(centre - half), pytest.approx(centre + half))
+    alone = np.array([*y, 0.0, 1.0]).var(ddof=1) / 27
+    assert result.labels_saved == pytest.approx(25 * (alone / variance - 1))
 
 
 def test_without_pseudo_residuals_the_variance_is_the_published_one() -> None:
@@ -150,11 +163,11 @@ def test_one_unscored_row_with_a_label_is_enough_if_there_is_only_this_one() -> 
 def test_labels_that_all_agree_with_the_judge_do_not_give_an_interval_of_zero_width() -> None:
     scores = [1.0] * 140 + [0.0] * 60
     for strata in (None, [0] * 140 + [1] * 60):
-        labels = [1.0] * 14 + [NAN] * 126 + [0.0] * 6 + [NAN] * 54
+        labels = [1.0] * 28 + [NAN] * 112 + [0.0] * 12 + [NAN] * 48
         result = label_mean(scores, labels, strata=strata)
         assert result.label_mean == pytest.approx(0.7)
-        assert result.ci_low is not None and 0.4 < result.ci_low < 0.65
-        assert result.ci_high is not None and 0.75 < result.ci_high < 1
+        assert result.ci_low is not None and 0.5 < result.ci_low < 0.67
+        assert result.ci_high is not None and 0.73 < result.ci_high < 1
 
 
 def test_if_all_rows_have_labels_the_estimate_is_their_mean() -> None:
@@ -170,11 +183,18 @@ def test_another_scale_moves_estimate_and_interval_with_it() -> None:
     assert stars.labels_saved == pytest.approx(unit.labels_saved)
 
 
-def test_nothing_depends_on_the_order_of_rows() -> None:
-    order = np.random.default_rng(0).permutation(30)
-    strata, chances = np.arange(30) % 2, np.linspace(0.2, 0.6, 30)
-    moved = label_mean(np.array(F)[order], np.array(Y)[order], strata=strata[order], probabilities=chances[order])
-    assert moved == label_mean(F, Y, strata=strata, probabilities=chances)
+def test_nothing_depends_on_the_order_of_rows_with_keys() -> None:
+    order = np.random.default_rng(0).permutation(60)
+    strata, chances, keys = np.arange(60) % 2, np.linspace(0.2, 0.6, 60), [f"row {row}" for row in range(60)]
+    moved = label_mean(
+        F[order],
+        Y[order],
+        strata=strata[order],
+        probabilities=chances[order],
+        units=[keys[row] for row in order],
+    )
+    assert moved == label_mean(F, Y, strata=strata, probabilities=chances, units=keys)
+    assert moved.judge_weight
 
 
 def test_the_difference_of_two_runs_uses_rows_with_a_label_in_both() -> None:
@@ -192,20 +212,91 @@ def test_the_difference_of_two_runs_is_narrower_than_labels_alone_if_the_judge_i
     first = (rng.random(2_000) < 0.7).astype(float)
     second = np.where(rng.random(2_000) < 0.3, 1.0, first)
     scores = [np.where(rng.random(2_000) < 0.03, 1 - labels, labels) for labels in (first, second)]
-    seen = [np.where(np.arange(2_000) < 30, labels, NAN) for labels in (first, second)]
+    seen = [np.where(np.arange(2_000) < 100, labels, NAN) for labels in (first, second)]
     result = label_difference((scores[0], scores[1]), (seen[0], seen[1]))
-    alone = difference_interval((second - first)[:30], Scale())
+    alone = difference_interval((second - first)[:100], Scale())
     assert result.ci_low is not None and result.ci_high is not None
     assert alone.ci_low is not None and alone.ci_high is not None
     assert result.ci_high - result.ci_low < 0.9 * (alone.ci_high - alone.ci_low)
+
+
+def lenient(seed: int, size: int, agreement: float) -> tuple[np.ndarray, np.ndarray]:
+    """Verdicts that are wrong only by accepting, and labels of the first rows; 70 % of the true labels are 1."""
+    rng = np.random.default_rng((size, seed))
+    labels = (rng.random(400) < 0.7).astype(float)
+    wrong = (labels == 0) & (rng.random(400) < (1 - agreement) / 0.3)
+    return np.where(wrong, 1.0, labels), np.where(np.arange(400) < size, labels, NAN)
+
+
+@pytest.mark.parametrize(("size", "agreement"), [(20, 0.9), (20, 0.97), (30, 0.8)])
+def test_a_lenient_judge_does_not_pull_the_mean_label_up(size: int, agreement: float) -> None:
+    means = [label_mean(*lenient(seed, size, agreement)).label_mean for seed in range(1_000)]
+    assert np.mean([mean for mean in means if mean is not None]) == pytest.approx(0.7, abs=0.008)
+
+
+def test_fewer_than_five_labels_of_the_rarer_value_leave_labels_only_and_the_reason() -> None:
+    scores = [1.0, 0.0] * 50
+    few = label_mean(scores, [1.0] * 26 + [0.0] * 4 + [NAN] * 70)
+    assert (few.label_mean, few.judge_weight) == (pytest.approx(26 / 30), 0.0)
+    assert few.labels_only is not None
+    assert few.labels_only.startswith("labels only: 4 labels of the rarer value")
+    many = label_mean(scores, [1.0, 0.0] * 15 + [NAN] * 70)
+    assert many.judge_weight is not None and many.judge_weight > 0.6
+    assert many.labels_only is None
+
+
+def test_labels_of_the_rarer_value_are_counted_where_the_slope_comes_from() -> None:
+    """Six labels of 0: a fold that holds two of them or more is left with fewer than five elsewhere."""
+    result = label_mean([1.0, 0.0] * 50, [1.0, 0.0] * 6 + [1.0] * 18 + [NAN] * 70)
+    assert result.judge_weight is not None and 0 < result.judge_weight < 0.7
+    assert result.labels_only is not None
+    assert "folds: 6 labels of the rarer value" in result.labels_only
+
+
+def test_each_label_is_corrected_by_the_slope_of_the_other_folds_worked_by_hand() -> None:
+    rng = np.random.default_rng(4)
+    f, strata = rng.random(200), np.repeat([0, 1], 100)
+    y = (rng.random(200) < 0.2 + 0.6 * f).astype(float)
+    seen = np.where(np.arange(200) % 4 == 0, y, NAN)
+    known = np.flatnonzero(np.arange(200) % 4 == 0)
+    folds = dealt(np.arange(50), strata[known])
+    slopes = by_other_folds(f[known], y[known], folds, strata[known], 1 / (1 - 50 / 200))
+    assert np.ptp(slopes) > 0.01
+    centred = f - np.array([f[:100].mean(), f[100:].mean()])[strata]
+    result = label_mean(f, seen, strata=strata)
+    assert result.label_mean == pytest.approx(np.mean(y[known] - slopes * centred[known]))
+    assert result.judge_weight == pytest.approx(np.mean(slopes) * 0.75)
+
+
+def test_folds_are_dealt_within_strata_and_the_rows_of_a_unit_are_in_one() -> None:
+    strata = np.repeat([0, 1, 2], [10, 15, 5])
+    folds = dealt(np.arange(30), strata)
+    for stratum in range(3):
+        assert np.ptp(np.bincount(folds[strata == stratum], minlength=5)) == 0
+    members = np.arange(30) // 3
+    assert all(len(set(dealt(members, strata)[members == unit])) == 1 for unit in range(10))
+    assert not np.array_equal(folds, np.sort(folds))
+
+
+def test_labels_of_one_unit_do_not_choose_the_slope_for_each_other() -> None:
+    """Rows copied ten times: without their key a copy elsewhere has seen the label."""
+    rng = np.random.default_rng(1)
+    f = np.repeat(rng.random(20), 10)
+    y = np.where(np.arange(200) < 100, np.repeat((rng.random(20) < 0.5).astype(float), 10), NAN)
+    keys = [str(row // 10) for row in range(200)]
+    apart, whole = label_mean(f, y), label_mean(f, y, units=keys)
+    assert apart.label_mean != whole.label_mean
+    order = rng.permutation(200)
+    assert label_mean(f[order], y[order], units=[keys[row] for row in order]) == whole
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"level": 1.0}, "level is 1.0"),
-        ({"probabilities": [0.0] * 30}, "probabilities must be above 0"),
+        ({"probabilities": [0.0] * 60}, "probabilities must be above 0"),
         ({"strata": [0] * 3}, "different lengths"),
+        ({"units": ["a"]}, "different lengths"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], message: str) -> None:

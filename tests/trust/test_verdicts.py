@@ -67,6 +67,28 @@ def test_weak_asks_for_more_the_more_cells_there_are() -> None:
     assert among.word == "undecided"
 
 
+def test_wrong_way_asks_for_more_the_more_cells_there_are() -> None:
+    unlucky = pairs(8, 0, 20)
+    assert judge_cells([unlucky], [None])[0].word == "wrong way"
+    among = judge_cells([unlucky] + [pairs(14, 0, 14)] * 9, [None] * 10)[0]
+    assert among.share.ci_high is not None and among.share.ci_high < 0.5
+    assert among.word == "no better than chance"
+
+
+@pytest.mark.parametrize(("scale", "worst", "other"), [(JUDGED, 0.0, 1.0), (LOWER, 1.0, 0.0), (CONTINUOUS, 0.0, 0.9)])
+def test_a_judge_that_always_gives_the_worst_score_has_a_word_of_its_own(
+    scale: Scale, worst: float, other: float
+) -> None:
+    def of(changed: Sequence[float]) -> Word | None:
+        units = [f"{row:02d}" for row in range(len(changed))]
+        return judge_cells([Pairs([worst] * len(changed), changed, units, scale)], [None])[0].word
+
+    assert of([worst] * 20) == "always worst"
+    assert of([worst] * 20 + [NAN] * 5) == "always worst"
+    assert of([worst] * 19) == "too few"
+    assert of([worst] * 30 + [other]) == "too few"
+
+
 def test_pairs_of_one_row_count_as_one_unit_in_interval_and_test() -> None:
     apart = judge_cells([pairs(18, 0, 6)], [None])[0]
     cell = pairs(18, 0, 6)
@@ -144,3 +166,4 @@ def test_a_random_judge_is_never_reliable_and_rarely_above_chance_over_200_seeds
     gc.unfreeze()
     assert not any("reliable" in words for words in runs)
     assert sum("weak" in words for words in runs) <= 0.05 * len(runs)
+    assert sum("wrong way" in words for words in runs) <= 0.05 * len(runs)

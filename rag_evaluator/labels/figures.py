@@ -1,4 +1,4 @@
-"""What labels say of one metric: agreement, calibration, mean label; as JSON."""
+"""What labels say of one metric: verdict on the judge, agreement, calibration, mean label; as JSON."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -14,10 +14,10 @@ from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
 from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.judge_verdict import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.trust.ppi import LabelMean, label_mean
 from rag_evaluator.trust.scale import Scale
 
-LEAST = 20  # labels of rows with a score; of fewer no figure says anything
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
 NOT_DRAWN = (
@@ -83,9 +83,18 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     if len(labels.annotators) > 1:
         measure = metric.label_scale.measure
         found["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
+    verdict = verdict_on(metric)
+    found["verdict"] = asdict(verdict)
     if metric.compared < LEAST:
-        return {**found, "reason": f"{metric.compared} labels of rows with a score, {LEAST} are needed"}
+        return {**found, "reason": verdict.reason}
     return {**found, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
+
+
+def verdict_on(metric: Labelled) -> JudgeVerdict:
+    """What its labels show of the judge."""
+    labels, graded = metric.labels.counting(metric.labels.votes), metric.label_scale.kind == "graded"
+    scores = metric.moved if graded else _raw(metric)
+    return judge_verdict(scores, labels, metric.clusters, metric.weights, graded, metric.scale.better)
 
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:

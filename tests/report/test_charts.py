@@ -232,13 +232,14 @@ def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
         tmp_path / "run", {"faithfulness": [0.5]}, details=[ranked(0, [], "faithfulness")], signatures=signatures
     )
     part = {"signature": signature, "compared": 40, "binary": {"kappa": {"value": 0.61, "ci_low": 0.4, "ci_high": 0.8}}}
-    certificate = {"certificate": 1, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
+    part["verdict"] = {"word": "weak", "reason": "AUC 0.600 [0.520, 0.680]"}
+    certificate = {"certificate": 2, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
     (folder / "certificate.json").write_text(json.dumps(certificate))
 
     text = _text(figures_html(RunFiles(folder)))
 
     assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
-    assert "faithfulness certified on other data 40 – – kappa 0.61 [0.40, 0.80]" in text
+    assert "faithfulness weak on other data: AUC 0.600 [0.520, 0.680] 40 – – kappa 0.61 [0.40, 0.80]" in text
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.saved_scores import scales_for
-from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.labels.certification import Disagreement, LabelSource, Settings, as_json, compared
 from rag_evaluator.labels.draw import read_draw
@@ -83,7 +83,8 @@ def certify(
     files = [labels] if isinstance(labels, str | Path) else labels
     if files:
         paths = [Path(file).expanduser() for file in files]
-        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths])
+        _check_files(paths, folder)
+        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths], paths)
         if random and not table.sampled:
             raise ConfigError(
                 f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
@@ -107,9 +108,18 @@ def certify(
     return Certification(certificate, disagreements, path)
 
 
+def _check_files(paths: Sequence[Path], folder: Path) -> None:
+    """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
+    for place, path in enumerate(paths):
+        if path.resolve() in [other.resolve() for other in paths[:place]]:
+            raise ConfigError(f"--labels {path}: {path.name} is named twice. Name the file of each annotator once.")
+        if path.stem == "scores" and path.resolve().parent == folder.resolve():
+            raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
+
+
 def _in_column(run: SavedScores, metric: str, column: str) -> LabelSource:
     [name] = _named(run, {metric: column}, "--label")
-    return LabelSource(labels_in_column(run, name, column))
+    return LabelSource(labels_in_column(run, name, column, canonical_name))
 
 
 def _named(run: SavedScores, values: Mapping[str, Any], option: str) -> dict[str, Any]:

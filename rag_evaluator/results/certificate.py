@@ -16,6 +16,7 @@ from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
+MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 LABELS = "labels"  # of a metric in `summary.json`
 HEAD = re.compile(rb'\{"row": (\d+), "sample": "(\w*)"')
 Certificate = Mapping[str, Any]  # Any in this module: JSON

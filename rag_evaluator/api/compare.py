@@ -92,7 +92,11 @@ def compare(
             for side in rest
             for change in changed_scores(first, side, [pair for owner, pair in pairs if owner is side])
         ),
-        labels=tuple(line for side in rest for line in labelled_differences(first, side, table.level)),
+        labels=tuple(
+            line
+            for side in rest
+            for line in labelled_differences(first, side, table.level, cluster, config.get("weight"))
+        ),
         judges=tuple(line for run in runs for line in _standings(run, {pair.metric for _, pair in pairs})),
     )
 

@@ -17,7 +17,7 @@ from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.results.matching import QUESTION
 from rag_evaluator.results.reasons import said, telling
 from rag_evaluator.results.reporting import cluster_of, reporting_of
-from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.judge_verdict import LEAST
 from rag_evaluator.trust.scale import Scale
 
@@ -156,7 +156,8 @@ def _labelled(
     clusters = [cluster_of(sample, reporting) for sample in run.samples] if reporting.cluster else None
     scores = np.asarray(run.scores[metric], dtype=np.float64)
     threshold = settings.thresholds.get(metric)
-    return Labelled(metric, scores, scale, joint, label_scale, chosen, source.draw, _apart(clusters), threshold)
+    counts = np.asarray(run_weights(run, reporting.weight)) if reporting.weight else None
+    return Labelled(metric, scores, scale, joint, label_scale, chosen, source.draw, _apart(clusters), threshold, counts)
 
 
 def _apart(clusters: Sequence[str | None] | None) -> list[str] | None:

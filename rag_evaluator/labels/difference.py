@@ -8,26 +8,40 @@ import numpy as np
 from rag_evaluator.results.aligned import Aligned
 from rag_evaluator.results.comparison import LabelDifference
 from rag_evaluator.results.kept_labels import KeptLabels, kept_labels
+from rag_evaluator.results.matching import keys_of
+from rag_evaluator.results.saved import run_weights
+from rag_evaluator.trust.counted_labels import with_clusters, with_weights
 from rag_evaluator.trust.formulas import Array
-from rag_evaluator.trust.ppi import label_difference
+from rag_evaluator.trust.ppi import LabelMean, label_difference
 from rag_evaluator.trust.scale import Scale
 
 
-def labelled_differences(a: Aligned, b: Aligned, level: float) -> Iterator[LabelDifference]:
+def labelled_differences(
+    a: Aligned, b: Aligned, level: float, cluster: str | None = None, weight: str | None = None
+) -> Iterator[LabelDifference]:
     """For each metric with labels in both runs the mean label of the second minus that of the first.
 
-    Rows whose key is there twice in a run are left out.
+    Rows whose key is there twice in a run are left out. `cluster` and `weight` are columns of the first run.
     """
     first, second = kept_labels(a.run.folder), kept_labels(b.run.folder)
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
+    counts = np.asarray(run_weights(a.run, weight), np.float64)[rows[0]] if weight else None
+    clusters = keys_of([a.run.samples[row] for row in rows[0]], cluster) if cluster else None
     for metric in first:
         if metric in second:
-            yield _difference(b.run.name, metric, first[metric], second[metric], rows, level)
+            yield _difference(b.run.name, metric, first[metric], second[metric], rows, level, clusters, counts)
 
 
 def _difference(
-    run: str, metric: str, a: KeptLabels, b: KeptLabels, rows: Sequence[Sequence[int]], level: float
+    run: str,
+    metric: str,
+    a: KeptLabels,
+    b: KeptLabels,
+    rows: Sequence[Sequence[int]],
+    level: float,
+    clusters: Sequence[str | None] | None,
+    counts: Array | None,
 ) -> LabelDifference:
     labels = tuple(_of(kept.labels, own) for kept, own in zip((a, b), rows, strict=True))
     both = int(np.count_nonzero(~np.isnan(labels[0] + labels[1])))
@@ -43,9 +57,18 @@ def _difference(
             "strata": [drawn.strata[row] for row in own],
             "drawn": [drawn.drawn[row] for row in own],
         }
-    figures = label_difference(
-        (scores[0], scores[1]), (labels[0], labels[1]), Scale(a.low, a.high), **design, level=level
-    )
+    wide = Scale(a.low - a.high, a.high - a.low)
+    gains, changes = labels[1] - labels[0], scores[1] - scores[0]
+    kept = np.where(design.get("drawn", True), gains, np.nan)
+
+    def estimate(changes: Array, gains: Array, scale: Scale) -> LabelMean:
+        """Of differences alone, each as two sides of which the worse one is 0."""
+        judged, given = ((np.maximum(-values, 0), np.maximum(values, 0)) for values in (changes, gains))
+        return label_difference(judged, given, Scale(0.0, max(-scale.low, scale.high)), **design, level=level)
+
+    figures = with_weights(estimate, changes, kept, wide, counts)
+    chances = None if "probabilities" not in design else np.asarray(design["probabilities"])
+    figures = with_clusters(figures, changes, kept, wide, clusters, counts, chances)
     return LabelDifference(run, metric, both, figures, None)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from rag_evaluator.labels.scale import LabelScale
 from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
+from rag_evaluator.trust.counted_labels import with_clusters, with_weights
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.judge_verdict import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.trust.ppi import LabelMean, label_mean
@@ -38,6 +40,7 @@ class Labelled:
         draw: if they were drawn.
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
+        counts: what each row counts for in the mean label, the `weight` of the configuration; None: all the same.
     """
 
     metric: str
@@ -49,6 +52,7 @@ class Labelled:
     draw: DrawRecord | None = None
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
+    counts: Array | None = None
 
     @property
     def moved(self) -> Array:
@@ -99,15 +103,23 @@ def verdict_on(metric: Labelled) -> JudgeVerdict:
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
-    draw, labels, scale = metric.draw, metric.labels, metric.label_scale
-    known = label_mean(
-        metric.moved,
-        labels.means,
-        Scale(scale.low, scale.high),
+    draw, labels, scale = metric.draw, metric.labels, Scale(metric.label_scale.low, metric.label_scale.high)
+    estimator = partial(
+        label_mean,
         strata=None if draw is None else draw.strata,
         probabilities=None if draw is None else draw.probabilities,
         drawn=labels.drawn,
         level=level,
+    )
+    means = labels.counting(labels.means)
+    known = with_clusters(
+        with_weights(estimator, metric.moved, means, scale, metric.counts),
+        metric.moved,
+        means,
+        scale,
+        metric.clusters,
+        metric.counts,
+        None if draw is None else np.asarray(draw.probabilities),
     )
     if metric.chosen != "unknown":
         return known
@@ -117,8 +129,9 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
 
 def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
     """The estimate, and beside it the judge's own mean in the unit of the labels."""
-    scored = metric.moved[~np.isnan(metric.scores)]
-    return {**asdict(mean), "judge_mean": float(scored.mean()) if len(scored) else None}
+    counts = np.where(np.isnan(metric.scores), 0.0, 1.0 if metric.counts is None else metric.counts)
+    judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
+    return {**asdict(mean), "judge_mean": judge}
 
 
 def _agreement(metric: Labelled, level: float) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def data_of(digests: Iterable[str]) -> str:
 
 
 def label_figures(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, Any]:
-    """Metric -> its mean label, as `summary.json` says it; only where the scores are those that were certified."""
+    """Metric -> its mean label, as `summary.json` says it; only where the scores are those that were compared."""
     if certificate.get("data") != data:
         return {}
     return {

@@ -128,7 +128,7 @@ def _of_one_class(label: float, graded: bool, better: Literal["higher", "lower"]
 def _too_few(labels: Array, rarer: int, graded: bool) -> str:
     """How many labels there are, and how many are needed."""
     count, total = len(labels), LEAST
-    counted = f"{count} labels, {LEAST} are needed, {LEAST_RARER} of them of the rarer class"
+    counted = f"{count} label{'' if count == 1 else 's'}, {LEAST} are needed, {LEAST_RARER} of them of the rarer class"
     if count >= LEAST:
         total = max(LEAST, math.ceil(LEAST_RARER * count / rarer))
         values, counts = np.unique(labels, return_counts=True)

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.api.saved_scores import scales_for
-from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.replacing import check_replaceable
 from rag_evaluator.labels.certification import Disagreement, LabelSource, Settings, as_json, compared
 from rag_evaluator.labels.draw import read_draw
 from rag_evaluator.labels.scale import parse_scales
 from rag_evaluator.labels.table import labels_in_column, read_labels, together
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, data_of, digests_in, label_figures, with_labels
+from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, MARK, data_of, digests_in, label_figures, with_labels
 from rag_evaluator.results.kept_labels import write_labels
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.saved import SavedScores
@@ -58,6 +59,7 @@ def certify(
     on: str | None = None,
     random: bool = False,
     out: str | Path | None = None,
+    force: bool = False,
     date: datetime.date | None = None,
 ) -> Certification:
     """Compare the scores of a finished run with people's labels, and write `certificate.json`.
@@ -72,18 +74,22 @@ def certify(
         on: the key column of the table; None takes `row`, `sample`, `id` or the question.
         random: whether the labelled rows, of a table that no sheet was drawn for, are a random sample of all rows.
         out: where the certificate goes. None: into the results folder; then `summary.json` gets the mean labels, too.
+        force: replace a file of another kind that is there under the name `out`.
         date: of the certificate; None: today.
 
     Raises `RagEvaluatorError` for labels that cannot be used, before anything is written.
     """
     folder = Path(results).expanduser()
+    paths = [Path(file).expanduser() for file in ([labels] if isinstance(labels, str | Path) else labels)]
+    path = folder / CERTIFICATE if out is None else Path(out).expanduser()
+    if out is not None:
+        check_replaceable(path, MARK, force, [folder, *paths])
     run, digests = finished_scores(folder), digests_in(folder)
     data = data_of(digests)
     sources = [_in_column(run, *pair) for pair in (label or {}).items()]
-    files = [labels] if isinstance(labels, str | Path) else labels
-    if files:
-        paths = [Path(file).expanduser() for file in files]
-        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths])
+    if paths:
+        _check_files(paths, folder)
+        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths], paths)
         if random and not table.sampled:
             raise ConfigError(
                 f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
@@ -99,7 +105,6 @@ def certify(
     settings = Settings(scales, own, _thresholds(run, threshold or {}, scales), random, level)
     figures, disagreements, kept = compared(run, sources, settings)
     certificate = _certificate(run, data, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
-    path = folder / CERTIFICATE if out is None else Path(out).expanduser()
     write_json(path, certificate)
     if out is None:
         write_labels(folder, data, kept)
@@ -107,9 +112,18 @@ def certify(
     return Certification(certificate, disagreements, path)
 
 
+def _check_files(paths: Sequence[Path], folder: Path) -> None:
+    """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
+    for place, path in enumerate(paths):
+        if path.resolve() in [other.resolve() for other in paths[:place]]:
+            raise ConfigError(f"--labels {path}: {path.name} is named twice. Name the file of each annotator once.")
+        if path.stem == "scores" and path.resolve().parent == folder.resolve():
+            raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
+
+
 def _in_column(run: SavedScores, metric: str, column: str) -> LabelSource:
     [name] = _named(run, {metric: column}, "--label")
-    return LabelSource(labels_in_column(run, name, column))
+    return LabelSource(labels_in_column(run, name, column, canonical_name))
 
 
 def _named(run: SavedScores, values: Mapping[str, Any], option: str) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """`compare`: what runs over the same questions differ in, and how sure that is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from rag_evaluator.api.saved_scores import read_scores, scales_for
-from rag_evaluator.errors import ConfigError
+from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.labels.difference import labelled_differences
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.aligned import (
@@ -20,8 +20,9 @@ from rag_evaluator.results.aligned import (
     weights_of,
 )
 from rag_evaluator.results.caveats import caveats, equal_rows
+from rag_evaluator.results.certificate import own_standing
 from rag_evaluator.results.changes import changed_scores
-from rag_evaluator.results.comparison import ComparedMetric, Comparison
+from rag_evaluator.results.comparison import ComparedMetric, Comparison, JudgeStanding
 from rag_evaluator.results.matching import keys_of, match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
@@ -91,8 +92,23 @@ def compare(
             for side in rest
             for change in changed_scores(first, side, [pair for owner, pair in pairs if owner is side])
         ),
-        labels=tuple(line for side in rest for line in labelled_differences(first, side, table.level)),
+        labels=tuple(
+            line
+            for side in rest
+            for line in labelled_differences(first, side, table.level, cluster, config.get("weight"))
+        ),
+        judges=tuple(line for run in runs for line in _standings(run, {pair.metric for _, pair in pairs})),
     )
+
+
+def _standings(run: SavedScores, metrics: Collection[str]) -> Iterator[JudgeStanding]:
+    """What the certificate of a run says of the judge of these metrics."""
+    try:
+        found = own_standing(run.folder)
+    except ResultsError as error:
+        yield JudgeStanding(run.name, None, str(error))
+        return
+    yield from (JudgeStanding(run.name, metric, words) for metric, words in found.items() if metric in metrics)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 from rag_evaluator.api.saved_scores import scales_for
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.labels.draw import DrawRecord, read_draw
-from rag_evaluator.labels.figures import LEAST
 from rag_evaluator.labels.judged import doubt
 from rag_evaluator.labels.sheet import TEXTS, LabelSheet
 from rag_evaluator.languages import find_language
@@ -21,6 +20,7 @@ from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.run.saved import finished_scores
 from rag_evaluator.trust.draws import Draw, draw_stratified, draw_uncertain
 from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.judge_verdict import LEAST
 from rag_evaluator.trust.scale import Scale
 
 

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_evaluator.api.label_draw import draw_rows
-from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import write_whole
+from rag_evaluator.files.replacing import check_replaceable
 from rag_evaluator.labels.draw import DrawRecord, write_draw
 from rag_evaluator.labels.sheet import write_sheet
+
+SCORES = "scores.xlsx"  # the workbook of a run
 
 
 def label_sheet(
@@ -39,15 +42,12 @@ def label_sheet(
     Raises `RagEvaluatorError`; then nothing is written.
     """
     folder, path = Path(results).expanduser(), Path(out).expanduser()
-    _check(path, force)
+    if path.suffix.lower() != ".xlsx":
+        raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
+    check_replaceable(
+        path, None, force, [Path(run).expanduser() / SCORES for run in (results, like) if run is not None]
+    )
     sheet = draw_rows(folder, size, metrics, uncertain, seed, None if like is None else Path(like).expanduser())
     write_draw(folder, sheet.record)
     write_whole(path, lambda to: write_sheet(sheet, to))
     return sheet.record
-
-
-def _check(path: Path, force: bool) -> None:
-    if path.suffix.lower() != ".xlsx":
-        raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
-    if path.exists() and not force:
-        raise ResultsError(f"{path} exists already; somebody may have filled it in. Choose another name, or --force.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rag_evaluator.api.compare import compare
 from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.replacing import check_replaceable
 from rag_evaluator.report import document
 from rag_evaluator.run.finished import note_rewritten
 from rag_evaluator.run.saved import require_finished
@@ -11,13 +12,14 @@ from rag_evaluator.tasks.own_report import REPORT
 from rag_evaluator.tasks.panel import refuse_unfinished
 
 
-def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None) -> Path:
+def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None, force: bool = False) -> Path:
     """Write the report of finished runs: figures, a table of the rows, and all that the judge said of each row.
 
     Args:
         runs: results folders; of several the baseline first, with which the others are compared.
         out: the file. None: `report.html` in the folder of the run; of several runs in the current folder.
         on: the column by which rows of several runs belong together, see `compare`.
+        force: replace a file that is there and is no report.
 
     Returns:
         The file. It needs no other file and no network.
@@ -34,6 +36,8 @@ def write_report(*runs: str | Path, out: str | Path | None = None, on: str | Non
     path = Path(out).expanduser() if out is not None else own if len(folders) == 1 else Path(REPORT)
     if path.is_dir():
         raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
+    if path != own or len(folders) > 1:
+        check_replaceable(path, document.MARK, force, folders)
     document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None)
     if path == own and len(folders) == 1:
         note_rewritten(folders[0], [REPORT])

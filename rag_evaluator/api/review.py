@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
+from rag_evaluator.files.replacing import check_replaceable
 from rag_evaluator.program import command
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.rows import DROPPED
@@ -85,7 +86,7 @@ def apply_reviews(
     if not changes:
         raise ResultsError(_nothing(store, revision.already, drop))
     if not dry_run:
-        _refuse_to_replace(path, reviewed, force)
+        _refuse_to_replace(path, folder, reviewed, force)
         write_revision(revision, path)
     return Applied(
         path,
@@ -122,12 +123,9 @@ def _out(folder: Path, dataset: Dataset, out: str | Path | None) -> Path:
     return path
 
 
-def _refuse_to_replace(path: Path, dataset: Dataset, force: bool) -> None:
-    if dataset.path is not None and path.exists() and path.samefile(dataset.path):
-        raise ResultsError(f"{path} is the dataset that was reviewed. Choose another name with --out.")
+def _refuse_to_replace(path: Path, folder: Path, dataset: Dataset, force: bool) -> None:
     for there in (path, history_path(path)):
-        if there.exists() and not force:
-            raise ResultsError(f"{there} exists already. Choose another name with --out, or --force.")
+        check_replaceable(there, None, force, [dataset.path, folder])
 
 
 def _edited(store: ReviewStore, records: Any, dataset: Dataset) -> DatasetError:

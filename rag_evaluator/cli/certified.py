@@ -43,7 +43,7 @@ def _cells(part: Mapping[str, Any]) -> list[str]:
     if "graded" in part:
         return [
             count,
-            "-",
+            _interval(part["graded"]["concordance"]),
             _interval(part["graded"]["spearman"]),
             "-",
             "-",
@@ -60,13 +60,14 @@ def _interval(figure: Mapping[str, Any]) -> str:
 
 def _of_metric(name: str, part: Mapping[str, Any], rows: int) -> Iterator[str]:
     """What the figures of a metric mean, in sentences."""
-    yield f"{name}:"
-    if "reason" in part:
-        yield f"  too few: {part['reason']}"
+    yield f"{name}: {_verdict(part)}"
     if "binary" in part:
         yield from _of_binary(part["binary"])
     if "graded" in part:
-        yield f"  rank correlation tau-b {_interval(part['graded']['tau_b'])}; kappa is weighted by squared distances"
+        yield (
+            "  under AUC: of pairs of rows with different labels the share whose scores are in the same order; "
+            f"rank correlation tau-b {_interval(part['graded']['tau_b'])}; kappa is weighted by squared distances"
+        )
     yield from _of_rows(part)
     if part.get("annotator_alpha", {}).get("alpha") is not None:
         alpha = part["annotator_alpha"]
@@ -77,6 +78,11 @@ def _of_metric(name: str, part: Mapping[str, Any], rows: int) -> Iterator[str]:
         yield from _of_statements(part["statements"])
     elif "calibration" in part:
         yield from _of_calibration(part["calibration"])
+
+
+def _verdict(part: Mapping[str, Any]) -> str:
+    """What the labels show of the judge."""
+    return f"{part['verdict']['word']}: {part['verdict']['reason']}"
 
 
 def _of_binary(own: Mapping[str, Any]) -> Iterator[str]:
@@ -128,10 +134,8 @@ def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
 
 
 def _of_statements(part: Mapping[str, Any]) -> Iterator[str]:
-    yield f"  statements: {part['labels']} labels in {part['rows']} rows"
-    if "reason" in part:
-        yield f"  too few: {part['reason']}"
-    else:
+    yield f"  statements: {part['labels']} labels in {part['rows']} rows; {_verdict(part)}"
+    if "reason" not in part:
         own = part["binary"]
         agreement = {"value": own["agreement"]["mean"], **own["agreement"]}
         yield f"    agreement {_interval(agreement)}, kappa {_interval(own['kappa'])}, AUC {_interval(own['auc'])}"

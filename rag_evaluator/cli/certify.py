@@ -57,6 +57,7 @@ def add_certify_commands(commands: Any) -> None:
     )
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     command.add_argument("--out", type=Path, metavar="FILE", help="default: certificate.json in the results folder")
+    command.add_argument("--force", action="store_true", help="replace a file that is there and is no certificate")
     _add_sheet(commands)
 
 
@@ -123,6 +124,7 @@ def certify(options: argparse.Namespace) -> int:
         on=options.on,
         random=options.random,
         out=options.out,
+        force=options.force,
     )
     if options.json:
         print_json(found.to_json())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_evaluator.results.comparison import ChangedScore, Comparison
 
 OK = 0
+HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 LETTERS = 160  # of a question or a reason
 HEADINGS = {"worse": "became worse", "better": "became better", "missing": "scored by one run only"}
 
@@ -52,13 +53,17 @@ def add_compare_command(commands: Any) -> None:
     )
     command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
+    command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
 
 
 def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     from rag_evaluator.api.compare import compare as compare_runs
     from rag_evaluator.cli.console import print_json
+    from rag_evaluator.files.replacing import check_replaceable
 
+    if options.csv:
+        check_replaceable(options.csv, HEADER, options.force, options.runs)
     comparison = compare_runs(
         *options.runs, on=options.on, effect=options.effect, cluster=options.cluster, group_by=options.group_by
     )

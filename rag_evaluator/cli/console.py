@@ -82,7 +82,7 @@ def print_means(
 
 
 def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
-    """What people's labels say of the mean of a metric that was certified."""
+    """What people's labels say of the mean of a metric that has labels."""
     for name, row in summary.items():
         labels = row.get(LABELS)
         if labels and labels["label_mean"] is not None:

@@ -76,7 +76,7 @@ def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
 
 
 def _print_standing(certificate: Path, results: Path) -> None:
-    """What is certified of these scores; whatever has happened to the certificate meanwhile, they are there."""
+    """What a certificate says of these scores; whatever has happened to the certificate meanwhile, they are there."""
     from rag_evaluator.cli.console import say
 
     for line in _standing(certificate, results):

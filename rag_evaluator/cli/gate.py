@@ -61,15 +61,19 @@ def add_gate_command(commands: Any) -> None:
     command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
     command.add_argument("--json", action="store_true", help="the verdicts as JSON on standard output")
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
+    command.add_argument("--force", action="store_true", help="replace a JUnit file of another program")
 
 
 def gate(options: argparse.Namespace) -> int:
     """`rag-evaluator gate results/demo --min faithfulness=0.8`."""
     from rag_evaluator.api.gate import gate as check
     from rag_evaluator.cli.console import print_json, say
-    from rag_evaluator.results.junit import write_junit
+    from rag_evaluator.files.replacing import check_replaceable
+    from rag_evaluator.results.junit import MARK, write_junit
     from rag_evaluator.trust.gate import parse_limit
 
+    if options.junit:
+        check_replaceable(options.junit, MARK, options.force, [options.run, options.not_worse_than])
     rules = [parse_limit("--min", "min", text) for text in options.min]
     rules += [parse_limit("--max", "max", text) for text in options.max]
     verdicts = check(

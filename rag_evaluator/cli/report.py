@@ -24,6 +24,7 @@ def add_report_command(commands: Any) -> None:
     command.add_argument(
         "--out", type=Path, metavar="FILE", help="default: RUN/report.html; of several runs report.html in this folder"
     )
+    command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
     command.add_argument("--on", metavar="COLUMN", help="match rows of several runs by this column, as in compare")
 
 
@@ -32,6 +33,6 @@ def report(options: argparse.Namespace) -> int:
     from rag_evaluator.api.report import write_report
     from rag_evaluator.cli.console import say
 
-    path = write_report(*options.runs, out=options.out, on=options.on)
+    path = write_report(*options.runs, out=options.out, on=options.on, force=options.force)
     say(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB). Open it in a browser.")
     return OK

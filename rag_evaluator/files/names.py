@@ -1,8 +1,9 @@
-"""File names made from texts."""
+"""File names made from texts, and names that tell files apart."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from rag_evaluator.files.digest import short_digest
 
@@ -36,3 +37,17 @@ def _safe(text: str) -> str:
     if short == plain and short:
         return short
     return f"{short}_{short_digest(text)[:8]}"
+
+
+def folder_names(paths: Sequence[str]) -> dict[str, str]:
+    """What files or folders are called: of their paths so many last parts as tell them apart."""
+    parts = {path: PurePath(path).parts or (path,) for path in paths}
+
+    def told(path: str) -> str:
+        others = [own for other, own in parts.items() if other != path]
+        for length in range(1, len(parts[path])):
+            if all(own[-length:] != parts[path][-length:] for own in others):
+                return "/".join(parts[path][-length:])
+        return str(PurePath(*parts[path]))
+
+    return {path: told(path) for path in paths}

@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluator.dataset.keys import value_of
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.labels.draw import DrawRecord
-from rag_evaluator.labels.figures import LEAST, Chosen, Labelled, enough, figures_of, to_keep, worst_rows
+from rag_evaluator.labels.figures import Chosen, Labelled, enough, figures_of, to_keep, worst_rows
 from rag_evaluator.labels.joined import joined
 from rag_evaluator.labels.scale import LabelScale, scale_of_labels
 from rag_evaluator.labels.table import Label, LabelTable
@@ -17,7 +17,8 @@ from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.results.matching import QUESTION
 from rag_evaluator.results.reasons import said, telling
 from rag_evaluator.results.reporting import cluster_of, reporting_of, unit_of
-from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.results.saved import SavedScores, run_weights
+from rag_evaluator.trust.judge_verdict import LEAST
 from rag_evaluator.trust.scale import Scale
 
 SHOWN = 5  # disagreements of a metric
@@ -130,7 +131,10 @@ def _of_metric(
         worst = [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
     if statements:
         judged = statement_figures(statements, records, settings.level)
-        found = {**(found or ({"reason": judged["reason"]} if "reason" in judged else {})), "statements": judged}
+        if "binary" not in found and "graded" not in found:
+            verdict = {**judged["verdict"], "reason": f"statements: {judged['verdict']['reason']}"}
+            found = {**found, **({"reason": judged["reason"]} if "reason" in judged else {}), "verdict": verdict}
+        found["statements"] = judged
     return found, worst, labelled
 
 
@@ -152,8 +156,19 @@ def _labelled(
     clusters = [cluster_of(sample, reporting) for sample in run.samples] if reporting.cluster else None
     scores = np.asarray(run.scores[metric], dtype=np.float64)
     threshold = settings.thresholds.get(metric)
-    units = [unit_of(sample, reporting) for sample in run.samples]
-    return Labelled(metric, scores, scale, joint, label_scale, chosen, source.draw, _apart(clusters), threshold, units)
+    return Labelled(
+        metric,
+        scores,
+        scale,
+        joint,
+        label_scale,
+        chosen,
+        source.draw,
+        _apart(clusters),
+        threshold,
+        counts=np.asarray(run_weights(run, reporting.weight)) if reporting.weight else None,
+        units=[unit_of(sample, reporting) for sample in run.samples],
+    )
 
 
 def _apart(clusters: Sequence[str | None] | None) -> list[str] | None:
@@ -179,12 +194,10 @@ def _disagreement(run: SavedScores, metric: Labelled, row: int, records: Records
 
 def _refuse_few(run: SavedScores, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]]) -> None:
     names = ", ".join(source.table.name for source in sources)
-    counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items()) or "all labels are blank"
+    counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items())
+    counts = counts or f"all labels are blank, {LEAST} of rows with a score are needed"
     draw = command("certify", "sheet", run.folder or run.name, "--size", 100, "--out", "to_label.xlsx")
-    raise ResultsError(
-        f"{names}: too few labels ({counts}). {LEAST} labels of rows with a score are needed for each metric, 100 say "
-        f"much more. Rows to be labelled: {draw}"
-    )
+    raise ResultsError(f"{names}: too few labels ({counts}). 100 labels say much more. Rows to be labelled: {draw}")
 
 
 def as_json(disagreements: Sequence[Disagreement]) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
-"""What labels say of one metric: agreement, calibration, mean label; as JSON."""
+"""What labels say of one metric: verdict on the judge, agreement, calibration, mean label; as JSON."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +14,12 @@ from rag_evaluator.labels.scale import LabelScale
 from rag_evaluator.results.kept_labels import KeptLabels
 from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
+from rag_evaluator.trust.counted_labels import with_clusters, with_weights
 from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.judge_verdict import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.trust.ppi import FIGURES, LabelMean, label_mean
 from rag_evaluator.trust.scale import Scale
 
-LEAST = 20  # labels of rows with a score; of fewer no figure says anything
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
 NOT_DRAWN = (
@@ -38,6 +40,7 @@ class Labelled:
         draw: if they were drawn.
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
+        counts: what each row counts for in the mean label, the `weight` of the configuration; None: all the same.
         units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
     """
 
@@ -50,6 +53,7 @@ class Labelled:
     draw: DrawRecord | None = None
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
+    counts: Array | None = None
     units: Sequence[str] | None = None
 
     @property
@@ -85,23 +89,41 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     if len(labels.annotators) > 1:
         measure = metric.label_scale.measure
         found["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
+    verdict = verdict_on(metric)
+    found["verdict"] = asdict(verdict)
     if metric.compared < LEAST:
-        return {**found, "reason": f"{metric.compared} labels of rows with a score, {LEAST} are needed"}
+        return {**found, "reason": verdict.reason}
     return {**found, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
+
+
+def verdict_on(metric: Labelled) -> JudgeVerdict:
+    """What its labels show of the judge."""
+    labels, graded = metric.labels.counting(metric.labels.votes), metric.label_scale.kind == "graded"
+    scores = metric.moved if graded else _raw(metric)
+    return judge_verdict(scores, labels, metric.clusters, metric.weights, graded, metric.scale.better)
 
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
-    draw, labels, scale = metric.draw, metric.labels, metric.label_scale
-    known = label_mean(
-        metric.moved,
-        labels.means,
-        Scale(scale.low, scale.high),
+    draw, labels, scale = metric.draw, metric.labels, Scale(metric.label_scale.low, metric.label_scale.high)
+    means = labels.counting(labels.means)
+    estimator = partial(
+        label_mean,
         strata=None if draw is None else draw.strata,
         probabilities=None if draw is None else draw.probabilities,
         drawn=labels.drawn,
         level=level,
         units=metric.units,
+        plain_labels=means,
+    )
+    known = with_clusters(
+        with_weights(estimator, metric.moved, means, scale, metric.counts),
+        metric.moved,
+        means,
+        scale,
+        metric.clusters,
+        metric.counts,
+        None if draw is None else np.asarray(draw.probabilities),
     )
     if metric.chosen != "unknown":
         return known
@@ -111,8 +133,9 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
 
 def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
     """The estimate, and beside it the judge's own mean in the unit of the labels."""
-    scored = metric.moved[~np.isnan(metric.scores)]
-    return {**asdict(mean), "judge_mean": float(scored.mean()) if len(scored) else None}
+    counts = np.where(np.isnan(metric.scores), 0.0, 1.0 if metric.counts is None else metric.counts)
+    judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
+    return {**asdict(mean), "judge_mean": judge}
 
 
 def _agreement(metric: Labelled, level: float) -> dict[str, Any]:

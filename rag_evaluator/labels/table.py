@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from rag_evaluator.dataset.columns import column_names
 from rag_evaluator.dataset.keys import as_key
 from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import read_records
-from rag_evaluator.errors import DatasetError, did_you_mean
+from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
+from rag_evaluator.files.names import folder_names
 from rag_evaluator.labels.keys import key_of
 from rag_evaluator.labels.words import EXPECTED, is_word, label_of
+from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.saved import Canonical, SavedScores
 
 METRIC, LABEL, STATEMENT, ANNOTATOR, DRAW = "metric", "label", "statement", "annotator", "draw"
@@ -89,29 +92,50 @@ def read_labels(
         if (row := row_of(record)) is not None
         for metric, annotator, statement, cell, column in cells_of(record)
     ]
-    _refuse_twice(labels)
+    _refuse_twice([labels])
     return LabelTable(name, labels, _draw(name, records), not any(map(_is_chosen, records)))
 
 
-def together(tables: Sequence[LabelTable]) -> LabelTable:
+def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
     """The labels of several files as one table: those of a file that names no annotator are its own.
+
+    Such a file's annotator has its name, with as many folders as tell it from other files.
 
     Raises `DatasetError` if rows come from several draws.
     """
     if len(tables) == 1:
         return tables[0]
-    name, labels = ", ".join(table.name for table in tables), []
-    for table in tables:
-        labels += [replace(label, annotator=label.annotator or Path(table.name).stem) for label in table.labels]
-    _refuse_twice(labels)
+    name = ", ".join(table.name for table in tables)
+    whose = [
+        [replace(label, annotator=label.annotator or annotator) for label in table.labels]
+        for table, annotator in zip(tables, _annotators(paths), strict=True)
+    ]
+    _refuse_twice(whose)
     draws = {table.draw for table in tables}
     if len(draws) > 1:
         raise DatasetError(f"{name}: these sheets come from different draws. Certify the labels of one at a time.")
-    return LabelTable(name, labels, draws.pop(), all(table.sampled for table in tables))
+    return LabelTable(name, list(chain(*whose)), draws.pop(), all(table.sampled for table in tables))
 
 
-def labels_in_column(run: SavedScores, metric: str, column: str) -> LabelTable:
-    """The labels in a column of the run's own rows. Raises `DatasetError`."""
+def _annotators(paths: Sequence[Path]) -> list[str]:
+    """A name for each file."""
+    stems = [path.stem for path in paths]
+    whole = [path if stems.count(path.stem) == 1 else path.resolve() for path in paths]
+    bare = [str(path.with_suffix("")) for path in whole]
+    names = bare if len(set(bare)) == len(bare) else list(map(str, whole))
+    return [
+        path.stem if stems.count(path.stem) == 1 else folder_names(names)[name]
+        for path, name in zip(paths, names, strict=True)
+    ]
+
+
+def labels_in_column(run: SavedScores, metric: str, column: str, canonical: Canonical) -> LabelTable:
+    """The labels in a column of the run's own rows. Raises `DatasetError`; `ConfigError` for a column of scores."""
+    if {column, column.partition(BETWEEN)[0], canonical(column)} & run.scores.keys():
+        raise ConfigError(
+            f"--label {metric}={column}: '{column}' holds scores of {run.name}. Name a column with people's labels; if "
+            f"labels of the dataset have this name, give them as a file: --labels FILE."
+        )
     if not any(column in sample.row for sample in run.samples):
         known = column_names(sample.row for sample in run.samples)
         hint = did_you_mean(column, known)
@@ -178,15 +202,15 @@ def _value(record: InputRecord, column: str, cell: Any) -> float:
         raise DatasetError(f"{record.where}, column '{column}': {cell!r:.60} is no label. {EXPECTED}") from None
 
 
-def _refuse_twice(labels: Sequence[Label]) -> None:
-    seen: dict[tuple[int, str, str, str | None], str] = {}
-    for label in labels:
+def _refuse_twice(tables: Sequence[Sequence[Label]]) -> None:
+    seen: dict[tuple[int, str, str, str | None], Label] = {}
+    for label in chain(*tables):
         key = (label.row, label.metric, label.annotator, label.statement)
-        if not math.isnan(label.value) and (other := seen.setdefault(key, label.where)) != label.where:
+        if not math.isnan(label.value) and (other := seen.setdefault(key, label)) is not label:
             who = f" by {label.annotator}" if label.annotator else ""
             raise DatasetError(
-                f"{label.where}: a second label of row {label.row}{who}; the first is in {other}. Remove one of them, "
-                "or name who gave each in a column 'annotator'."
+                f"{label.where}: a second label of row {label.row}{who}; the first is in {other.where}. Remove one of "
+                "them, or name who gave each in a column 'annotator'."
             )
 
 

@@ -5,12 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.labels.figures import LEAST, Labelled, binary_json
+from rag_evaluator.labels.figures import Labelled, binary_json
 from rag_evaluator.labels.judged import JudgedVerdict, Record, verdicts_of
 from rag_evaluator.labels.table import Label
 from rag_evaluator.trust.agreement import binary_agreement
 from rag_evaluator.trust.alpha import krippendorff_alpha
 from rag_evaluator.trust.calibration import calibration
+from rag_evaluator.trust.judge_verdict import LEAST, judge_verdict
 from rag_evaluator.trust.scale import TIE
 
 Records = Mapping[int, Sequence[Record]]  # row -> its lines in `details.jsonl`, one for each repeat
@@ -39,12 +40,14 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
             divided += 1
         else:
             pairs.append((str(row), found, float(round(mean))))
-    figures = {"labels": len(pairs), "rows": len({row for row, _, _ in pairs}), "tied": divided, "unclear": unclear}
-    alpha = _alpha(list(votes.values()))
+    rows, verdicts = [row for row, _, _ in pairs], [verdict for _, verdict, _ in pairs]
+    wanted, scores = [label for _, _, label in pairs], [_score(verdict) for verdict in verdicts]
+    shown, alpha = judge_verdict(scores, wanted, rows), _alpha(list(votes.values()))
+    figures: dict[str, Any] = {"labels": len(pairs), "rows": len(set(rows)), "tied": divided, "unclear": unclear}
+    figures["verdict"] = asdict(shown)
     if len(pairs) < LEAST:
-        return {**figures, **alpha, "reason": f"{len(pairs)} labels of statements, {LEAST} are needed"}
-    rows, verdicts, wanted = (list(part) for part in zip(*pairs, strict=True))
-    agreement = binary_agreement([_score(verdict) for verdict in verdicts], wanted, 0.5, rows, level=level)
+        return {**figures, **alpha, "reason": shown.reason}
+    agreement = binary_agreement(scores, wanted, 0.5, rows, level=level)
     right = [float(verdict.value == label) for verdict, label in zip(verdicts, wanted, strict=True)]
     confidences = [_or_nan(verdict) for verdict in verdicts]
     return {

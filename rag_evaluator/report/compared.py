@@ -6,8 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from rag_evaluator.files.names import folder_names
 from rag_evaluator.report.charts import chart
-from rag_evaluator.report.labels import folder_names, short
+from rag_evaluator.report.labels import short
 from rag_evaluator.report.pages import number, page_text, render, signed
 from rag_evaluator.report.specs import Dot, dots, dumbbells, unlabelled
 from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch

@@ -18,6 +18,7 @@ from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, na
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.comparison import Comparison
 
+MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
 COMMAND = "rag-evaluator view"  # shows what is too much for one file

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
 
 LETTERS = 40
 
@@ -28,17 +27,3 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def _parts(name: str) -> list[str]:
     return re.split(r"(\d+)", name)
-
-
-def folder_names(paths: Sequence[str]) -> dict[str, str]:
-    """What runs are called: of their folders so many last parts as tell them apart."""
-    parts = {path: PurePath(path).parts or (path,) for path in paths}
-
-    def told(path: str) -> str:
-        others = [own for other, own in parts.items() if other != path]
-        for length in range(1, len(parts[path])):
-            if all(own[-length:] != parts[path][-length:] for own in others):
-                return "/".join(parts[path][-length:])
-        return str(PurePath(*parts[path]))
-
-    return {path: told(path) for path in paths}

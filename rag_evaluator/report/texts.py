@@ -474,6 +474,7 @@ TEXTS: Mapping[str, str] = {
     "label.figures": "People and judge",
     "label.figures.metric": "Metric",
     "label.figures.labels": "Labels",
+    "label.figures.verdict": "Judge",
     "label.figures.agreement": "Agreement",
     "label.figures.kappa": "Kappa",
     "label.figures.mean": "Mean label of all rows",

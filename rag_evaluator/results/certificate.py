@@ -15,7 +15,8 @@ from rag_evaluator.results.conditions import differing_conditions, has_unnamed_m
 from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.summary import read_summary
 
-CERTIFICATE, FORMAT = "certificate.json", 1
+CERTIFICATE, FORMAT = "certificate.json", 2
+MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 LABELS = "labels"  # of a metric in `summary.json`
 HEAD = re.compile(rb'\{"row": (\d+), "sample": "(\w*)"')
 Certificate = Mapping[str, Any]  # Any in this module: JSON
@@ -28,9 +29,20 @@ def read_certificate(path: Path) -> dict[str, Any]:
         certificate = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read as a certificate: {error}. '{certify}' writes one.") from error
-    if not isinstance(certificate, dict) or certificate.get("certificate") != FORMAT:
+    if not isinstance(certificate, dict) or certificate.get("certificate") != FORMAT or not _is_whole(certificate):
         raise ResultsError(f"{path}: no certificate of this version. '{certify}' writes one.")
     return certificate
+
+
+def _is_whole(certificate: Certificate) -> bool:
+    """Whether it has a verdict and a signature for each metric."""
+    metrics = certificate.get("metrics")
+    return isinstance(metrics, dict) and all(
+        isinstance(part, dict)
+        and {"word", "reason"} <= set(part.get("verdict") or {})
+        and isinstance(part.get("signature"), str | None)
+        for part in metrics.values()
+    )
 
 
 def digests_in(folder: Path) -> list[str]:
@@ -54,7 +66,7 @@ def data_of(digests: Iterable[str]) -> str:
 
 
 def label_figures(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, Any]:
-    """Metric -> its mean label, as `summary.json` says it; only where the scores are those that were certified."""
+    """Metric -> its mean label, as `summary.json` says it; only where the scores are those that were compared."""
     if certificate.get("data") != data:
         return {}
     return {
@@ -98,15 +110,27 @@ def standing_lines(path: Path, folder: Path) -> list[str]:
     return [first, *(f"  {metric}: {said}" for metric, said in found.items())]
 
 
+def own_standing(folder: Path | None) -> dict[str, str]:
+    """Metric -> what the certificate in a results folder says of its scores; none where nobody gave labels.
+
+    Raises `ResultsError` if it cannot be read.
+    """
+    if folder is None or not (folder / CERTIFICATE).is_file():
+        return {}
+    certificate, signatures = read_certificate(folder / CERTIFICATE), read_manifest(folder).get("signatures", {})
+    found = standing(certificate, signatures, data_of(digests_in(folder)))
+    return {metric: words for metric, words in found.items() if metric in certificate["metrics"]}
+
+
 def standing(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, str]:
-    """Metric of a run -> what a certificate says of its scores, in words."""
+    """Metric of a run -> what a certificate says of its scores, in words: `certified` only of a useful judge."""
     return {metric: _standing(certificate, metric, signatures, data) for metric in signatures}
 
 
 def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, str], data: str) -> str:
     part = certificate["metrics"].get(metric)
     if part is None:
-        return "not certified"
+        return "no labels"
     sides = [{"signatures": {metric: line}} for line in (part["signature"], signatures[metric])]
     differing = differing_conditions(sides[0], sides[1], [metric])
     if has_unnamed_model(sides[0], [metric]) or has_unnamed_model(sides[1], [metric]):
@@ -116,14 +140,20 @@ def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, st
         return f"the certificate does not apply: it is of {_shown(differing, others)}"
     remarks = []
     if "language" in differing:
-        remarks.append(f"certified in another language ({differing['language']['language'][0]})")
+        remarks.append(f"in another language ({differing['language']['language'][0]})")
     elif "prompts" in differing:
         return "the certificate does not apply: it is of other prompts"
     if certificate.get("data") != data:
-        remarks.append("certified on other data")
+        remarks.append("on other data")
     if "versions" in differing:
-        remarks.append(f"certified with {_shown(differing, ['versions'])}")
-    return ", ".join(remarks) or "certified on these rows"
+        remarks.append(f"with {_shown(differing, ['versions'])}")
+    return _said(part["verdict"], ", ".join(remarks) or "on these rows")
+
+
+def _said(verdict: Mapping[str, str], where: str) -> str:
+    """A verdict with the rows that it is of."""
+    word, reason = verdict["word"], verdict["reason"]
+    return f"certified {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
 
 
 def _shown(differing: Mapping[str, Mapping[str, tuple[str, str]]], names: Sequence[str]) -> str:

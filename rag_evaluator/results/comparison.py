@@ -121,6 +121,20 @@ class LabelDifference:
 
 
 @dataclass(frozen=True)
+class JudgeStanding:
+    """What the certificate of a run says of the judge that gave its scores.
+
+    Attributes:
+        metric: None where the certificate cannot be read.
+        words: the verdict, the rows that it is of, and the AUC; or why the certificate cannot be read.
+    """
+
+    run: str
+    metric: str | None
+    words: str
+
+
+@dataclass(frozen=True)
 class Comparison(Shown):
     """Runs compared with the first of them, the baseline, row by row.
 
@@ -132,7 +146,8 @@ class Comparison(Shown):
         matches: per run.
         metrics: per run and metric, tested; `groups` the same per group of rows, without tests.
         changed: scores that changed most, first those that became worse, then better, then missing ones.
-        labels: what people's labels say, for metrics that were certified in both runs.
+        labels: what people's labels say of the difference, for metrics that have labels in both runs.
+        judges: what people's labels say of the judge, for each run and metric that has labels.
     """
 
     runs: tuple[str, ...]
@@ -144,6 +159,7 @@ class Comparison(Shown):
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
     labels: tuple[LabelDifference, ...] = ()
+    judges: tuple[JudgeStanding, ...] = ()
 
     def __repr__(self) -> str:
         metrics = dict.fromkeys(line.figures.metric for line in self.metrics)
@@ -169,6 +185,7 @@ class Comparison(Shown):
             "groups": [line.to_json() for line in self.groups],
             "changed": _as_objects(self.changed),
             "labels": _as_objects(self.labels),
+            "judges": _as_objects(self.judges),
         }
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -178,7 +195,7 @@ class Comparison(Shown):
         return pd.DataFrame(self.records())
 
 
-def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference]) -> list[Mapping[str, Any]]:
+def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
     """All but what depends on the order of rows."""
     return [
         {

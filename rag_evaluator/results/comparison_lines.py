@@ -15,6 +15,8 @@ TESTS, POWER = ("p", "p Holm"), ("detectable",)
 def parts_of(comparison: "Comparison") -> Iterator[Grid | str]:
     """What must be known first, then the tables."""
     yield from comparison.caveats
+    for judge in comparison.judges:
+        yield f"{judge.run}, judge{'' if judge.metric is None else f' of {judge.metric}'}: {judge.words}"
     for match in comparison.matches:
         yield from match_lines(comparison, match)
         title, needed = f"{comparison.runs[0]} → {match.run}", f"rows\nfor {comparison.effect:g}"

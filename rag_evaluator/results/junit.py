@@ -6,8 +6,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from rag_evaluator.files.atomic import write_whole
+from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.trust.gate import Verdict
 
+MARK = b'<testsuites name="rag_evaluator"'  # how the file begins: pytest and others write JUnit files, too
 NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -15,7 +17,7 @@ def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path) -> None:
     """One test case per rule; `suite` names the run. Raises `ResultsError` if the file cannot be written."""
     failures = sum(not verdict.passed for verdict in verdicts)
     counts = {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
-    root = ElementTree.Element("testsuites", counts)
+    root = ElementTree.Element("testsuites", {"name": PROGRAM, **counts})
     cases = ElementTree.SubElement(root, "testsuite", {"name": _xml(suite), **counts})
     for verdict in verdicts:
         case = ElementTree.SubElement(cases, "testcase", {"classname": _xml(suite), "name": _xml(str(verdict.rule))})

@@ -1,4 +1,4 @@
-"""`labels/labels.json` of a results folder: the labels that were certified, row by row, for comparing runs."""
+"""`labels/labels.json` of a results folder: the labels that were compared, row by row, for comparing runs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def write_labels(folder: Path, data: str, metrics: Mapping[str, KeptLabels]) -> 
 
 
 def kept_labels(folder: Path | None) -> dict[str, KeptLabels]:
-    """The labels of each metric; none where nobody has certified the run, or its rows are others since."""
+    """The labels of each metric; none where nobody has given labels, or its rows are others since."""
     path = None if folder is None else folder / FOLDER / NAME
     if folder is None or path is None or not path.is_file():
         return {}

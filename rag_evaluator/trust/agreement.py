@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.trust.auc import auc
-from rag_evaluator.trust.correlation import kendall_tau_b, spearman
+from rag_evaluator.trust.correlation import concordance, kendall_tau_b, spearman
 from rag_evaluator.trust.estimate import Coefficient, Estimate, undefined
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.intervals import PASS, mean_interval
@@ -60,19 +60,23 @@ class GradedAgreement:
 
     Attributes:
         n: rows with a score and a label.
+        concordance: of pairs of rows with different labels, the share whose scores are in the same order.
         kappa_linear, kappa_quadratic: weighted kappa of the grades nearest to the scores, and the labels.
         tau_b: Kendall's, of scores and labels.
         spearman: of scores and labels.
     """
 
     n: int
+    concordance: Coefficient
     kappa_linear: Coefficient
     kappa_quadratic: Coefficient
     tau_b: Coefficient
     spearman: Coefficient
 
 
-class _Rows(NamedTuple):
+class Pairs(NamedTuple):
+    """Rows with a score and a label."""
+
     scores: Array
     labels: Array
     weights: Array
@@ -105,7 +109,7 @@ def binary_agreement(
     Raises:
         ValueError: if a label is not 0 or 1, lengths differ, or weights are negative.
     """
-    rows = _rows(scores, labels, clusters, weights)
+    rows = pairs_of(scores, labels, clusters, weights)
     if not np.all(np.isin(rows.labels, (0.0, 1.0))):
         raise ValueError(f"labels are {sorted(set(rows.labels))[:5]}; 0 and 1 are expected")
     chosen = threshold is None and len(rows.scores) > 0
@@ -143,20 +147,20 @@ def graded_agreement(
         grades: all grades there are, in the unit of the scores. Each score is moved to the nearest one (of two the
             lower) for kappa.
     """
-    rows = _rows(scores, labels, clusters, weights)
+    rows = pairs_of(scores, labels, clusters, weights)
     steps = np.unique(np.asarray(grades, dtype=np.float64))
     nearest = steps[np.argmin(np.abs(rows.scores[:, None] - steps), axis=1)]
     linear, quadratic = (
         cohen_kappa(nearest, *rows[1:], weighting=weighting, level=level, seed=seed)
         for weighting in ("linear", "quadratic")
     )
-    tau_b, rho = (function(*rows, level=level, seed=seed) for function in (kendall_tau_b, spearman))
-    return GradedAgreement(len(rows.labels), linear, quadratic, tau_b, rho)
+    pairs, tau_b, rho = (function(*rows, level=level, seed=seed) for function in (concordance, kendall_tau_b, spearman))
+    return GradedAgreement(len(rows.labels), pairs, linear, quadratic, tau_b, rho)
 
 
-def _rows(
+def pairs_of(
     scores: ArrayLike, labels: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
-) -> _Rows:
+) -> Pairs:
     """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
     judged, given = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -169,10 +173,10 @@ def _rows(
     last = np.unique([str(name) for name in names], return_inverse=True)[1] if clusters else masses
     order = [place for place in np.lexsort((last, masses, given, judged)) if there[place]]
     labels_of = None if clusters is None else [clusters[place] for place in order]
-    return _Rows(judged[order], given[order], masses[order], labels_of)
+    return Pairs(judged[order], given[order], masses[order], labels_of)
 
 
-def _balanced(rows: _Rows, right: Array, level: float) -> Coefficient:
+def _balanced(rows: Pairs, right: Array, level: float) -> Coefficient:
     if len(set(rows.labels)) < 2:
         return undefined("labels of one class only" if len(right) else "no labels", level)
     parts = []

@@ -33,10 +33,14 @@ def auc(
     if positive.all() or not positive.any():
         return undefined("labels of one class only" if len(labels) else "no labels", level)
     value = _share_above(scores[positive], weights[positive], scores[~positive], weights[~positive])
-    members = cluster_numbers(clusters, len(labels))
-    positives, negatives = (_units(weights[which], members[which]) for which in (positive, ~positive))
-    low, high = newcombe_interval(value, positives, negatives, level)
+    low, high = newcombe_interval(value, *class_units(labels, weights, clusters), level)
     return Coefficient(value, low, high, level, METHOD)
+
+
+def class_units(labels: Array, weights: Array, clusters: Sequence[Hashable] | None) -> tuple[float, float]:
+    """Effective units among the rows of label 1, and among those of label 0."""
+    members, positive = cluster_numbers(clusters, len(labels)), labels == 1
+    return _units(weights[positive], members[positive]), _units(weights[~positive], members[~positive])
 
 
 def newcombe_interval(value: float, positives: float, negatives: float, level: float = 0.95) -> tuple[float, float]:

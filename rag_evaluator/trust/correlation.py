@@ -1,4 +1,4 @@
-"""Rank correlations of scores and labels: Spearman's rho and Kendall's tau-b."""
+"""Rank correlations of scores and labels: Spearman's rho, Kendall's tau-b and the concordance of pairs."""
 
 from collections.abc import Hashable, Sequence
 
@@ -25,7 +25,7 @@ def spearman(
         scores, labels: none missing.
         weights: how many rows each one speaks for, above 0.
     """
-    reason = _undefined(scores, labels)
+    reason = _undefined(scores, labels=labels)
     if reason:
         return undefined(reason, level)
     sides = [_Ranks(values) for values in with_pseudo_rows(scores, labels)]
@@ -52,10 +52,29 @@ def kendall_tau_b(
 
     A pair of rows counts with the product of their weights. Interval and arguments: as in `spearman`.
     """
-    reason = _undefined(scores, labels)
+    reason = _undefined(scores, labels=labels)
     if reason:
         return undefined(reason, level)
     return bootstrap_interval(_tau_b(*with_pseudo_rows(scores, labels)), weights, clusters, level, seed)
+
+
+def concordance(
+    scores: Array,
+    labels: Array,
+    weights: Array,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Coefficient:
+    """Of pairs of rows with different labels the share whose scores are in the same order; equal scores count half.
+
+    In [0, 1], 0.5 is chance: (1 + d) / 2 with the d of Somers (1962). For labels of two values it is the AUC. A pair
+    counts with the product of the weights. Interval and arguments: as in `spearman`.
+    """
+    reason = _undefined(labels=labels)
+    if reason:
+        return undefined(reason, level)
+    return bootstrap_interval(_concordance(*with_pseudo_rows(scores, labels)), weights, clusters, level, seed)
 
 
 class _Ranks:
@@ -81,25 +100,46 @@ class _Ranks:
 
 
 def _tau_b(scores: Array, labels: Array) -> Statistic:
-    """Rows that are equal in both are joined first: grades and verdicts take few values, and pairs are many."""
-    joined, groups = np.unique(np.stack([scores, labels]), axis=1, return_inverse=True)
-    order = np.argsort(groups.ravel(), kind="stable")
-    starts = np.searchsorted(groups.ravel()[order], np.arange(joined.shape[1]))
-    signs = np.prod(np.sign(joined[:, :, None] - joined[:, None, :]), axis=0)
-    sides = [_Ranks(values) for values in joined]
+    pairs = _Pairs(scores, labels)
 
     def taus(weights: Array) -> Array:
-        sums = np.add.reduceat(weights[:, order], starts, axis=1)
-        first, second = (side.untied(sums) for side in sides)
-        return np.asarray(np.sum((sums @ signs) * sums, axis=1) / np.sqrt(first * second))
+        net, first, second = pairs.of(weights)
+        return np.asarray(net / np.sqrt(first * second))
 
     return taus
 
 
-def _undefined(scores: Array, labels: Array) -> str | None:
-    if len(scores) < 2:
+def _concordance(scores: Array, labels: Array) -> Statistic:
+    pairs = _Pairs(scores, labels)
+
+    def shares(weights: Array) -> Array:
+        net, _, untied = pairs.of(weights)
+        return np.asarray((1 + net / untied) / 2)
+
+    return shares
+
+
+class _Pairs:
+    """Pairs of rows. Rows that are equal in both are joined first: grades take few values, and pairs are many."""
+
+    def __init__(self, scores: Array, labels: Array) -> None:
+        joined, groups = np.unique(np.stack([scores, labels]), axis=1, return_inverse=True)
+        self.order = np.argsort(groups.ravel(), kind="stable")
+        self.starts = np.searchsorted(groups.ravel()[self.order], np.arange(joined.shape[1]))
+        self.signs = np.prod(np.sign(joined[:, :, None] - joined[:, None, :]), axis=0)
+        self.sides = [_Ranks(values) for values in joined]
+
+    def of(self, weights: Array) -> tuple[Array, Array, Array]:
+        """Weight of ordered pairs: concordant less discordant, untied in the scores, untied in the labels."""
+        sums = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
+        scores, labels = (side.untied(sums) for side in self.sides)
+        return np.sum((sums @ self.signs) * sums, axis=1), scores, labels
+
+
+def _undefined(scores: Array | None = None, *, labels: Array) -> str | None:
+    if len(labels) < 2:
         return "fewer than two rows"
     for name, values in (("labels", labels), ("scores", scores)):
-        if np.ptp(values) == 0:
+        if values is not None and np.ptp(values) == 0:
             return f"all {name} are equal"
     return None

@@ -20,6 +20,7 @@ class LabelledRows:
 
     Attributes:
         scores, labels: 0 where there is none.
+        plain_labels: the labels, or what they were before weights moved them.
         scored, labelled: where there is one.
         strata: number of the stratum.
         probabilities: of the row, to have a label.
@@ -31,6 +32,7 @@ class LabelledRows:
 
     scores: Array
     labels: Array
+    plain_labels: Array
     scored: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
     strata: NDArray[np.int64]
@@ -68,6 +70,7 @@ def make_labelled_rows(
     probabilities: ArrayLike | None,
     drawn: ArrayLike | None,
     units: Sequence[str] | None,
+    plain_labels: ArrayLike | None = None,
 ) -> LabelledRows:
     """The sample of a draw; the arguments are those of `trust.ppi.label_mean`.
 
@@ -78,10 +81,12 @@ def make_labelled_rows(
     chances = np.ones(len(judged)) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
     groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
     keys = np.arange(len(judged)) if units is None else np.asarray(units, dtype=object)
-    lengths = {len(judged), len(given), len(asked), len(chances), len(groups), len(keys)}
+    plain = given if plain_labels is None else np.asarray(plain_labels, dtype=np.float64)
+    lengths = {len(judged), len(given), len(asked), len(chances), len(groups), len(keys), len(plain)}
     if len(lengths) > 1:
         raise ValueError(
-            f"scores, labels, strata, probabilities, drawn and units have different lengths: {sorted(lengths)}"
+            f"scores, labels, strata, probabilities, drawn, units and plain_labels have different lengths: "
+            f"{sorted(lengths)}"
         )
     if not np.all((chances > 0) & (chances <= 1)):
         raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
@@ -94,7 +99,7 @@ def make_labelled_rows(
     own = np.where(scored, groups[order], groups.max(initial=0) + 1)
     numbers = np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.int64)
     return _weighted(
-        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), scored, labelled, numbers, chances, folds[order],
+        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), plain[order], scored, labelled, numbers, chances, folds[order],
         int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
     )  # fmt: skip
 
@@ -102,6 +107,7 @@ def make_labelled_rows(
 def _weighted(
     scores: Array,
     labels: Array,
+    plain_labels: Array,
     scored: NDArray[np.bool_],
     labelled: NDArray[np.bool_],
     strata: NDArray[np.int64],
@@ -115,4 +121,6 @@ def _weighted(
     weights = np.where(labelled, 1 / chances, 0.0)
     within = weights / np.maximum(np.bincount(strata, weights=weights), 1e-300)[strata]
     shares = within * (sizes / len(strata))[strata]
-    return LabelledRows(scores, labels, scored, labelled, strata, probabilities, within, shares, folds, blank)
+    return LabelledRows(
+        scores, labels, plain_labels, scored, labelled, strata, probabilities, within, shares, folds, blank
+    )

@@ -59,6 +59,7 @@ def label_mean(
     drawn: ArrayLike | None = None,
     level: float = 0.95,
     units: Sequence[str] | None = None,
+    plain_labels: ArrayLike | None = None,
 ) -> LabelMean:
     """Mean label by PPI++ (Angelopoulos, Duchi and Zrnic 2023), for uniform, stratified and unequal draws.
 
@@ -96,12 +97,14 @@ def label_mean(
         level: nominal coverage.
         units: key of each row, or of its cluster: labels of one key are in one fold, and nothing depends on the order
             of rows. None: each row is a unit, and their order decides which fold a label is dealt to.
+        plain_labels: of all rows, by which the rarer value is counted where `labels` were moved by weights. None:
+            `labels`.
 
     Raises:
         ValueError: if lengths differ, a probability is not above 0 and at most 1, or the level is not in (0, 1).
     """
     used = scale or Scale()
-    return _mean(scores, labels, used, used.width, strata, probabilities, drawn, level, units)
+    return _mean(scores, labels, used, used.width, strata, probabilities, drawn, level, units, plain_labels)
 
 
 def label_difference(
@@ -113,6 +116,7 @@ def label_difference(
     drawn: ArrayLike | None = None,
     level: float = 0.95,
     units: Sequence[str] | None = None,
+    plain_labels: ArrayLike | None = None,
 ) -> LabelMean:
     """The mean label of the second run minus that of the first, from rows with a label in both; else as `label_mean`.
 
@@ -124,7 +128,7 @@ def label_difference(
     used = scale or Scale()
     wide = Scale(-used.width, used.width, used.kind)
     judged, given = (_second_minus_first(pair, used) for pair in (scores, labels))
-    return _mean(judged, given, wide, used.width, strata, probabilities, drawn, level, units)
+    return _mean(judged, given, wide, used.width, strata, probabilities, drawn, level, units, plain_labels)
 
 
 def _mean(
@@ -137,11 +141,12 @@ def _mean(
     drawn: ArrayLike | None,
     level: float,
     units: Sequence[str] | None,
+    plain_labels: ArrayLike | None,
 ) -> LabelMean:
     """The mean label; `most` is the greatest size of the residuals that are added."""
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
-    sample = make_labelled_rows(scores, labels, scale, strata, probabilities, drawn, units)
+    sample = make_labelled_rows(scores, labels, scale, strata, probabilities, drawn, units, plain_labels)
     labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
     empty = LabelMean(
         len(sample.scores), labelled, sample.blank, unscored, ci_level=level, ci_method=METHOD, **dict.fromkeys(FIGURES)
@@ -227,7 +232,7 @@ def _less_mean(values: Array, weights: Array, strata: NDArray[np.int64]) -> Arra
 
 def _rarer(sample: LabelledRows, rows: NDArray[np.int64]) -> int:
     """How many labels of rows with a score differ from the most common one; of labels 0 and 1, the rarer value."""
-    values = sample.labels[rows][sample.scored[rows]]
+    values = sample.plain_labels[rows][sample.scored[rows]]
     return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 

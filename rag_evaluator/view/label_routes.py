@@ -235,7 +235,8 @@ def _shown(figures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _agreed(part: Mapping[str, Any]) -> dict[str, Any]:
     binary, graded = part.get("binary") or {}, part.get("graded") or {}
     kappa = binary.get("kappa") or graded.get("kappa_quadratic") or {}
-    return {"agreement": _interval(binary.get("agreement") or {}, "mean"), "kappa": _interval(kappa, "value")}
+    agreement = _interval(binary.get("agreement") or {}, "mean")
+    return {"verdict": part["verdict"], "agreement": agreement, "kappa": _interval(kappa, "value")}
 
 
 def _interval(figure: Mapping[str, Any], name: str) -> tuple[float, float | None, float | None] | None:

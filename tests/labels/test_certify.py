@@ -232,6 +232,63 @@ def test_annotators_vote_and_ties_count_nowhere(run: Path, tmp_path: Path) -> No
         assert found["annotator_alpha"]["alpha"] == pytest.approx(1 - 79 * 4 / (2 * 40 * 40))
 
 
+def test_files_of_one_name_in_two_folders_are_two_annotators(run: Path, tmp_path: Path) -> None:
+    """Both label row 0, with 1 and 0.5 of them 1 elsewhere: no label is lost, whatever their order."""
+    for name in ("anna", "bob"):
+        (tmp_path / name).mkdir()
+    paths = [
+        table(tmp_path / "anna" / "labels.csv", [1] * ROWS),
+        table(tmp_path / "bob" / "labels.csv", [1, 0] * (ROWS // 2)),
+    ]
+    for order in (paths, paths[::-1]):
+        found = part(certify(run, order, out=tmp_path / "c.json"))
+        assert found["annotators"] == ["anna/labels", "bob/labels"]
+        assert found["label_mean"]["label_mean"] == pytest.approx(0.75)
+        assert found["tied"] == ROWS // 2
+
+
+def test_a_file_that_is_named_twice_and_two_files_of_one_annotator_are_refused(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    heading = "row,annotator,exact_match"
+    one, other = (write_csv(tmp_path / name, [heading, "0,anna,1"]) for name in ("l.csv", "b/l.csv"))
+    with pytest.raises(ConfigError, match=r"l\.csv is named twice"):
+        certify(run, [one, tmp_path / "b" / ".." / "l.csv"], out=tmp_path / "c.json")
+    with pytest.raises(DatasetError, match="a second label of row 0 by anna"):
+        certify(run, [one, other], out=tmp_path / "c.json")
+
+
+CONTRADICTIONS = {
+    "rows from 1, with the question": (
+        ["row,question,exact_match", *(f"{row + 1},Question {row}?,1" for row in range(20))],
+        r"l\.csv, row 2: 'row' is 1, but the question is that of row 0",
+    ),
+    "rows from 1, with the id": (
+        ["row,id,exact_match", *(f"{row + 1},r{row},1" for row in range(20))],
+        r"l\.csv, row 2: 'row' is 1, but the id is that of row 0",
+    ),
+    "an id of another dataset": (
+        ["row,id,exact_match", "3,zz,1"],
+        r"the id 'zz' is that of no row.* Rows count from 0",
+    ),
+    "an id and another question": (
+        ["id,question,exact_match", "r3,Question 4?,1"],
+        r"'id' is 'r3', but the question is that of row 4",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_keys_of_one_line_must_agree(run: Path, tmp_path: Path, lines: list[str], said: str) -> None:
+    with pytest.raises(DatasetError, match=said):
+        certify(run, write_csv(tmp_path / "l.csv", lines), out=tmp_path / "c.json")
+
+
+def test_keys_that_agree_or_are_blank_are_believed(run: Path, tmp_path: Path) -> None:
+    lines = ["row,id,question,exact_match"]
+    lines += [f"{row},{'' if row % 3 else f'r{row}'}, Question {row}? ,{label}" for row, label in enumerate(HUMAN)]
+    assert part(certify(run, write_csv(tmp_path / "l.csv", lines), out=tmp_path / "c.json"))["compared"] == ROWS
+
+
 def apart(line: str) -> Iterator[str]:
     row, anna, bob = line.split(",")
     yield f"{row},anna,{anna}"
@@ -438,8 +495,24 @@ def test_missing_scores_are_a_stratum_of_their_own(tmp_path: Path) -> None:
 
 
 def test_scores_are_no_labels(faithful: Path, tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"scores\.csv: its labels of faithfulness are the scores themselves"):
-        certify(faithful, faithful / "scores.csv", out=tmp_path / "c.json")
+    copied = tmp_path / "copied.csv"
+    copied.write_bytes((faithful / "scores.csv").read_bytes())
+    with pytest.raises(DatasetError, match=r"copied\.csv: its labels of faithfulness are the scores themselves"):
+        certify(faithful, copied, out=tmp_path / "c.json")
+
+
+def test_a_metric_does_not_certify_itself(tmp_path: Path) -> None:
+    """Scores of 0 and 1 look like labels: neither a column with them nor a file of the run is a label."""
+    rows = [{**row, "exact_match": float(row["answer"] == "yes")} for row in exact_rows()]
+    folder = exact_run(tmp_path / "run", rows)
+    with pytest.raises(ConfigError, match=r"--label exact_match=exact_match: .* holds scores"):
+        certify(folder, label={"exact_match": "exact_match"})
+    with pytest.raises(ConfigError, match=r"--label exact_match=ExactMatch: .* holds scores"):
+        certify(folder, label={"exact_match": "ExactMatch"})
+    for name in ("scores.csv", "scores.jsonl"):
+        with pytest.raises(DatasetError, match=rf"{name}: a file of the run itself, with its scores"):
+            certify(folder, folder / name)
+    assert not (folder / "certificate.json").exists()
 
 
 def test_an_unfinished_folder_is_refused(tmp_path: Path) -> None:

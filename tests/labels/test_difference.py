@@ -89,6 +89,20 @@ def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path
     assert "drawn separately" in (line.reason or "")
 
 
+def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = runs
+    label_sheet(a, tmp_path / "a.xlsx", size=24)
+    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    chosen = [place for place, row in enumerate(other_rows()) if row["answer"] == "yes"][:25]
+    lines = ["row,exact_match", *(f"{row},1" for row in chosen)]
+    (tmp_path / "chosen.csv").write_text("\n".join(lines), encoding="utf-8")
+    certify(b, tmp_path / "chosen.csv")
+    for pair in ((a, b), (b, a)):
+        [line] = compare(*pair).labels
+        assert line.figures is None
+        assert line.reason == "how the labelled rows were chosen is not known"
+
+
 def test_runs_without_labels_say_nothing_of_labels(runs: tuple[Path, Path]) -> None:
     certify(runs[0], label={"exact_match": "human"})
     assert compare(*runs).labels == ()

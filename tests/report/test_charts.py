@@ -11,12 +11,12 @@ from labelled_runs import exact_rows, exact_run, faithful_run
 from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator import compare
+from rag_evaluator.files.names import folder_names
 from rag_evaluator.report.charts import KEPT, PAINTED, chart
 from rag_evaluator.report.compared import word
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.groups import groups_of
-from rag_evaluator.report.labels import folder_names
 from rag_evaluator.report.means import scales_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.specs import Bar, Dot, dots, histogram
@@ -232,13 +232,14 @@ def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
         tmp_path / "run", {"faithfulness": [0.5]}, details=[ranked(0, [], "faithfulness")], signatures=signatures
     )
     part = {"signature": signature, "compared": 40, "binary": {"kappa": {"value": 0.61, "ci_low": 0.4, "ci_high": 0.8}}}
-    certificate = {"certificate": 1, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
+    part["verdict"] = {"word": "weak", "reason": "AUC 0.600 [0.520, 0.680]"}
+    certificate = {"certificate": 2, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
     (folder / "certificate.json").write_text(json.dumps(certificate))
 
     text = _text(figures_html(RunFiles(folder)))
 
     assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
-    assert "faithfulness certified on other data 40 – – kappa 0.61 [0.40, 0.80]" in text
+    assert "faithfulness weak on other data: AUC 0.600 [0.520, 0.680] 40 – – kappa 0.61 [0.40, 0.80]" in text
 
 
 @pytest.fixture(scope="module")

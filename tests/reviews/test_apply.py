@@ -198,7 +198,7 @@ def test_nothing_is_replaced_without_force_and_the_reviewed_dataset_never(tmp_pa
     with pytest.raises(ResultsError, match="exists already"):
         apply_reviews(run)
     apply_reviews(run, force=True)
-    with pytest.raises(ResultsError, match="was reviewed"):
+    with pytest.raises(ResultsError, match="is read by this command"):
         apply_reviews(run, data, force=True)
     made.path.unlink()
     with pytest.raises(ResultsError, match=r"history\.jsonl exists already"):

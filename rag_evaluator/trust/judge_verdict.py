@@ -1,0 +1,151 @@
+"""What labels show of a judge, in a word, by the 95 % interval of its AUC."""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rag_evaluator.trust.agreement import Pairs, pairs_of
+from rag_evaluator.trust.auc import auc, class_units, newcombe_interval
+from rag_evaluator.trust.correlation import concordance
+from rag_evaluator.trust.estimate import Coefficient
+from rag_evaluator.trust.formulas import Array
+
+Word = Literal[
+    "useful", "worse than chance", "weak", "better than chance, quality not settled", "not shown", "too few labels"
+]
+LEVEL = 0.95  # of the interval, whatever other figures have
+GOOD, CHANCE = 0.70, 0.5
+LEAST, LEAST_RARER = 20, 5  # labels, and labels of the rarer class
+LARGER = (30, 60, 100)  # numbers of labels for which the AUC that is needed is said
+STEP = 0.005  # to which an AUC that is needed is rounded up
+
+
+@dataclass(frozen=True)
+class JudgeVerdict:
+    """Whether a judge is `useful`: the only word that makes it a certified one.
+
+    Attributes:
+        reason: the AUC with its interval, or what is lacking; for the other words what would settle it.
+    """
+
+    word: Word
+    reason: str
+
+
+def judge_verdict(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+    graded: bool = False,
+    better: Literal["higher", "lower"] = "higher",
+) -> JudgeVerdict:
+    """`useful` if the low end of the interval is at least 0.70, `worse than chance` if the high end is below 0.5.
+
+    `weak`: the low end above 0.5 and the high end below 0.70; `better than chance, quality not settled`: the low end
+    above 0.5 otherwise; else `not shown`. With fewer than `LEAST` labels, or `LEAST_RARER` of the rarer class,
+    `too few labels`. Labels of one class, and scores that are all equal, show nothing. Kappa moves with the share of
+    labels that are 1, and decides nothing.
+
+    Args:
+        scores: higher for what people accept, turned where lower is better. NaN: none.
+        labels: 0 or 1, or grades; NaN: none.
+        clusters, weights: as in `binary_agreement`.
+        graded: whether labels are grades. The AUC is then the `concordance`, and the rarer class is that of all grades
+            but the most frequent one.
+        better: which end of the metric's own scores is the better one; for the advice which rows to draw.
+    """
+    rows = pairs_of(scores, labels, clusters, weights)
+    counts = np.unique(rows.labels, return_counts=True)[1]
+    rarer = int(len(rows.labels) - counts.max(initial=0))
+    if len(rows.labels) < LEAST:
+        return JudgeVerdict("too few labels", _too_few(rows.labels, rarer, graded))
+    if not rarer:
+        return JudgeVerdict("not shown", _of_one_class(rows.labels[0], graded, better))
+    if np.ptp(rows.scores) == 0:
+        return JudgeVerdict("not shown", "the judge says the same of every row")
+    if rarer < LEAST_RARER:
+        return JudgeVerdict("too few labels", _too_few(rows.labels, rarer, graded))
+    area = concordance(*rows, level=LEVEL) if graded else auc(*rows, level=LEVEL)
+    assert area.ci_low is not None and area.ci_high is not None
+    word = _word(area.ci_low, area.ci_high)
+    return JudgeVerdict(word, _figures(area, graded) + ("" if graded else _to_settle(word, rows)))
+
+
+def _word(low: float, high: float) -> Word:
+    if low >= GOOD:
+        return "useful"
+    if high < CHANCE:
+        return "worse than chance"
+    if low <= CHANCE:
+        return "not shown"
+    return "weak" if high < GOOD else "better than chance, quality not settled"
+
+
+def needed_auc(accepted: float, rejected: float) -> float | None:
+    """The smallest AUC that so many labels of each class show to be `useful`, rounded up; None: not even an AUC of 1.
+
+    It comes from the interval itself: `newcombe_interval`.
+    """
+    from scipy.optimize import brentq
+
+    def lacking(value: float) -> float:
+        return newcombe_interval(value, accepted, rejected, LEVEL)[0] - GOOD
+
+    if lacking(1.0) < 0:
+        return None
+    return math.ceil(float(brentq(lacking, GOOD, 1.0)) / STEP - 1e-9) * STEP
+
+
+def _figures(area: Coefficient, graded: bool) -> str:
+    name = "concordance" if graded else "AUC"
+    return f"{name} {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]"
+
+
+def _to_settle(word: Word, rows: Pairs) -> str:
+    """The AUC that would be enough with these labels, where that is the question."""
+    if word not in ("not shown", "better than chance, quality not settled"):
+        return ""
+    needed = needed_auc(*class_units(rows.labels, rows.weights, rows.clusters))
+    if needed is None:
+        return "; no AUC is enough for 'useful' with so many labels"
+    return f"; 'useful' needs an AUC of {needed:.3f} with so many labels"
+
+
+def _of_one_class(label: float, graded: bool, better: Literal["higher", "lower"]) -> str:
+    if graded:
+        return "people gave every row the same label; draw rows with other scores"
+    low, high = ("low", "high") if better == "higher" else ("high", "low")
+    if label == 1:
+        return f"nobody rejected anything; draw rows with {low} scores"
+    return f"nobody accepted anything; draw rows with {high} scores"
+
+
+def _too_few(labels: Array, rarer: int, graded: bool) -> str:
+    """How many labels there are, and how many are needed."""
+    count, total = len(labels), LEAST
+    counted = f"{count} label{'' if count == 1 else 's'}, {LEAST} are needed, {LEAST_RARER} of them of the rarer class"
+    if count >= LEAST:
+        total = max(LEAST, math.ceil(LEAST_RARER * count / rarer))
+        values, counts = np.unique(labels, return_counts=True)
+        most = values[counts.argmax()]
+        counted = (
+            f"{rarer} of {count} labels are not {most:g}, {LEAST_RARER} are needed: about {total} labels like these"
+        )
+    return counted if graded else f"{counted}. {'; '.join(_enough(labels, total, rarer / count if rarer else 0.5))}"
+
+
+def _enough(labels: Array, total: int, share: float) -> Iterator[str]:
+    """Which AUC so many labels with such a share of the rarer class need; and how many are never enough."""
+    sizes = sorted({total, *(size for size in (len(labels), *LARGER) if size >= LEAST)})
+    needed = {size: needed_auc(size - max(round(share * size), 1), max(round(share * size), 1)) for size in sizes}
+    listed = [f"{value:.3f} with {size}" for size, value in needed.items() if value is not None]
+    never = [str(size) for size, value in needed.items() if value is None]
+    if listed:
+        yield f"'useful' needs an AUC of {', '.join(listed)}"
+    if never:
+        yield f"no AUC is enough with {', '.join(never)}"

@@ -1,0 +1,98 @@
+"""No command replaces a file that it did not write, without `--force`; what it reads it never replaces."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from labelled_runs import exact_run
+
+from rag_evaluator.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+COMMANDS: dict[str, tuple[list[str], str]] = {
+    "certify --out": (["certify", "a", "--labels", "labels.csv"], "--out"),
+    "compare --csv": (["compare", "a", "b"], "--csv"),
+    "gate --junit": (
+        ["gate", "a", "--min", "mean:exact_match=0.1", "--not-worse-than", "b", "--margin", "1"],
+        "--junit",
+    ),
+    "report --out": (["report", "a", "b"], "--out"),
+    "report --out of one": (["report", "a"], "--out"),
+}
+PYTEST = (
+    b'<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests"><testsuite name="pytest"/></testsuites>'
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("a", "b"):
+        exact_run(tmp_path / name)
+    lines = ["row,exact_match", *(f"{row},{row % 2}" for row in range(40))]
+    (tmp_path / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "option"), COMMANDS.values(), ids=COMMANDS)
+def test_a_file_of_somebody_else_needs_force_and_an_own_one_is_replaced(
+    folder: Path, capsys: Capture, command: Sequence[str], option: str
+) -> None:
+    out, arguments = folder / "out.file", [*command, option, "out.file"]
+    for content in (b"my own notes\n", PYTEST, (folder / "a" / "scores.jsonl").read_bytes()):
+        out.write_bytes(content)
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert "out.file exists already, and this command did not write it. Choose another name, or --force" in error
+        assert out.read_bytes() == content
+    assert main([*arguments, "--force"]) == 0
+    written = out.read_bytes()
+    assert written not in (b"my own notes\n", PYTEST)
+    assert main(arguments) == 0
+    assert out.read_bytes() == written
+    out.write_bytes(b"")
+    assert main(arguments) == 0
+    assert out.read_bytes() == written
+
+
+INPUTS = {
+    "the labels": (["certify", "a", "--labels", "labels.csv", "--out"], "labels.csv"),
+    "scores of certify": (["certify", "a", "--labels", "labels.csv", "--out"], "a/scores.jsonl"),
+    "a manifest": (["compare", "a", "b", "--csv"], "b/manifest.json"),
+    "scores of gate": (["gate", "a", "--min", "mean:exact_match=0.1", "--junit"], "a/scores.jsonl"),
+    "a table that is compared": (["compare", "a", "table.csv", "--csv"], "table.csv"),
+    "a baseline": (
+        ["gate", "a", "--not-worse-than", "table.csv", "--margin", "1", "--junit"],
+        "table.csv",
+    ),
+    "rows of a report": (["report", "a", "--out"], "a/details.jsonl"),
+    "scores by a link": (["certify", "a", "--labels", "labels.csv", "--out"], "link.json"),
+    "a sheet over scores": (["certify", "sheet", "a", "--size", "20", "--out"], "a/scores.xlsx"),
+}
+
+
+@pytest.mark.parametrize(("command", "target"), INPUTS.values(), ids=INPUTS)
+def test_what_a_command_reads_is_not_replaced_even_with_force(
+    folder: Path, capsys: Capture, command: Sequence[str], target: str
+) -> None:
+    (folder / "table.csv").write_bytes((folder / "b" / "scores.csv").read_bytes())
+    (folder / "link.json").symlink_to(folder / "a" / "scores.jsonl")
+    before = (folder / target).read_bytes()
+    assert main([*command, target, "--force"]) == 2
+    assert f"{target}: is read by this command, and is not replaced" in capsys.readouterr().err
+    assert (folder / target).read_bytes() == before
+
+
+def test_files_that_commands_leave_in_the_results_folder_are_written_again(folder: Path) -> None:
+    for command in (
+        ["certify", "a", "--labels", "labels.csv", "--out", "a/certificate.json"],
+        ["gate", "a", "--min", "mean:exact_match=0.1", "--junit", "a/gate.xml"],
+        ["report", "a", "--out", "a/report.html"],
+    ):
+        assert main(command) == main(command) == 0
+
+
+def test_a_report_of_several_runs_in_this_folder_is_not_put_over_another_page(folder: Path, capsys: Capture) -> None:
+    (folder / "report.html").write_text("<!doctype html><title>mine</title>", encoding="utf-8")
+    assert main(["report", "a", "b"]) == 2
+    assert "report.html exists already" in capsys.readouterr().err

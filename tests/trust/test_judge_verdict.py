@@ -1,0 +1,162 @@
+"""What labels show of a judge, in a word: limits, too few labels, one class, grades; by the printed interval."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from rag_evaluator.trust.agreement import binary_agreement, graded_agreement
+from rag_evaluator.trust.judge_verdict import JudgeVerdict, judge_verdict, needed_auc
+
+
+def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:
+    """Scores of 0 and 1 that are the labels, but for the first `wrong` rows of each class; and the labels."""
+    right = [place >= wrong for count in (accepted, rejected) for place in range(count)]
+    labels = [1.0] * accepted + [0.0] * rejected
+    return [label if same else 1 - label for label, same in zip(labels, right, strict=True)], labels
+
+
+WORDS = {
+    "a good judge": (separated(50, 50, 2), "useful"),
+    "contrary to people": (separated(50, 50, 40), "worse than chance"),
+    "a coin": (separated(50, 50, 25), "not shown"),
+    "a little better than a coin, many labels": (separated(400, 400, 160), "weak"),
+    "good on few labels": (separated(15, 15, 3), "better than chance, quality not settled"),
+    "nineteen labels": (separated(10, 9, 0), "too few labels"),
+    "four of the rarer class": (separated(96, 4, 0), "too few labels"),
+    "people accept all": (separated(40, 0, 2), "not shown"),
+    "people reject all": (separated(0, 40, 2), "not shown"),
+    "one score for all": (([0.5] * 40, [1.0, 0.0] * 20), "not shown"),
+}
+
+
+@pytest.mark.parametrize(("rows", "word"), WORDS.values(), ids=WORDS)
+def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]], word: str) -> None:
+    assert judge_verdict(*rows).word == word
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (separated(40, 0, 2), "nobody rejected anything; draw rows with low scores"),
+        (separated(0, 40, 2), "nobody accepted anything; draw rows with high scores"),
+        (([0.5] * 40, [1.0, 0.0] * 20), "the judge says the same of every row"),
+    ],
+)
+def test_where_nothing_can_be_shown_it_says_what_to_do(
+    rows: tuple[Sequence[float], Sequence[float]], said: str
+) -> None:
+    assert judge_verdict(*rows) == JudgeVerdict("not shown", said)
+
+
+def test_low_scores_are_the_good_ones_of_metrics_where_lower_is_better() -> None:
+    assert "with high scores" in judge_verdict([1.0] * 40, [1.0] * 40, better="lower").reason
+
+
+def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
+    """Every share of pairs that 60 rows can give: the word is what Newcombe's interval of the same rows says."""
+    seen = set()
+    for wrong in range(31):
+        scores, labels = separated(30, 30, wrong)
+        area = binary_agreement(scores, labels, 0.5).auc
+        assert area.ci_low is not None and area.ci_high is not None
+        rules = {
+            "useful": area.ci_low >= 0.7,
+            "worse than chance": area.ci_high < 0.5,
+            "weak": area.ci_low > 0.5 and area.ci_high < 0.7,
+            "better than chance, quality not settled": 0.5 < area.ci_low < 0.7 <= area.ci_high,
+            "not shown": area.ci_low <= 0.5 <= area.ci_high,
+        }
+        [expected] = [word for word, holds in rules.items() if holds]
+        verdict = judge_verdict(scores, labels)
+        assert verdict.word == expected
+        assert f"AUC {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]" in verdict.reason
+        seen.add(verdict.word)
+    assert seen == {"useful", "worse than chance", "better than chance, quality not settled", "not shown"}
+
+
+@pytest.mark.parametrize(("labels", "needed"), [(20, 0.935), (30, 0.89), (60, 0.835), (100, 0.805)])
+def test_the_auc_that_is_needed_follows_from_the_interval(labels: int, needed: float) -> None:
+    assert needed_auc(labels / 2, labels / 2) == pytest.approx(needed)
+
+
+def test_labels_of_which_one_in_ten_rejects_say_that_thirty_are_never_enough() -> None:
+    verdict = judge_verdict(*separated(27, 3, 0))
+    assert needed_auc(27, 3) is None
+    assert verdict.word == "too few labels"
+    assert "5 are needed" in verdict.reason
+    assert "about 50 labels like these" in verdict.reason
+    assert "no AUC is enough with 30" in verdict.reason
+    assert "0.945 with 50" in verdict.reason
+
+
+def test_too_few_labels_say_how_many_are_needed() -> None:
+    reason = judge_verdict(*separated(5, 5, 0)).reason
+    assert reason.startswith("10 labels, 20 are needed")
+    assert "0.935 with 20, 0.890 with 30, 0.835 with 60, 0.805 with 100" in reason
+
+
+def test_a_verdict_that_is_not_settled_says_which_auc_would_settle_it() -> None:
+    assert "'useful' needs an AUC of 0.890 with so many labels" in judge_verdict(*separated(15, 15, 3)).reason
+
+
+def test_copies_in_clusters_show_no_more_than_their_originals() -> None:
+    scores, labels = separated(15, 15, 3)
+    copied = judge_verdict(scores * 10, labels * 10, clusters=list(range(30)) * 10)
+    assert copied.word == judge_verdict(scores, labels).word == "better than chance, quality not settled"
+    assert judge_verdict(scores * 10, labels * 10).word == "useful"
+
+
+GRADES = np.repeat(np.arange(1.0, 6.0), 20)
+
+
+def test_grades_are_judged_by_concordance_of_pairs_with_different_labels() -> None:
+    """Worked out by hand: of pairs with other labels 4 are concordant, 1 tied, 0 the other way round."""
+    found = graded_agreement([1, 2, 2, 3], [1, 2, 3, 3], (1, 2, 3)).concordance
+    assert found.value == pytest.approx((4 + 0.5) / 5)
+    rng = np.random.default_rng(0)
+    near = GRADES + rng.normal(0, 0.6, 100)
+    scores = {"useful": near, "worse than chance": 6 - near, "not shown": rng.permutation(near)}
+    for word, values in scores.items():
+        verdict = judge_verdict(values, GRADES, graded=True)
+        assert verdict.word == word
+        assert verdict.reason.startswith("concordance 0.")
+
+
+def test_the_interval_of_concordance_resamples_clusters_whole() -> None:
+    near = GRADES + np.random.default_rng(1).normal(0, 1.5, 100)
+    alone = graded_agreement(near, GRADES, range(1, 6)).concordance
+    copied = graded_agreement(np.tile(near, 4), np.tile(GRADES, 4), range(1, 6), list(range(100)) * 4).concordance
+    apart = graded_agreement(np.tile(near, 4), np.tile(GRADES, 4), range(1, 6)).concordance
+    width = {name: found.ci_high - found.ci_low for name, found in
+             (("alone", alone), ("copied", copied), ("apart", apart))}  # type: ignore[operator]  # fmt: skip
+    assert width["copied"] == pytest.approx(width["alone"], rel=0.1)
+    assert width["apart"] < 0.7 * width["alone"]
+
+
+def test_concordance_covers_its_true_value() -> None:
+    """Normal scores on five grades, 40 labels; the true share is that of 20,000 rows."""
+    rng = np.random.default_rng(5)
+
+    def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        labels = rng.integers(1, 6, rows).astype(float)
+        return labels + rng.normal(0, 2.0, rows), labels
+
+    scores, labels = drawn(4_000)
+    later = labels[:, None] > labels
+    truth = np.mean((scores[:, None] > scores)[later])
+    covered = 0
+    for _ in range(200):
+        found = graded_agreement(*drawn(40), range(1, 6)).concordance
+        assert found.ci_low is not None and found.ci_high is not None
+        covered += found.ci_low <= truth <= found.ci_high
+    assert covered / 200 >= 0.92
+
+
+def test_grades_of_which_nearly_all_are_one_are_too_few() -> None:
+    labels = [5.0] * 36 + [1.0, 2.0, 3.0, 4.0]
+    verdict = judge_verdict(labels, labels, graded=True)
+    assert (verdict.word, "4 of 40 labels are not 5" in verdict.reason) == ("too few labels", True)
+    assert judge_verdict(GRADES[:40], [3.0] * 40, graded=True).reason == (
+        "people gave every row the same label; draw rows with other scores"
+    )

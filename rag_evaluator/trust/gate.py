@@ -209,8 +209,16 @@ def _tipping(rule: Rule, scale: Scale, lost: Lost) -> float | None:
     """The score, with two digits, from which on the rule is kept if each missing row has it; None: no score does it."""
     worst, best = _ends(scale)
     steps = min(max(100, round(scale.width * 100)), MOST_STEPS)
-    scores = (worst + (best - worst) * step / steps for step in range(1, steps + 1))
-    return next((round(score, 6) for score in scores if _keeps(rule, scale, lost.estimate(score))), None)
+
+    def score(step: int) -> float:
+        return worst + (best - worst) * step / steps
+
+    def passes(step: int) -> bool:
+        return _keeps(rule, scale, lost.estimate(score(step)))
+
+    tried = range(steps, 0, -steps // 10)  # the best scores may spread too far, so that only others pass
+    enough = next((step for step in tried if passes(step)), None)
+    return None if enough is None else round(score(_least(0, enough, passes)), 6)
 
 
 def _ends(scale: Scale) -> tuple[float, float]:
@@ -296,10 +304,15 @@ def _rows_needed(is_enough: Callable[[int], bool], few: int) -> str:
         few, enough = enough, 2 * enough
         if enough > MOST_ROWS:
             return f"no number of rows up to {MOST_ROWS:,} is enough"
+    return f"{_least(few, enough, is_enough)} rows are needed"
+
+
+def _least(few: int, enough: int, is_enough: Callable[[int], bool]) -> int:
+    """The smallest number that is enough, by halving; `few` is not, `enough` is."""
     while enough - few > 1:
         middle = (few + enough) // 2
         few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-    return f"{enough} rows are needed"
+    return enough
 
 
 def _number(text: str) -> float | None:

@@ -99,7 +99,8 @@ def make_labelled_rows(
     own = np.where(scored, groups[order], groups.max(initial=0) + 1)
     numbers = np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.int64)
     return _weighted(
-        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), plain[order], scored, labelled, numbers, chances, folds[order],
+        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), plain[order],
+        scored, labelled, numbers, chances, folds[order],
         int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
     )  # fmt: skip
 

@@ -42,12 +42,15 @@ continuous scores without atoms; at most 1.3 times from n = 20 for judged scores
 exceptions: narrow judged scores, width 1.9 with n = 20 and 30; answer_correctness of which 3 to 10 % have F1 = 0,
 coverage 0.89. Differences of scores with 15 statements: coverage at least 0.95 and, for a gain of 0.1, an interval that
 excludes 0 in at least 0.39 of the data sets with n = 20 and 0.82 with n = 30. "excludes 0" is the share of intervals of
-differences that do. A coverage of 0.95 has a simulation error of 0.002.
+differences that do. A coverage of 0.95 has a simulation error of {error:.3f}.
 """
 NOT_REACHED = """
 Coverage below 0.93 (0.92 with n = 10), whether or not there is a limit:
 
 {low}
+Scores of answer_correctness that are narrow but for some with F1 = 0: no row is exactly at an end, so that the
+pseudo-rows have their least weight, and many data sets of 20 or 30 rows hold none or one of the rare scores. Student's t covers less.
+
 Weights that differ by a factor of ten: 30 rows say as much as about 12 rows of equal weight, and t is made for
 scores that are less skewed than these. A continuous metric without atoms whose scores pile up at a value all the
 same is covered as t covers it: of a metric of your own that is often exactly 0 or 1, say that it is judged.
@@ -294,7 +297,6 @@ PARTS = (
         difference("15 statements, 0.9 minus 0.8", statements(15, 0.9), statements(15, 0.8), GAIN),
         difference("15 statements, 0.8 minus 0.8", statements(15, 0.8), statements(15, 0.8)),
         difference("30 statements, 0.8 minus 0.8", statements(30, 0.8), statements(30, 0.8)),
-        sometimes("0.1 of -1, else 1/9", 0.1, -1.0, among("1/9", (1 / 9,), (1.0,))),
     ), STATEMENTS, FEW),
     Part("Differences of answer_relevancy", RELEVANCY, difference_bounds, ones, (
         sometimes("3 % fall by 0.9, else normal(0, 0.005)", 0.03, -0.9, normal(0, 0.005)),
@@ -393,7 +395,9 @@ def _at(limits: Mapping[int, float], n: int) -> float | None:
 
 def render(results: dict[tuple[Part, Cell, int], Figures], repetitions: int) -> str:
     """The page, every cell in it."""
-    text = HEADER.format(repetitions=repetitions, seed=SEED, numpy=np.__version__, icc=ICC)
+    text = HEADER.format(
+        repetitions=repetitions, seed=SEED, numpy=np.__version__, icc=ICC, error=(0.95 * 0.05 / repetitions) ** 0.5
+    )
     for part in PARTS:
         text += f"\n## {part.title}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
         for (which, cell, n), figures in results.items():
@@ -418,7 +422,7 @@ def _line(part: Part, cell: Cell, n: int, figures: Figures) -> str:
 def main() -> None:
     """Simulate every cell and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=10_000, help="data sets a cell (default 10,000)")
+    parser.add_argument("--repetitions", type=int, default=4_000, help="data sets a cell (default 4,000)")
     options = parser.parse_args()
     results: dict[tuple[Part, Cell, int], Figures] = {}
     for part in PARTS:

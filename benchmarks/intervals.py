@@ -49,7 +49,8 @@ Coverage below 0.93 (0.92 with n = 10), whether or not there is a limit:
 
 {low}
 Scores of answer_correctness that are narrow but for some with F1 = 0: no row is exactly at an end, so that the
-pseudo-rows have their least weight, and many data sets of 20 or 30 rows hold none or one of the rare scores. Student's t covers less.
+pseudo-rows have their least weight, and many data sets of 20 or 30 rows hold none or one of the rare
+scores. Student's t covers less.
 
 Weights that differ by a factor of ten: 30 rows say as much as about 12 rows of equal weight, and t is made for
 scores that are less skewed than these. A continuous metric without atoms whose scores pile up at a value all the

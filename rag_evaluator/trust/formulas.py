@@ -222,10 +222,10 @@ def _pseudo_weight(units: Units, scale: Scale) -> Array:
     if scale.atoms:
         return np.ones_like(equal, dtype=np.float64)
     if scale.kind == "continuous":
-        return equal.astype(np.float64)
+        return np.asarray(equal, dtype=np.float64)
     piled = np.sum(units.shares[..., None, :] * units.at, axis=-1).max(axis=-1)
     weight = np.maximum(piled, 2 * _most_common(units.shares, units.values) - 1)
-    return np.where(equal, 1.0, np.clip(weight, LEAST_WEIGHT, 1.0))
+    return np.asarray(np.where(equal, 1.0, np.clip(weight, LEAST_WEIGHT, 1.0)))
 
 
 def _most_common(shares: Array, values: Array) -> Array:

@@ -353,7 +353,8 @@ def simulate(part: Part, cell: Cell, n: int, repetitions: int) -> Figures:
 
 def units_of(part: Part, weights: Array, scores: Array) -> Units:
     """What runs make of rows, or of clusters with their rows on the last axis."""
-    rows = scores if scores.ndim > weights.ndim else scores[..., None]
+    ends = (part.scale.low, part.scale.high) if part.bounds is mean_bounds else (-part.scale.width, part.scale.width)
+    rows = np.clip(scores if scores.ndim > weights.ndim else scores[..., None], *ends)
     points = np.array(mean_points(part.scale) if part.bounds is mean_bounds else (0.0,))
     near = np.abs(rows[..., None, :, :] - points[:, None, None]) <= TIE
     count = np.sum(~np.isnan(rows), axis=-1)

@@ -72,7 +72,7 @@ def compare(
     columns = (config.get("group_by") or ()) if group_by is None else group_by
     clusters = column_of(first, cluster) if cluster else None
     weights = weights_of(first)
-    table = _Table(pairs, first.keys, clusters, weights, effect, config.get("ci_level") or LEVEL)
+    table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -116,7 +116,7 @@ class _Table:
     """The pairs that are compared, and how."""
 
     pairs: Sequence[tuple[Aligned, Paired]]
-    keys: Sequence[str]
+    count: int
     clusters: Sequence[str | None] | None
     weights: Floats | None
     effect: float
@@ -124,10 +124,9 @@ class _Table:
 
     def lines(self, places: Sequence[int] | None = None, **group: str) -> list[ComparedMetric]:
         """Every pair over all rows, tested; or over the rows of a group, described."""
-        chosen = list(range(len(self.keys)) if places is None else places)
+        chosen = list(range(self.count) if places is None else places)
         rows = compare_scores(
             [replace(pair, a=pair.a[chosen], b=pair.b[chosen]) for _, pair in self.pairs],
-            [self.keys[place] for place in chosen],
             None if self.clusters is None else [self.clusters[place] for place in chosen],
             None if self.weights is None else self.weights[chosen],
             self.effect,

@@ -42,6 +42,7 @@ class Metric:
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
         range: lowest and highest value that it can have.
         kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
+        atoms: values that scores of a `continuous` metric have with a mass by construction, seen or not.
         better: which end of the range is the better one.
         stage: the part of the system that it measures.
         about: what it measures, in a few words.
@@ -61,6 +62,7 @@ class Metric:
     aliases: Sequence[str] = ()
     range: tuple[float, float] = (0.0, 1.0)
     kind: Kind = "judged"
+    atoms: tuple[float, ...] = ()
     better: Better = "higher"
     stage: Stage = "generation"
     optional: Sequence[str] = ()
@@ -78,7 +80,7 @@ class Metric:
     @property
     def scale(self) -> Scale:
         """What kind of number its scores are."""
-        return Scale(*self.range, kind=self.kind, better=self.better)
+        return Scale(*self.range, kind=self.kind, better=self.better, atoms=self.atoms)
 
     @property
     def class_name(self) -> str:

@@ -14,6 +14,7 @@ CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
 COSINE = (-1.0, 1.0)
 RATING = (1.0, 5.0)
+NOTHING, BOTH_ENDS = (0.0,), (0.0, 1.0)  # atoms: of evasive answers; of texts with nothing in common, or equal
 OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
@@ -33,6 +34,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("response_relevancy", "answer_relevance"),
         range=COSINE,
         kind="continuous",
+        atoms=NOTHING,
         about="how near questions made from the response are to the question",
     ),
     "context_precision_with_reference": Metric(
@@ -150,6 +152,7 @@ METRICS: Mapping[str, Metric] = {
         words=True,
         aliases=("bleu",),
         kind="continuous",
+        atoms=BOTH_ENDS,
         about="runs of words shared with the reference",
     ),
     "rouge_score": Metric(
@@ -159,6 +162,7 @@ METRICS: Mapping[str, Metric] = {
         words=True,
         aliases=("rouge", "rouge_score(mode=fmeasure)"),
         kind="continuous",
+        atoms=BOTH_ENDS,
         settings=options.RougeOptions,
         about="words shared with the reference, in order",
     ),
@@ -168,6 +172,7 @@ METRICS: Mapping[str, Metric] = {
         judge=False,
         aliases=("chrf",),
         kind="continuous",
+        atoms=BOTH_ENDS,
         about="letter sequences shared with the reference",
     ),
     "rubrics_score_without_reference": Metric(
@@ -233,6 +238,7 @@ METRICS: Mapping[str, Metric] = {
         judge=False,
         aliases=("string_similarity",),
         kind="continuous",
+        atoms=BOTH_ENDS,
         about="edit distance to the reference",
     ),
 }
@@ -315,6 +321,7 @@ def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float]
         name: {
             "range": list(metric.range),
             "kind": metric.kind,
+            "atoms": list(metric.atoms),
             "better": metric.better,
             "stage": metric.stage,
             "threshold": limits.get(name),

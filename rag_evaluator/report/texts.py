@@ -131,8 +131,9 @@ TEXTS: Mapping[str, str] = {
     "compare.only": "Only one side",
     "compare.finds": "Smallest found",
     "compare.needed": "Rows needed for {effect}",
-    "compare.key": "Difference: this run minus the baseline, row by row. By the test: the sign-flip test, adjusted for "
-    "all metrics (Holm). Smallest found: the difference that this many rows find with a power of 0.8.",
+    "compare.key": "Difference: this run minus the baseline, row by row. By the test: p below 0.05 where "
+    "the 95 % interval excludes 0, adjusted for all metrics (Holm). "
+    "Smallest found: the difference that this many rows find with a power of 0.8.",
     "compare.groups": "By {column}",
     "compare.groups_chart": "Paired differences by group: {metric}",
     "compare.no_test": "Groups are described, not tested.",

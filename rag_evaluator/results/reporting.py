@@ -13,11 +13,16 @@ from rag_evaluator.dataset import Sample, is_blank, row_names
 from rag_evaluator.dataset.keys import as_key, value_of
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.results.manifest import config_of
-from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.panel_names import BETWEEN, judges_of
 from rag_evaluator.trust.scale import Scale
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""
+ATOMS: Mapping[str, tuple[float, ...]] = {
+    "answer_relevancy": (0.0,),
+    **dict.fromkeys(("bleu_score", "rouge_score", "chrf_score", "non_llm_string_similarity"), (0.0, 1.0)),
+}
+"""Of the metrics of runs that were written before a manifest said it."""
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 
 
@@ -54,15 +59,16 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
     return Reporting(
         **keys,
         thresholds=thresholds,
-        scales={name: _scale(row) for name, row in metrics.items()},
+        scales={name: _scale(name, row) for name, row in metrics.items()},
         stages={name: row["stage"] for name, row in metrics.items()},
         judges=judges_of(manifest),
     )
 
 
-def _scale(row: Mapping[str, Any]) -> Scale:
+def _scale(name: str, row: Mapping[str, Any]) -> Scale:
     low, high = row["range"]
-    return Scale(low, high, row["kind"], row["better"])
+    atoms = row.get("atoms", ATOMS.get(name.partition(BETWEEN)[0], ()))
+    return Scale(low, high, row["kind"], row["better"], tuple(atoms))
 
 
 def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rag_evaluator.trust.estimate import Estimate
-from rag_evaluator.trust.intervals import difference_interval
-from rag_evaluator.trust.permutation import Floats, holm, sign_flip_p_values
+from rag_evaluator.trust.intervals import difference_interval, difference_p_value
+from rag_evaluator.trust.permutation import Floats, holm
 from rag_evaluator.trust.power import rows_needed, smallest_difference
 from rag_evaluator.trust.scale import TIE, Scale
 
@@ -32,7 +32,8 @@ class MetricComparison:
     Attributes:
         mean_a, mean_b: of the rows that both sides scored; None if there are none.
         difference: b minus a, row by row, with its interval.
-        p: of the paired sign-flip test; None if it was not made. `p_holm` holds for all tests of the table together.
+        p: of the test that the interval of the difference belongs to: below 1 - level exactly where that excludes 0;
+            None if it was not made. `p_holm` holds for all tests of the table together.
         wins, ties, losses: rows in which b is better than, equal to, worse than a.
         smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all.
         rows_needed: to find the effect that was asked for.
@@ -57,41 +58,30 @@ class MetricComparison:
 
 def compare_scores(
     pairs: Sequence[Paired],
-    units: Sequence[str],
     clusters: Sequence[str | None] | None = None,
     weights: Floats | None = None,
     effect: float = EFFECT,
     level: float = 0.95,
-    seed: int = 0,
     tested: bool = True,
 ) -> list[MetricComparison]:
-    """Each pair compared; the p-values are adjusted for all of them together.
+    """Each pair compared, over the same rows in any order; the p-values are adjusted for all of them together.
 
     Args:
-        units: the key of each row, the same rows for all pairs. Nothing depends on the order of rows.
         clusters: rows of one cluster depend on each other; None: each row stands for itself.
         weights: how much each row counts in means, intervals and tests; wins, ties and losses are counted as they are.
-        seed: of the test's random flips.
         tested: whether p-values are wanted.
     """
     differences = [pair.b - pair.a for pair in pairs]
-    flipped = (
-        units if clusters is None else [_unit(unit, cluster) for unit, cluster in zip(units, clusters, strict=True)]
-    )
-    counted = np.ones(len(units)) if weights is None else weights
-    weighted = {place: values * counted for place, values in enumerate(differences)}
-    p_values = sign_flip_p_values(weighted, flipped, seed) if tested else {}
+    counted = np.ones(len(differences[0]) if differences else 0) if weights is None else weights
     compared = [
         _described(pair, values, difference_interval(values, pair.scale, level, clusters, weights), counted, effect)
         for pair, values in zip(pairs, differences, strict=True)
     ]
-    own = [p_values.get(place) for place in range(len(pairs))]
+    own = [
+        difference_p_value(values, pair.scale, clusters, weights) if tested else None
+        for pair, values in zip(pairs, differences, strict=True)
+    ]
     return [replace(row, p=p, p_holm=adjusted) for row, p, adjusted in zip(compared, own, holm(own), strict=True)]
-
-
-def _unit(row: str, cluster: str | None) -> str:
-    """What a row changes its sign with: its cluster, or itself."""
-    return f"row {row}" if cluster is None else f"cluster {cluster}"
 
 
 def _described(

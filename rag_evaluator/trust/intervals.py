@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.trust.estimate import Estimate
-from rag_evaluator.trust.formulas import Array, Bounds, difference_bounds, mean_bounds, moments
+from rag_evaluator.trust.formulas import (
+    Bounds,
+    Units,
+    difference_bounds,
+    difference_p,
+    mean_bounds,
+    mean_points,
+    moments,
+)
 from rag_evaluator.trust.scale import TIE, Scale
 from rag_evaluator.trust.units import Rows, has_one_unit, make_rows
 
@@ -23,15 +31,18 @@ class Statistic(NamedTuple):
 
     Attributes:
         bounds: the formula.
-        judged: name of its method for judged scores.
+        points: those of its units.
+        judged, atoms: names of its method for judged scores, and for those of metrics with atoms.
     """
 
-    bounds: Callable[[Array, Array, Scale, float], Bounds]
+    bounds: Callable[[Units, Scale, float], Bounds]
+    points: Callable[[Scale], tuple[float, ...]]
     judged: str
+    atoms: str
 
 
-MEAN = Statistic(mean_bounds, "wilson-effective-n")
-DIFFERENCE = Statistic(difference_bounds, "student-t-pseudo-pairs")
+MEAN = Statistic(mean_bounds, mean_points, "wilson-effective-n", "two-part-wilson-t")
+DIFFERENCE = Statistic(difference_bounds, lambda scale: (0.0,), *["student-t-pseudo-pairs"] * 2)
 
 
 def mean_interval(
@@ -44,8 +55,9 @@ def mean_interval(
     """The mean score with its interval.
 
     `judged`: Wilson's interval with an effective number of rows, "wilson-effective-n". `continuous`: Student's t cut to
-    the range, "student-t"; if all values are equal that has no width, so that the judged method is used. One row or
-    one cluster: the whole range. Formulas and sources: `trust.formulas`; a worked example: docs/statistics.md.
+    the range, "student-t"; if all values are equal that has no width, so that the judged method is used. A scale with
+    atoms: Wilson's interval for the rows at them and Student's t for the others, "two-part-wilson-t". One row or one
+    cluster: the whole range. Formulas and sources: `trust.formulas`; a worked example: docs/statistics.md.
 
     Args:
         values: a score a row, clipped to the range. NaN or None: missing, the row does not count.
@@ -75,14 +87,36 @@ def difference_interval(
 ) -> Estimate:
     """The mean of paired differences with its interval; ties of at most `TIE` count as 0.
 
-    `judged`: Student's t of the differences and one pseudo-pair at each end, "student-t-pseudo-pairs". `continuous`:
-    Student's t, or the judged method if all differences are equal. Both are cut to the range of differences, which is
-    -(high - low) to high - low. `scale` is that of the scores; the rest is as in `mean_interval`.
+    `judged`, or a scale with atoms: Student's t of the differences and one pseudo-pair at each end,
+    "student-t-pseudo-pairs". `continuous`: Student's t, or the judged method if all differences are equal. Both are cut
+    to the range of differences, which is -(high - low) to high - low. `scale` is that of the scores; the rest is as in
+    `mean_interval`.
     """
+    rows = _difference_rows(differences, scale, clusters, weights)
+    return _estimate(rows, scale, (-scale.width, scale.width), level, DIFFERENCE)
+
+
+def difference_p_value(
+    differences: ArrayLike,
+    scale: Scale,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+) -> float | None:
+    """Two-sided p-value of a mean difference of 0: below 0.05 exactly where the 95 % interval of `difference_interval`
+    excludes 0, and so for any level. 1 with one row or one cluster, None without a row that counts."""
+    rows = _difference_rows(differences, scale, clusters, weights)
+    if not len(rows.values):
+        return None
+    units = rows.units(DIFFERENCE.points(scale))
+    return 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
+
+
+def _difference_rows(
+    differences: ArrayLike, scale: Scale, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
+) -> Rows:
     numbers = np.asarray(differences, dtype=np.float64)
     numbers = np.clip(np.where(np.abs(numbers) <= TIE, 0.0, numbers), -scale.width, scale.width)
-    rows = make_rows(numbers, clusters, weights)
-    return _estimate(rows, scale, (-scale.width, scale.width), level, DIFFERENCE)
+    return make_rows(numbers, clusters, weights)
 
 
 def pass_rate(
@@ -111,16 +145,17 @@ def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float,
     if n == 0:
         return Estimate(0, None, None, None, None, None, None, level, NO_SCORE)
     described = partial(Estimate, n=n, mean=rows.mean, median=rows.median, std=rows.std, ci_level=level)
-    shares, values = rows.units()
-    if has_one_unit(shares):
-        why = ONE_WEIGHT if len(shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
+    units = rows.units(statistic.points(scale))
+    if has_one_unit(units.shares):
+        why = ONE_WEIGHT if len(units.shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
         return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
-    low, high, judged = statistic.bounds(shares, values, scale, level)
+    low, high, judged = statistic.bounds(units, scale, level)
+    own = statistic.atoms if scale.atoms else statistic.judged
     return described(
-        stderr=float(np.sqrt(moments(shares, values)[1])),
+        stderr=float(np.sqrt(moments(units.shares, units.values)[1])),
         ci_low=min(float(low), rows.mean),
         ci_high=max(float(high), rows.mean),
-        ci_method=_method(statistic.judged if judged else STUDENT, rows),
+        ci_method=_method(own if judged else STUDENT, rows),
     )
 
 

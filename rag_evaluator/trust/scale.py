@@ -15,12 +15,15 @@ class Scale(NamedTuple):
         kind: `judged` scores come from verdicts, so they take few values and are often all equal; `continuous` ones
             come from embeddings or from comparing strings.
         better: which end of the range is the better one.
+        atoms: values that have a mass by construction, of continuous scores: 0 of an evasive answer, 0 and 1 of texts
+            that have nothing in common or are equal.
     """
 
     low: float = 0.0
     high: float = 1.0
     kind: Kind = "judged"
     better: Better = "higher"
+    atoms: tuple[float, ...] = ()
 
     @property
     def width(self) -> float:

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.trust.formulas import Array
-
-LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range
+from rag_evaluator.trust.formulas import LEAST_UNITS, Array, Units
+from rag_evaluator.trust.scale import TIE
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +53,22 @@ class Rows:
         spread = shares * (self.values - self.mean) ** 2
         return math.sqrt(math.fsum(spread) / free) if free > 1e-9 else None
 
-    def units(self) -> tuple[Array, Array]:
-        """Shares of the total weight, and means; of clusters if there are any, whatever their order and labels."""
+    def units(self, points: Sequence[float]) -> Units:
+        """The rows, or the clusters if there are any, whatever their order and labels; `points` are those of `Units`.
+
+        Scores that differ from a point by at most `TIE` are at it.
+        """
+        at = (np.abs(self.values - np.array(points)[:, None]) <= TIE).astype(np.float64)
         if self.clusters is None:
-            return self.weights / self.total, self.values
-        weights = np.array([math.fsum(self.weights[rows]) for rows in self.clusters])
-        sums = np.array([math.fsum(self.weights[rows] * self.values[rows]) for rows in self.clusters])
-        means = sums / weights
-        order = np.lexsort((weights, means))
-        return weights[order] / self.total, means[order]
+            return Units(self.weights / self.total, self.values, at)
+        weights = self._sums(np.ones(len(self.values)))
+        means, *shares = (self._sums(values) / weights for values in (self.values, *at))
+        order = np.lexsort((*shares, weights, means))
+        return Units(weights[order] / self.total, means[order], np.array(shares)[:, order])
+
+    def _sums(self, values: Array) -> Array:
+        """Of each cluster, weighted."""
+        return np.array([math.fsum(self.weights[rows] * values[rows]) for rows in self.clusters or ()])
 
 
 def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None) -> Rows:

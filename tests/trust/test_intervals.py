@@ -22,7 +22,8 @@ from rag_evaluator.trust.scale import Scale
 
 JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
 LOWER, COSINE, STARS = Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)
-SCALES = (JUDGED, CONTINUOUS, LOWER, COSINE, STARS)
+RELEVANCY, STRINGS = COSINE._replace(atoms=(0.0,)), CONTINUOUS._replace(atoms=(0.0, 1.0))
+SCALES = (JUDGED, CONTINUOUS, LOWER, COSINE, STARS, RELEVANCY, STRINGS)
 NAN = float("nan")
 NUMBERS = np.random.default_rng(0).beta(2, 5, 40)
 MASSES = np.random.default_rng(1).uniform(0.2, 3, 40)
@@ -35,8 +36,24 @@ def ends(estimate: Estimate) -> tuple[float, float]:
     return estimate.ci_low, estimate.ci_high
 
 
-@pytest.mark.parametrize(("passed", "n"), [(0, 5), (1, 2), (9, 10), (30, 30), (98, 100), (500, 1000)])
-def test_for_0_and_1_the_interval_is_wilson_s_with_one_pseudo_row_at_each_end_worked_by_hand(
+def larger_fit(scores: Sequence[float], weights: Sequence[float], ends: tuple[float, float], weight: float) -> Any:
+    """The rows and two pseudo-rows that weigh `weight` effective rows, by statsmodels."""
+    effective = sum(weights) ** 2 / sum(np.square(weights))
+    extra = weight * sum(weights) / effective
+    model = sm.WLS([*scores, *ends], np.ones(len(scores) + 2), weights=[*weights, extra, extra])
+    return model.fit(cov_type="HC2"), effective
+
+
+def wilson(scores: Sequence[float], weights: Sequence[float], weight: float, level: float = 0.95) -> Any:
+    """Wilson's interval with the effective number of rows, by statsmodels."""
+    fit, effective = larger_fit(scores, weights, (0.0, 1.0), weight)
+    number = fit.params[0] * (1 - fit.params[0]) / fit.bse[0] ** 2 * effective / (effective + 2 * weight)
+    alpha = 2 * stats.norm.sf(stats.t.ppf((1 + level) / 2, effective - 1))  # statsmodels takes the normal quantile
+    return proportion_confint(np.average(scores, weights=weights) * number, number, alpha, method="wilson")
+
+
+@pytest.mark.parametrize(("passed", "n"), [(0, 5), (30, 30)])
+def test_for_equal_scores_at_an_end_the_interval_is_wilson_s_with_one_pseudo_row_at_each_end_worked_by_hand(
     passed: int, n: int
 ) -> None:
     mean = (passed + 1) / (n + 2)
@@ -49,15 +66,24 @@ def test_for_0_and_1_the_interval_is_wilson_s_with_one_pseudo_row_at_each_end_wo
     assert estimate.ci_method == "wilson-effective-n"
 
 
-def test_for_scores_between_0_and_1_the_effective_number_comes_from_mean_and_variance_with_pseudo_rows() -> None:
-    scores = [0.0, 0.5, 0.5, 1.0, 1.0, 1.0, 0.75]
-    larger = [*scores, 0.0, 1.0]
-    number = len(scores) * np.mean(larger) * (1 - np.mean(larger)) / np.var(larger, ddof=1)
-    alpha = 2 * stats.norm.sf(stats.t.ppf(0.95, len(scores) - 1))
-    expected = proportion_confint(np.mean(scores) * number, number, alpha, method="wilson")
-    assert ends(mean_interval(scores, JUDGED, level=0.9)) == pytest.approx(expected, abs=1e-9)
+WEIGHT_OF_PSEUDO_ROWS = [
+    ([0.0, 0.5, 0.5, 1.0, 1.0, 1.0, 0.75], 3 / 7),  # those at the fuller end
+    ([0.0, 0.0, 1.0, 0.5], 0.5),
+    ([0.1, 0.2, 0.4, 0.45, 0.7, 0.9], 0.1),  # none at an end: the least
+    ([0.5] * 9 + [1.0], 0.8),  # nine of one value, one of another
+    ([0.5, 0.5, 0.75, 0.75], 0.1),
+]
+
+
+@pytest.mark.parametrize(("scores", "weight"), WEIGHT_OF_PSEUDO_ROWS)
+def test_judged_scores_have_wilson_s_interval_with_pseudo_rows_that_weigh_what_is_at_the_fuller_end(
+    scores: list[float], weight: float
+) -> None:
+    equal = [1.0] * len(scores)
+    assert ends(mean_interval(scores, JUDGED, 0.9)) == pytest.approx(wilson(scores, equal, weight, 0.9), abs=1e-9)
     stars = mean_interval([1 + 4 * score for score in scores], STARS, level=0.9)
-    assert ends(stars) == pytest.approx(tuple(1 + 4 * end for end in expected), abs=1e-9)
+    expected = [1 + 4 * end for end in wilson(scores, equal, weight, 0.9)]
+    assert ends(stars) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
@@ -72,17 +98,22 @@ def test_continuous_scores_have_scipy_s_interval_of_student_s_t(level: float) ->
         assert estimate.stderr == pytest.approx(stats.sem(NUMBERS))
 
 
-def test_judged_differences_have_the_interval_of_student_s_t_with_one_more_pair_at_each_end() -> None:
-    differences = [0.0] * 27 + [1.0, 1.0, -0.5]
-    larger = [*differences, -1.0, 1.0]
-    expected = stats.t.interval(0.95, len(larger) - 1, np.mean(larger), stats.sem(larger))
+@pytest.mark.parametrize(
+    ("differences", "weight"), [([0.0] * 27 + [1.0, 1.0, -0.5], 0.9), ([0.1, 0.2, -0.3, 0.0, 0.5], 0.2)]
+)
+def test_judged_differences_have_student_s_t_with_a_pair_at_each_end_that_weighs_the_share_of_ties(
+    differences: list[float], weight: float
+) -> None:
+    fit, _ = larger_fit(differences, [1.0] * len(differences), (-1.0, 1.0), weight)
+    number = (len(differences) + 2 * weight) ** 2 / (len(differences) + 2 * weight**2)
+    expected = stats.t.interval(0.95, number - 1, fit.params[0], fit.bse[0])
     estimate = difference_interval(differences, JUDGED)
-    assert ends(estimate) == pytest.approx(expected, abs=1e-12)
+    assert ends(estimate) == pytest.approx(expected, abs=1e-9)
     assert estimate.ci_method == "student-t-pseudo-pairs"
-    assert estimate.mean == pytest.approx(1.5 / 30)
+    assert estimate.mean == pytest.approx(np.mean(differences))
     assert estimate.stderr == pytest.approx(stats.sem(differences))
     stars = difference_interval([4 * difference for difference in differences], STARS)
-    assert ends(stars) == pytest.approx(tuple(4 * end for end in expected), abs=1e-12)
+    assert ends(stars) == pytest.approx(tuple(4 * end for end in expected), abs=1e-9)
 
 
 def test_the_standard_error_of_equal_clusters_is_that_of_statsmodels() -> None:
@@ -127,17 +158,12 @@ def test_weighted_mean_deviation_and_median_are_those_of_statsmodels() -> None:
 
 
 def test_weighted_judged_scores_have_pseudo_rows_of_an_effective_row_s_weight_worked_by_hand() -> None:
-    scores, masses = np.array([1.0, 1.0, 0.5, 0.0]), np.array([4.0, 2.0, 3.0, 1.0])
-    effective = 10**2 / (16 + 4 + 9 + 1)
-    larger = sm.WLS([*scores, 0.0, 1.0], np.ones(6), weights=[*masses, 10 / effective, 10 / effective])
-    fit = larger.fit(cov_type="HC2")
-    number = fit.params[0] * (1 - fit.params[0]) / fit.bse[0] ** 2 * effective / (effective + 2)
-    alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, effective - 1))
-    expected = proportion_confint(0.75 * number, number, alpha, method="wilson")
+    scores, masses = [1.0, 1.0, 0.5, 0.0], [4.0, 2.0, 3.0, 1.0]
+    expected = wilson(scores, masses, 0.6)  # 6 of 10 are at 1
     assert ends(mean_interval(scores, JUDGED, weights=masses)) == pytest.approx(expected, abs=1e-9)
-    pairs = sm.WLS([*scores, -1.0, 1.0], np.ones(6), weights=[*masses, 10 / effective, 10 / effective])
-    fit = pairs.fit(cov_type="HC2")
-    expected = stats.t.interval(0.95, effective + 1, fit.params[0], fit.bse[0])
+    fit, effective = larger_fit(scores, masses, (-1.0, 1.0), 0.2)  # of the differences 6 of 10 have one value
+    number = (effective + 0.4) ** 2 / (effective + 0.08)
+    expected = stats.t.interval(0.95, number - 1, fit.params[0], fit.bse[0])
     estimate = difference_interval(scores, JUDGED, weights=masses)
     assert ends(estimate) == pytest.approx((expected[0], min(expected[1], 1.0)))
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_evaluator.trust.formulas import effective_units, moments, with_pseudo_units
-from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.trust.formulas import moments, with_pseudo_units
+from rag_evaluator.trust.intervals import difference_interval, difference_p_value, mean_interval
 from rag_evaluator.trust.missing import missing_bounds
 from rag_evaluator.trust.scale import Scale
 
@@ -23,16 +24,20 @@ def ends(estimate: object) -> str:
 
 def test_each_step_of_the_example_is_what_the_code_computes() -> None:
     assert "judged scores " + ", ".join(map(str, SCORES)) in TEXT
-    shares, values = with_pseudo_units(np.full(8, 1 / 8), np.array(SCORES), 0.0, 1.0)
+    shares, values = with_pseudo_units(np.full(8, 1 / 8), np.array(SCORES), 0.0, 1.0, 5 / 8)
     mean, variance = moments(shares, values)
-    assert (mean, 10 * variance) == pytest.approx((0.7, 1.6 / 9))  # the variance of a mean of ten
-    assert effective_units(shares) == pytest.approx(10)
-    assert f"n_eff = 8 × 0.21 / 0.1778 = {8 * 0.21 / (10 * variance):.2f} rows" in TEXT
+    assert f"m' = 6.625 / 9.25 = {mean:.4f}" in TEXT
+    assert f"/ (1 − p) = {variance:.5f}" in TEXT
+    assert f"n_eff = 0.2033 / 0.01613 × 8 / (8 + 2 w) = {mean * (1 - mean) / variance * 8 / 9.25:.2f} rows" in TEXT
     assert f"The result is 0.75 {ends(mean_interval(SCORES, JUDGED))}." in TEXT
 
 
 def test_the_other_examples_are_what_the_code_computes() -> None:
     assert f"which is {ends(difference_interval([0] * 9 + [1], JUDGED))}." in TEXT
+    assert f"gives p = {difference_p_value([0] * 9 + [1], JUDGED):.3f}." in TEXT
+    relevancy = [0.9, 0.8, 0.85, 0.95, 0.75, 0.85, 0.9, 0.8, 0, 0]
+    assert f"`answer_relevancy` {', '.join(map(str, relevancy))}." in TEXT
+    assert f": {ends(mean_interval(relevancy, METRICS['answer_relevancy'].scale))}." in TEXT
     clustered = mean_interval(SCORES, JUDGED, clusters=[1, 1, 2, 2, 3, 3, 4, 4])
     assert f"these four numbers give 0.75 {ends(clustered)}." in TEXT
     assert f"Wilson's says [{mean_interval([1] * 20, JUDGED).ci_low:.2f}, 1]" in TEXT
@@ -42,7 +47,7 @@ def test_the_other_examples_are_what_the_code_computes() -> None:
 
 def test_the_page_names_every_method() -> None:
     for scores in ([], [0.5], [0.5, 0.7]):
-        for scale in (JUDGED, Scale(kind="continuous")):
+        for scale in (JUDGED, Scale(kind="continuous"), METRICS["answer_relevancy"].scale):
             for function in (mean_interval, difference_interval):
                 assert f"`{function(scores, scale).ci_method}`" in TEXT
     assert f"`{mean_interval([0, 1], JUDGED, clusters='aa').ci_method}`" in TEXT

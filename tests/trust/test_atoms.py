@@ -1,0 +1,174 @@
+"""Scores with a mass at one value, scores that are rarely at an end, and p beside the interval of a difference."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from rag_evaluator.api.gate import gate
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.results.reporting import reporting_of
+from rag_evaluator.trust.comparison import Paired, compare_scores
+from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.formulas import Units, difference_bounds, mean_bounds
+from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.trust.scale import Scale
+
+RELEVANCY, ROUGE, FAITHFULNESS = (METRICS[name].scale for name in ("answer_relevancy", "rouge_score", "faithfulness"))
+JUDGED = Scale()
+HIGH = np.random.default_rng(0).beta(90, 10, (2000, 30))
+
+
+def ends(estimate: Estimate) -> tuple[float, float]:
+    assert estimate.ci_low is not None
+    assert estimate.ci_high is not None
+    return estimate.ci_low, estimate.ci_high
+
+
+def covered(rows: np.ndarray, truth: float, scale: Scale) -> float:
+    intervals = [ends(mean_interval(scores, scale)) for scores in rows]
+    return float(np.mean([low <= truth <= high for low, high in intervals]))
+
+
+def test_a_rare_zero_of_answer_relevancy_is_covered_also_by_rows_that_do_not_have_it() -> None:
+    zero = np.random.default_rng(1).random(HIGH.shape) < 0.05
+    rows = np.where(zero, 0.0, HIGH)[:400, :20]
+    assert covered(rows, 0.95 * 0.9, RELEVANCY) >= 0.93
+
+
+def test_a_metric_with_an_atom_has_two_parts_worked_by_hand_also_without_a_zero() -> None:
+    for zeros in (0, 3):
+        rest = HIGH[0, : 20 - zeros]
+        share = len(rest) / 20
+        low, high = proportion_confint(share * 20 * 21 / 22, 20 * 21 / 22, method="wilson")
+        inner = stats.t.interval(0.95, len(rest) - 1, rest.mean(), stats.sem(rest))
+        mean = share * rest.mean()
+        lower = math.hypot(rest.mean() * (share - low), share * (rest.mean() - inner[0]))
+        upper = math.hypot(rest.mean() * (high - share), share * (inner[1] - rest.mean()))
+        estimate = mean_interval([*rest, *[0.0] * zeros], RELEVANCY)
+        assert ends(estimate) == pytest.approx((mean - lower, mean + upper), abs=1e-9)
+        assert estimate.ci_method == "two-part-wilson-t"
+
+
+def test_nothing_but_zeros_may_hide_any_score_and_one_other_score_says_nothing_of_others() -> None:
+    low, high = ends(mean_interval([0.0] * 20, RELEVANCY))
+    assert (low, high) == (pytest.approx(-0.168, abs=5e-3), pytest.approx(0.168, abs=5e-3))
+    assert ends(mean_interval([0.0] * 20, ROUGE)) == ends(mean_interval([0.0] * 20, ROUGE._replace(kind="judged")))
+    assert ends(mean_interval([0.0] * 9 + [0.5], RELEVANCY))[1] > 0.2
+
+
+def test_string_metrics_have_a_mass_at_both_ends_and_equal_others_a_width() -> None:
+    both = [0.0] * 5 + [1.0] * 5
+    low, high = ends(mean_interval(both, ROUGE))
+    assert low < 0.25
+    assert high > 0.75
+    low, high = ends(mean_interval([0.4] * 20, ROUGE))
+    assert high - low > 0.15
+
+
+def test_which_metrics_have_atoms_is_a_column_of_the_table() -> None:
+    strings = ("bleu_score", "rouge_score", "chrf_score", "non_llm_string_similarity")
+    atoms = {name: metric.scale.atoms for name, metric in METRICS.items() if metric.scale.atoms}
+    assert atoms == {"answer_relevancy": (0.0,), **dict.fromkeys(strings, (0.0, 1.0))}
+
+
+def test_a_run_from_before_atoms_is_read_by_the_name_of_its_metric() -> None:
+    about = {"range": [-1, 1], "kind": "continuous", "better": "higher", "stage": "generation", "threshold": None}
+    names = [*METRICS, "answer_relevancy@qwen", "my_own"]  # a metric, one of a judge of a panel, a user's own
+    scales = reporting_of({"metrics": dict.fromkeys(names, about)}).scales
+    assert {name: scales[name].atoms for name in METRICS} == {name: METRICS[name].atoms for name in METRICS}
+    assert scales["answer_relevancy@qwen"].atoms == (0.0,)
+    assert scales["my_own"].atoms == ()
+    said = reporting_of({"metrics": {"answer_relevancy": {**about, "atoms": [0.5]}}}).scales
+    assert said["answer_relevancy"].atoms == (0.5,)
+
+
+@pytest.mark.parametrize("n", [20, 30, 50])
+def test_a_true_drop_of_a_metric_with_an_atom_does_not_pass_a_smaller_margin(n: int) -> None:
+    rng, passed = np.random.default_rng(n), 0
+    for _ in range(12):
+        before = rng.beta(90, 10, n)
+        after = before + rng.normal(0, 0.005, n)
+        after = np.where(rng.random(n) < 0.0283, 0.0, np.clip(after, 0, 1))  # the mean falls by 0.0255
+        rows = [[{"id": str(row), "answer_relevancy": x} for row, x in enumerate(run)] for run in (before, after)]
+        passed += gate(pd.DataFrame(rows[1]), not_worse_than=pd.DataFrame(rows[0]), margin=0.02).passed
+    assert passed == 0
+
+
+def test_scores_of_many_statements_have_nearly_the_interval_of_student_s_t() -> None:
+    scores = np.random.default_rng(2).binomial(15, 0.9, 20) / 15
+    low, high = ends(mean_interval(scores, FAITHFULNESS))
+    t_low, t_high = stats.t.interval(0.95, 19, scores.mean(), stats.sem(scores))
+    assert high - low < 1.3 * (t_high - t_low)
+
+
+def test_a_gain_of_a_tenth_with_15_statements_is_found_with_30_rows() -> None:
+    rng = np.random.default_rng(3)
+    gains = (rng.binomial(15, 0.9, (200, 30)) - rng.binomial(15, 0.8, (200, 30))) / 15
+    assert np.mean([ends(difference_interval(row, FAITHFULNESS))[0] > 0 for row in gains]) >= 0.8
+
+
+@pytest.mark.parametrize("scores", [[0.5] * 19 + [0.75], [0.5] * 20, [0.75] * 18 + [1.0] * 2])
+def test_scores_that_are_nearly_all_equal_keep_the_whole_weight_wherever_they_are(scores: list[float]) -> None:
+    low, high = ends(mean_interval(scores, JUDGED))
+    assert high - low > 0.1
+
+
+def test_clusters_and_weights_of_atoms_count_as_equal_rows() -> None:
+    scores = np.array([0.0, 0.0, *HIGH[0, :10]])
+    labels = list(range(12))
+    alone = mean_interval(scores, RELEVANCY)
+    copied = mean_interval(np.repeat(scores, 3), RELEVANCY, clusters=list(np.repeat(labels, 3)))
+    assert ends(copied) == pytest.approx(ends(alone), abs=1e-12)
+    assert ends(mean_interval(scores, RELEVANCY, weights=[0.3] * 12)) == ends(alone)
+    mixed = mean_interval([0.0, 0.9, 0.0, 0.88, 0.0, 0.92, 0.0, 0.9], RELEVANCY, clusters="aabbccdd")
+    assert 0 < ends(mixed)[0] < 0.45 < ends(mixed)[1] < 0.9
+
+
+def test_bounds_of_many_data_sets_hold_data_sets_that_have_only_atoms() -> None:
+    values = np.array([[0.0] * 5, [0.0, 0.0, 0.0, 0.0, 0.5], [0.1, 0.2, 0.3, 0.4, 0.5]])
+    shares = np.full(values.shape, 0.2)
+    units = Units(shares, values, (values[:, None, :] == 0).astype(float))
+    bounds = mean_bounds(units, RELEVANCY, 0.95)
+    assert np.all(np.isfinite(bounds.low) & np.isfinite(bounds.high))
+    assert np.all(bounds.low <= values.mean(axis=-1))
+    assert np.all(bounds.high >= values.mean(axis=-1))
+    assert np.all(difference_bounds(units, RELEVANCY, 0.95).judged)
+
+
+@pytest.mark.parametrize("scale", [JUDGED, Scale(kind="continuous"), RELEVANCY, ROUGE])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_p_is_below_its_limit_exactly_where_the_interval_excludes_0(scale: Scale, level: float) -> None:
+    rng, seen = np.random.default_rng(4), set()
+    for n in (5, 12, 30):
+        for shift in (0.0, 0.05, 0.1, 0.2, 0.6, 0.9):
+            differences = rng.choice([-0.5, 0.0, 0.25, 0.5], n) * rng.integers(0, 2) + rng.normal(shift, 0.1, n)
+            clusters = [str(row // 2) for row in range(n)] if n == 12 else None
+            weights = rng.uniform(0.5, 2, n) if n == 30 else None
+            pair = Paired("m", np.zeros(n), differences, scale)
+            (row,) = compare_scores([pair], clusters, weights, level=level)
+            low, high = ends(row.difference)
+            assert row.p is not None
+            excludes = low > 0 or high < 0
+            assert (row.p < 1 - level) == excludes, (n, shift, row.p, low, high)
+            seen.add(excludes)
+    assert seen == {True, False}
+
+
+def test_p_of_continuous_differences_is_that_of_scipy_s_paired_t_test() -> None:
+    a, b = np.random.default_rng(5).random((2, 12))
+    (row,) = compare_scores([Paired("m", a, b, Scale(kind="continuous"))])
+    assert row.p == pytest.approx(stats.ttest_rel(b, a).pvalue)
+
+
+def test_a_drop_in_a_tenth_of_the_rows_that_the_others_make_up_for_is_not_significant_too_often() -> None:
+    rng = np.random.default_rng(6)
+    rejected = 0
+    for _ in range(200):
+        changes = np.where(rng.random(10) < 0.1, -1.0, 1 / 9)
+        (row,) = compare_scores([Paired("m", np.zeros(10), changes, JUDGED)])
+        rejected += (row.p or 0) < 0.05
+    assert rejected <= 14

@@ -346,7 +346,7 @@ TEXTS: Mapping[str, str] = {
     "guard.origin": "This server answers its own pages only.",
     "guard.method": "Nothing can be changed here.",
     "enter.title": "Opening …",
-    "enter.link": "Continue",
+    "enter.scripts": "This page needs scripts.",
     # review
     "review.run": "Figures and rows",
     "review.here": "Review",

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.report.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
 from rag_evaluator.report.pages import page_text
 from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.report.texts import TEXTS
+from rag_evaluator.results.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
 from rag_evaluator.results.reasons import parts_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON

@@ -21,7 +21,7 @@ from rag_evaluator.results.aligned import (
 )
 from rag_evaluator.results.caveats import caveats
 from rag_evaluator.results.changes import changed_scores
-from rag_evaluator.results.comparison import ComparedMetric, Comparison
+from rag_evaluator.results.comparison import ComparedMetric, Comparison, word
 from rag_evaluator.results.matching import match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
@@ -72,6 +72,8 @@ def compare(
     clusters = column_of(first, cluster) if cluster else None
     weights = weights_of(first, config["weight"]) if config.get("weight") else None
     table = _Table(pairs, first.keys, clusters, weights, effect, config.get("ci_level") or LEVEL)
+    lines = table.lines()
+    differing = {side.run.name: _differing(lines, side.run.name) for side in rest}
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -79,7 +81,7 @@ def compare(
         effect=effect,
         caveats=(*dict.fromkeys(chain.from_iterable(warnings)), *remarks),
         matches=tuple(row_match(first, side) for side in rest),
-        metrics=tuple(table.lines()),
+        metrics=tuple(lines),
         groups=tuple(
             line
             for column in columns
@@ -89,10 +91,17 @@ def compare(
         changed=tuple(
             change
             for side in rest
-            for change in changed_scores(first, side, [pair for owner, pair in pairs if owner is side])
+            for change in changed_scores(
+                first, side, [pair for owner, pair in pairs if owner is side], differing[side.run.name]
+            )
         ),
         labels=tuple(line for side in rest for line in labelled_differences(first, side, table.level)),
     )
+
+
+def _differing(lines: Sequence[ComparedMetric], run: str) -> set[str]:
+    """The metrics in which a run differs from the baseline by the test."""
+    return {line.figures.metric for line in lines if line.run == run and word(line.figures) != "open"}
 
 
 @dataclass(frozen=True)

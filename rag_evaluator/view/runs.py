@@ -8,7 +8,9 @@ from typing import Any, TypeGuard
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.report.facts import judge_of
 from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.view.folders import REPORT, NotThere
@@ -156,16 +158,20 @@ def seen(listed: Iterable[RunEntry]) -> str:
 
 def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest says of a run. Any: JSON."""
-    config = manifest.get("config")
-    config = config if isinstance(config, Mapping) else {}
-    judges = [about for about in (config.get("judges") or [config.get("judge")]) if isinstance(about, Mapping)]
+    config = config_of(manifest)
+    judges = config.get("judges") or [judge_of(manifest)]
     rows = manifest.get("rows")
     return {
-        "judge": ", ".join(_short(judge.get("name") or judge.get("model")) for judge in judges),
+        "judge": ", ".join(map(_judge, judges)),
         "dataset": _short(config.get("dataset")),
         "language": str(config.get("language") or ""),
         "rows": rows if isinstance(rows, int) else None,
     }
+
+
+def _judge(judge: Mapping[str, Any] | str | None) -> str:
+    """Any: JSON."""
+    return _short(judge.get("name") or judge.get("model")) if isinstance(judge, Mapping) else judge or ""
 
 
 def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

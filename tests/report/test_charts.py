@@ -12,7 +12,7 @@ from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator import compare
 from rag_evaluator.report.charts import KEPT, PAINTED, chart
-from rag_evaluator.report.compared import word
+from rag_evaluator.results.comparison import word
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.groups import groups_of

@@ -104,7 +104,7 @@ def opening(browser: Browser, address: str, lowest: int, origin: str | None = No
     context.set_default_timeout(120_000)
     page = context.new_page()
     if origin is not None:
-        page.goto(f"{origin}/nothing?token={TOKEN}")  # gives the cookie
+        page.goto(f"{origin}/nothing?token={TOKEN}")  # this tab keeps the token
     else:
         page.goto("about:blank")
     start = time.perf_counter()

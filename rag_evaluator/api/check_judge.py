@@ -101,7 +101,7 @@ def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[st
     return {
         "value": None if score.missing else score.value,
         "missing": score.reason if score.missing else None,
-        "reasons": said(details),
+        "reasons": [str(line) for line in said(details)],
         "questions": len(score.judgements),
         "prompt_tokens": sum(judgement["prompt_tokens"] for judgement in score.judgements),
         "generated_tokens": sum(judgement["generated_tokens"] for judgement in score.judgements),

@@ -22,7 +22,7 @@ from rag_evaluator.results.aligned import (
 from rag_evaluator.results.caveats import caveats, equal_rows
 from rag_evaluator.results.certificate import own_standing
 from rag_evaluator.results.changes import changed_scores
-from rag_evaluator.results.comparison import ComparedMetric, Comparison, JudgeStanding
+from rag_evaluator.results.comparison import ComparedMetric, Comparison, JudgeStanding, word
 from rag_evaluator.results.matching import keys_of, match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
@@ -73,6 +73,8 @@ def compare(
     clusters = column_of(first, cluster) if cluster else None
     weights = weights_of(first)
     table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL)
+    lines = table.lines()
+    differing = {side.run.name: _differing(lines, side.run.name) for side in rest}
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -80,7 +82,7 @@ def compare(
         effect=effect,
         caveats=(*dict.fromkeys(chain.from_iterable(warnings)), *_equal(runs, cluster or on), *remarks),
         matches=tuple(row_match(first, side) for side in rest),
-        metrics=tuple(table.lines()),
+        metrics=tuple(lines),
         groups=tuple(
             line
             for column in columns
@@ -90,7 +92,9 @@ def compare(
         changed=tuple(
             change
             for side in rest
-            for change in changed_scores(first, side, [pair for owner, pair in pairs if owner is side])
+            for change in changed_scores(
+                first, side, [pair for owner, pair in pairs if owner is side], differing[side.run.name]
+            )
         ),
         labels=tuple(
             line
@@ -109,6 +113,11 @@ def _standings(run: SavedScores, metrics: Collection[str]) -> Iterator[JudgeStan
         yield JudgeStanding(run.name, None, str(error))
         return
     yield from (JudgeStanding(run.name, metric, words) for metric, words in found.items() if metric in metrics)
+
+
+def _differing(lines: Sequence[ComparedMetric], run: str) -> set[str]:
+    """The metrics in which a run differs from the baseline by the test."""
+    return {line.figures.metric for line in lines if line.run == run and word(line.figures) != "open"}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OK = 0
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
-TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a cookie and an address take as it is
+TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 EPILOG = """examples:
   rag-evaluator view results

@@ -11,7 +11,7 @@ from rag_evaluator.report.charts import chart
 from rag_evaluator.report.labels import short
 from rag_evaluator.report.pages import number, page_text, render, signed
 from rag_evaluator.report.specs import Dot, dots, dumbbells, unlabelled
-from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch
+from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch, word
 from rag_evaluator.trust.comparison import MetricComparison
 from rag_evaluator.trust.estimate import Estimate
 
@@ -153,13 +153,6 @@ def _difference(line: MetricComparison) -> DifferenceLine:
         needed="–" if line.rows_needed is None else f"{line.rows_needed:,}",
         word=word(line),
     )
-
-
-def word(line: MetricComparison) -> str:
-    """Whether the run is `better` or `worse` than the baseline, by the adjusted test; `open`: nobody knows."""
-    if line.p_holm is None or line.difference.mean is None or line.p_holm > 1 - line.difference.ci_level + 1e-12:
-        return "open"
-    return "better" if (line.difference.mean > 0) == (line.scale.better == "higher") else "worse"
 
 
 def _signed(value: float | None) -> str:

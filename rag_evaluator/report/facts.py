@@ -11,7 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.report.pages import number, page_text
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.certificate import CERTIFICATE, LABELS, data_of, digests_in, read_certificate, standing
-from rag_evaluator.results.manifest import partial_rows
+from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.panel_names import judges_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -76,21 +76,28 @@ def _dataset(config: Json) -> str:
     return _short(str(path)) if path else page_text("run.given_rows")
 
 
+def judge_of(manifest: Json) -> Json | str | None:
+    """The judge that judged, by the signatures: its configuration; the name of one given in Python; None: none."""
+    lines = (manifest.get("signatures") or {}).values()
+    identity = next((parts["judge"] for line in lines if "judge" in (parts := parts_of(line))), None)
+    judge: Json = config_of(manifest).get("judge") or {}
+    is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity
+    return None if identity is None and "signatures" in manifest else judge if is_configured else identity
+
+
 def _judges(run: RunFiles) -> Iterator[RunFact]:
-    asked = [parts for line in (run.manifest.get("signatures") or {}).values() if "judge" in (parts := parts_of(line))]
     panel = {str(about.get("name")): about for about in run.config.get("judges") or () if isinstance(about, Mapping)}
     for name in judges_of(run.manifest):
         yield RunFact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
     if judges_of(run.manifest):
         return
-    if not asked:
+    judge = judge_of(run.manifest)
+    if judge is None:
         yield RunFact(page_text("run.judge"), page_text("run.no_judge"))
-        return
-    identity, judge = asked[0]["judge"], run.config.get("judge") or {}
-    if FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity:
+    elif isinstance(judge, str):
+        yield RunFact(page_text("run.judge"), judge)
+    else:
         yield RunFact(page_text("run.judge"), *_judge(judge))
-    else:  # an object, given in Python: the configuration does not know it
-        yield RunFact(page_text("run.judge"), identity)
 
 
 def _judge(judge: Json) -> tuple[str, str]:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.report.meanings import SIGNS, Tone
 from rag_evaluator.report.row_scores import MetricView
 from rag_evaluator.report.shown_text import ShownText, shown
+from rag_evaluator.results.meanings import SIGNS, Tone
 
 Json = Mapping[str, Any]  # Any: JSON
 SCORES = "scores.jsonl"

@@ -5,15 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.report.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
 from rag_evaluator.report.pages import page_text
 from rag_evaluator.report.shown_text import ShownText, short, shown
 from rag_evaluator.report.texts import TEXTS
-from rag_evaluator.results.reasons import parts_of
+from rag_evaluator.results.meanings import CHOSEN, PAIRED, SIGNS, Tone, grade_tone, meaning_of
+from rag_evaluator.results.reasons import REASONS, columns_asked, parts_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 SOURCE = "details.jsonl"
-REASONS = ("reason", "feedback")  # names under which prompts ask for one
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,7 @@ def _of_list(
 
 def _said(scored: ScoredMetric, judgement: Json, key: str, value: Any, values: Json) -> tuple[Tone, str]:
     """Tone and word of a verdict; those of a key that nobody knows are plain."""
-    columns = {str(part.get("column")) for part in inputs_of(judgement).values() if isinstance(part, Mapping)}
-    meaning = meaning_of(scored.metric, str(judgement.get("prompt")), key, value, columns)
+    meaning = meaning_of(scored.metric, str(judgement.get("prompt")), key, value, columns_asked(judgement))
     if meaning is not None:
         return meaning.tone, TEXTS[f"row.word.{meaning.word}"]
     if value is None:

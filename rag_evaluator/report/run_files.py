@@ -12,6 +12,7 @@ from rag_evaluator.program import command
 from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.row_lines import line_offsets, lines_of_row
 from rag_evaluator.results.saved import LINE
+from rag_evaluator.results.shapes import check_fit
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.results.written import SCORES, refuse_changed
 
@@ -46,11 +47,22 @@ class RunFiles:
 
     @cached_property
     def summary(self) -> Mapping[str, dict[str, Any]]:
-        return read_summary(self.folder)
+        summary = read_summary(self.folder)
+        with _readable(self.folder / "summary.json"):
+            check_fit(summary, self.manifest)
+        return summary
 
     @property
     def metrics(self) -> list[str]:
-        return list(self.summary)
+        return list(self.manifest.get("metrics") or self.summary)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are. They are counted where the summary cannot be read."""
+        try:
+            return int(next(iter(self.summary.values()))["count"])
+        except ResultsError:
+            return len(self.offsets)
 
     @cached_property
     def prompts(self) -> Json:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from rag_evaluator.results.meanings import WORDS
+
 TEXTS: Mapping[str, str] = {
     # page
     "page.skip": "Skip to content",
@@ -252,36 +254,7 @@ TEXTS: Mapping[str, str] = {
     "row.pair": "One row in two runs",
     "row.metric": "Metric",
     "row.difference": "Difference",
-    "row.word.supported": "supported",
-    "row.word.not_supported": "not supported",
-    "row.word.attributed": "in the contexts",
-    "row.word.not_attributed": "not in the contexts",
-    "row.word.useful": "useful",
-    "row.word.not_useful": "not useful",
-    "row.word.relevant": "relevant",
-    "row.word.partly_relevant": "partly relevant",
-    "row.word.not_relevant": "not relevant",
-    "row.word.matched": "retrieved",
-    "row.word.not_matched": "not retrieved",
-    "row.word.grounded": "grounded",
-    "row.word.partly_grounded": "partly grounded",
-    "row.word.not_grounded": "not grounded",
-    "row.word.match": "agrees",
-    "row.word.partial_match": "agrees in part",
-    "row.word.no_match": "does not agree",
-    "row.word.committal": "answers",
-    "row.word.evasive": "evasive",
-    "row.word.in_both": "in both",
-    "row.word.not_in_reference": "not in the reference",
-    "row.word.missing_in_response": "missing in the response",
-    "row.word.refuses": "refuses",
-    "row.word.answers": "answers",
-    "row.word.answerable": "answerable",
-    "row.word.not_answerable": "not answerable",
-    "row.word.helps": "helps",
-    "row.word.does_not_help": "does not help",
-    "row.word.answered": "answered",
-    "row.word.not_answered": "not answered",
+    **{f"row.word.{name}": word for name, word in WORDS.items()},
     # app: list of runs, progress
     "view.runs.title": "Runs",
     "view.runs.all": "All runs",
@@ -347,7 +320,7 @@ TEXTS: Mapping[str, str] = {
     "guard.origin": "This server answers its own pages only.",
     "guard.method": "Nothing can be changed here.",
     "enter.title": "Opening …",
-    "enter.link": "Continue",
+    "enter.scripts": "This page needs scripts.",
     # review
     "review.run": "Figures and rows",
     "review.here": "Review",

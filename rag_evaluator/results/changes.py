@@ -1,6 +1,6 @@
 """The scores that changed most between two runs, with what was said about them on both sides."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from rag_evaluator.dataset.keys import value_of
 from rag_evaluator.results.aligned import Aligned
 from rag_evaluator.results.comparison import ChangedScore, Direction
 from rag_evaluator.results.matching import QUESTION
-from rag_evaluator.results.reasons import said, telling
+from rag_evaluator.results.reasons import Said, said, telling
 from rag_evaluator.trust.comparison import Paired
 from rag_evaluator.trust.scale import TIE
 
@@ -16,9 +16,17 @@ SHOWN = 5  # of each direction
 Place = tuple[Paired, int, Direction]  # which score changed: pair, place of the key, how
 
 
-def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired]) -> Iterator[ChangedScore]:
-    """First those that became worse, then those that became better, then those that one side has not; largest first."""
-    chosen = list(_largest(pairs, a.keys))
+def changed_scores(
+    a: Aligned, b: Aligned, pairs: Sequence[Paired], differing: Collection[str]
+) -> Iterator[ChangedScore]:
+    """First those that became worse, then those that became better, then those that one side has not; largest first.
+
+    A row stands once in each direction.
+
+    Args:
+        differing: metrics that differ by the test; they come before the others.
+    """
+    chosen = list(_largest(pairs, a.keys, differing))
     said_by = [_said(side, chosen) for side in (a, b)]
     for (pair, at, direction), said_a, said_b in zip(chosen, *said_by, strict=True):
         question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
@@ -37,22 +45,26 @@ def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired]) -> Iterator[
         )
 
 
-def _largest(pairs: Sequence[Paired], keys: Sequence[str]) -> Iterator[Place]:
-    """The largest changes, as shares of the metric's range."""
-    found: dict[Direction, list[tuple[float, str, int, int]]] = {"worse": [], "better": [], "missing": []}
+def _largest(pairs: Sequence[Paired], keys: Sequence[str], differing: Collection[str]) -> Iterator[Place]:
+    """The largest changes, as shares of the metric's range: of each row the first."""
+    found: dict[Direction, list[tuple[bool, float, str, int, int]]] = {"worse": [], "better": [], "missing": []}
     for number, pair in enumerate(pairs):
+        is_open = pair.metric not in differing
         gains = (pair.b - pair.a) * (1 if pair.scale.better == "higher" else -1)
         for at in np.flatnonzero(np.abs(gains) > TIE).tolist():
             direction: Direction = "better" if gains[at] > 0 else "worse"
-            found[direction].append((-abs(gains[at]) / pair.scale.width, keys[at], number, at))
+            found[direction].append((is_open, -abs(gains[at]) / pair.scale.width, keys[at], number, at))
         for at in np.flatnonzero(np.isnan(pair.a) != np.isnan(pair.b)).tolist():
-            found["missing"].append((0.0, keys[at], number, at))
+            found["missing"].append((is_open, 0.0, keys[at], number, at))
     for direction, changes in found.items():
-        for _, _, number, at in sorted(changes)[:SHOWN]:
+        of_rows = dict[int, int]()
+        for _, _, _, number, at in sorted(changes):
+            of_rows.setdefault(at, number)
+        for at, number in list(of_rows.items())[:SHOWN]:
             yield pairs[number], at, direction
 
 
-def _said(side: Aligned, chosen: Sequence[Place]) -> list[list[str]]:
+def _said(side: Aligned, chosen: Sequence[Place]) -> list[list[Said]]:
     """What was said about each of these scores on one side."""
     cells = [[(row, pair.metric) for row in side.rows(at)] for pair, at, _ in chosen]
     details = side.run.details({cell for row in cells for cell in row})

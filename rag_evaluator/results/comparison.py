@@ -195,6 +195,13 @@ class Comparison(Shown):
         return pd.DataFrame(self.records())
 
 
+def word(line: MetricComparison) -> str:
+    """Whether the run is `better` or `worse` than the baseline, by the adjusted test; `open`: nobody knows."""
+    if line.p_holm is None or line.difference.mean is None or line.p_holm > 1 - line.difference.ci_level + 1e-12:
+        return "open"
+    return "better" if (line.difference.mean > 0) == (line.scale.better == "higher") else "worse"
+
+
 def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
     """All but what depends on the order of rows."""
     return [

@@ -11,6 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.json_text import json_text
 from rag_evaluator.program import command
 from rag_evaluator.results.rows import Add, Heading, Scored, ignore
+from rag_evaluator.results.shapes import check_manifest
 from rag_evaluator.results.written import WRITTEN, as_sealed
 
 PROGRAM = "rag_evaluator"
@@ -44,13 +45,14 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What `manifest.json` says. Raises `ResultsError` if it cannot be read."""
+    """What `manifest.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
     path = folder / "manifest.json"
     try:
         manifest = json.loads(path.read_bytes())
         if not isinstance(manifest, dict):
             raise ValueError("it is no object")
-    except (OSError, ValueError) as error:
+        check_manifest(manifest)
+    except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(
             f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
         ) from error

@@ -1,7 +1,6 @@
 """What a run comes to: mean, coverage and reasons of each metric, and `summary.json`, where they are kept."""
 
 import json
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +18,11 @@ from rag_evaluator.results.figures import MetricScores, RowFacts, agreement, fig
 from rag_evaluator.results.panel_names import column_of
 from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
+from rag_evaluator.results.shapes import check_summary
 from rag_evaluator.results.thoughts import thought_figures
 from rag_evaluator.results.written import again
 from rag_evaluator.trust.reruns import rerun_noise
 from rag_evaluator.trust.scale import Scale
-
-FIGURES = ("mean", "ci_low", "ci_high", "bound_low", "bound_high", "median", "std")
 
 
 class Summary:
@@ -139,26 +137,7 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     path = folder / "summary.json"
     try:
         summary: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
-        whole = bool(summary) and all(map(_is_summary, summary.values()))
-    except (OSError, ValueError, AttributeError) as error:
+        check_summary(summary)
+    except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
-    if not whole:
-        raise ResultsError(f"{path}: damaged. {again(folder)}")
     return summary
-
-
-def _is_figure(value: Any) -> bool:
-    """Whether it is a number that can be shown, or none. Any: JSON."""
-    return value is None or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)
-
-
-def _is_summary(row: Any) -> bool:
-    """Whether it says of a metric what is shown of it. Any: JSON."""
-    return (
-        isinstance(row, dict)
-        and "mean" in row
-        and all(_is_figure(row.get(name)) for name in FIGURES)
-        and (row.get("ci_low") is None) == (row.get("ci_high") is None)
-        and all(type(row.get(name)) is int for name in ("scored", "count"))
-        and isinstance(row.get("reasons"), dict)
-    )

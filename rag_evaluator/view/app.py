@@ -35,7 +35,7 @@ def make_app(
 
     Args:
         results: folder with runs below it, or the folder of a run.
-        token: what the link has that lets people in.
+        token: what the link has; each request sends it.
         host, port: where the server listens.
         review: whether rows may be reviewed; without it nothing can be changed.
         who: the name of the person who reviews; None asks the browser for it.

@@ -9,6 +9,7 @@ from rag_evaluator.report.pages import asset
 from rag_evaluator.view.folders import NotThere
 
 OWN_STYLES = ("runs.css",)
+ENTER = "enter.js"  # of the page without data that comes first
 OWN_SCRIPTS = ("remote.js", "fragments.js", "progress.js", "runs.js")
 REVIEW_STYLES = ("review.css",)
 REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
@@ -16,7 +17,7 @@ EMBEDDED = "embedded.js"  # rows inside a report; here they come from the server
 REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name != EMBEDDED and name != "start.js")
 PACKAGES = {
     **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((*OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), "rag_evaluator.view"),
+    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), "rag_evaluator.view"),
 }
 TYPES = {"css": "text/css", "js": "text/javascript"}
 LINKED = {

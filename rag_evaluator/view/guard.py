@@ -2,25 +2,29 @@
 
 A web page of somebody else must not read results through the reader's browser. Its requests are known by their
 `Origin` and `Sec-Fetch-Site`; where its name was made to point at this machine (DNS rebinding), by their `Host`; and
-they do not have the cookie, which only the printed link gives. Other users of the machine do not have it either.
+they do not have the token of the printed link. Other users of the machine do not have it either.
+
+The token comes in a header. A cookie would go to every port of the host, and other servers listen there. A browser
+sends no such header when it opens an address: it gets a page without data, whose script has the token in
+`sessionStorage`, asks with it and writes the answer in its place.
 """
 
 import hmac
 import ipaddress
 import socket
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_evaluator.report.pages import page_text, render
 
-COOKIE = "rag_evaluator_{port}"  # cookies of one host are sent to all its ports: each needs a name of its own
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
+ASKED_BY_SCRIPTS = ("/api/", "/report/")  # what no browser opens as a page
+PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -89,26 +93,28 @@ class Guard:
 
     def _early(self, request: Request) -> Response | None:
         """The answer to a request that does not reach a page; None for the others."""
+        reads = request.method in READING
+        token = request.query_params.get("token") if reads else None
         try:
-            port = self._port(request)
-            given = request.query_params.get("token") if request.method in READING else None
-            if given is not None and request.headers.get("origin") is None and self.door.has_token(given):
-                return self._enter(request, port)
+            self._check_host(request)
+            if token is not None and request.headers.get("origin") is None and self.door.has_token(token):
+                return HTMLResponse(render("enter.html"))
             self._check_origin(request)
-            if given is not None or not self.door.has_token(request.cookies.get(COOKIE.format(port=port))):
+            if token is not None or not (self.door.has_token(_bearer(request)) or (reads and _is_public(request))):
+                if token is None and reads and _is_opened(request):
+                    return HTMLResponse(render("enter.html"))
                 raise Refused(403, "guard.token")
             self._check_method(request)
         except Refused as refused:
             return plain_error(refused.status, page_text(refused.text))
         return None
 
-    def _port(self, request: Request) -> int:
-        """The port by which this server was asked. Raises `Refused` if it was asked by a name that is not its own."""
+    def _check_host(self, request: Request) -> None:
+        """This server is asked by a name of its own."""
         hosts = request.headers.getlist("host")
         name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
         if name is None or not self.door.knows(name, port):
             raise Refused(403, "guard.host")
-        return port
 
     def _check_origin(self, request: Request) -> None:
         """Only pages of this server may ask, and people who type an address."""
@@ -126,18 +132,21 @@ class Guard:
         if "origin" not in request.headers or kind != "application/json":  # what a form of another page cannot send
             raise Refused(403, "guard.origin")
 
-    def _enter(self, request: Request, port: int) -> Response:
-        """Give the cookie, and the address without the token, which is then in no history and on no screen."""
-        rest = urlencode([pair for pair in parse_qsl(request.url.query, keep_blank_values=True) if pair[0] != "token"])
-        path = "/" + quote(request.scope["path"].lstrip("/"))  # two slashes would name another server
-        target = f"{path}?{rest}" if rest else path
-        answer: Response
-        if request.headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
-            answer = RedirectResponse(target, 303)
-        else:  # a link in somebody's page: the browser would keep the cookie back from what it is redirected to
-            answer = HTMLResponse(render("enter.html", target=target))
-        answer.set_cookie(COOKIE.format(port=port), self.door.token, path="/", httponly=True, samesite="strict")
-        return answer
+
+def _bearer(request: Request) -> str | None:
+    """The token in the header of a request."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if scheme.lower() == "bearer" else None
+
+
+def _is_public(request: Request) -> bool:
+    return str(request.scope["path"]).startswith(PUBLIC)
+
+
+def _is_opened(request: Request) -> bool:
+    """Whether a browser opens an address as a page."""
+    is_page = not str(request.scope["path"]).startswith(ASKED_BY_SCRIPTS)
+    return is_page and "text/html" in request.headers.get("accept", "")
 
 
 def plain_error(status: int, text: str) -> Response:

@@ -44,7 +44,7 @@ class Tabled:
     @property
     def count(self) -> int:
         """Rows of the first run."""
-        return int(next(iter(self.runs[0].summary.values()))["count"])
+        return self.runs[0].count
 
     def first(self, offset: int, limit: int) -> list[dict[str, Any]]:
         """Rows in their order, as the browser gets them, without an index. Raises `ResultsError`."""

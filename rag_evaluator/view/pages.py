@@ -65,9 +65,9 @@ class Pages:
 
     def run(self, request: Request) -> Response:
         entry = entry_of(self.state, path := request.path_params["path"])
-        if entry.state == "damaged":
+        if entry.state == "damaged" and not entry.metrics:
             return plain_error(500, clean(entry.error))
-        if not entry.figures:
+        if not entry.metrics:
             return self._page("progress.html", title=entry.name, entry=entry, state=state_of(entry.parts))
         table = _table([self.state.run(path)], address("/api/rows/", path), address("/api/row/", path))
         return self._page(

@@ -51,7 +51,7 @@ class ReviewRoutes:
 
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
-        values = {"title": run.name, "path": path, "flags": FLAGS, "fields": CORRECTED, "rows": rows_of(run)}
+        values = {"title": run.name, "path": path, "flags": FLAGS, "fields": CORRECTED, "rows": run.count}
         return review_page("review.html", self.reviews.state, **values)
 
     def queues(self, request: Request) -> Response:
@@ -59,7 +59,7 @@ class ReviewRoutes:
         run = self.reviews.run(path := request.path_params["path"])
         found = [self.reviews.reviewed(run), *self.reviews.queues(run, path)]
         blind = self._blind(run, request)
-        return as_json({"queues": [_queue_json(queue, blind) for queue in found], "rows": rows_of(run)})
+        return as_json({"queues": [_queue_json(queue, blind) for queue in found], "rows": run.count})
 
     def row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""
@@ -128,12 +128,6 @@ def review_page(template: str, state: AppState, **values: Any) -> Response:
     return as_page(
         render(template, app=state, version=__version__, inline=None, blocks=(), made_from="", **linked, **values)
     )
-
-
-def rows_of(run: RunFiles) -> int:
-    """How many rows a run has; the manifest says it, so that a large file is not read for it."""
-    known = run.manifest.get("rows")
-    return known if type(known) is int else len(run.offsets)
 
 
 def number_of(text: str) -> int:

@@ -1,6 +1,7 @@
 """`Reviews`: what the pages for reviewers share: stores, queues and digests of the runs."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,6 +32,7 @@ from rag_evaluator.view.folders import NotThere
 from rag_evaluator.view.kept import Kept
 from rag_evaluator.view.state import FILES, AppState, stamp_of
 
+logger = logging.getLogger(__name__)
 OTHERS = 8  # runs in which a row must be best, too, to be too easy
 ORDER = (
     "contradict",
@@ -113,7 +115,7 @@ class Reviews:
         about = about_of(run)
         found = {queue.name: queue for queue in row_queues(run.rows(), about)}
         others = list(islice(self._others(run), OTHERS))
-        found["too_easy"] = too_easy([run.rows(), *(other.rows() for other in others)], about)
+        found["too_easy"] = too_easy([run.rows(), *map(_readable_rows, others)], about)
         found |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
         found["testset_findings"] = self._testset_findings(run)
         yield from (found[name] for name in ORDER if found[name].total)
@@ -137,6 +139,14 @@ class Reviews:
                 continue
             if row and all(row.get(name) == first.get(name) for name in ("id", "question", "user_input")):
                 yield files
+
+
+def _readable_rows(other: RunFiles) -> Iterator[dict[str, Any]]:
+    """The rows of another run, up to one that cannot be read: it is no reason not to review this run."""
+    try:
+        yield from other.rows()
+    except ResultsError as error:
+        logger.warning("rows that are too easy: the rest of another run is left out. %s", error)
 
 
 def about_of(run: RunFiles) -> About:

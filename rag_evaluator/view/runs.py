@@ -8,6 +8,9 @@ from typing import Any, TypeGuard
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.report.facts import judge_of
+from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.shown import by_stage
 from rag_evaluator.view.folders import REPORT, NotThere
@@ -24,6 +27,7 @@ class RunEntry:
     Attributes:
         path: below the root; its address.
         state: `finished`, `running`, `stopped` or `damaged`.
+        metrics: those of its rows; empty while there are no rows, or where they cannot be shown.
         when: when its files were written, or its journal; seconds since the epoch.
         figures: of each metric; empty while there are none. Of a panel the means of the judges are left out.
         ranges: of each metric, as far as they are known.
@@ -40,6 +44,7 @@ class RunEntry:
     dataset: str = ""
     language: str = ""
     rows: int | None = None
+    metrics: Sequence[str] = ()
     figures: Mapping[str, Figures] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     parts: Sequence[RunPart] = ()
@@ -103,21 +108,31 @@ def entry_of(state: AppState, path: str) -> RunEntry:
             if unread is not None:
                 raise unread
             return RunEntry(path, state_of(parts), when, name, **_about(about_of(run.folder)), parts=parts)
-        figures = {metric: figures for metric, figures in run.summary.items() if BETWEEN not in metric}
+        about, metrics = _about(run.manifest), run.metrics
+        figures, damage = _figures(run)
         return RunEntry(
             path,
-            state_of(parts),
+            "damaged" if damage else state_of(parts),
             when,
             run.name,
-            **_about(run.manifest),
+            **about,
+            metrics=metrics,
             figures=figures,
             ranges=_ranges(run.manifest),
             parts=parts,
             report=(run.folder / REPORT).is_file(),
-            error=str(unread or ""),
+            error=damage or str(unread or ""),
         )
     except RagEvaluatorError as error:
         return RunEntry(path, "damaged", when, name, error=str(error))
+
+
+def _figures(run: RunFiles) -> tuple[Mapping[str, Figures], str]:
+    """The figures of a run; or none, and what is wrong with them: its rows can be shown without."""
+    try:
+        return {metric: figures for metric, figures in run.summary.items() if BETWEEN not in metric}, ""
+    except RagEvaluatorError as error:
+        return {}, str(error)
 
 
 def _parts(folder: Path) -> tuple[Sequence[RunPart], RagEvaluatorError | None]:
@@ -143,16 +158,20 @@ def seen(listed: Iterable[RunEntry]) -> str:
 
 def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest says of a run. Any: JSON."""
-    config = manifest.get("config")
-    config = config if isinstance(config, Mapping) else {}
-    judges = [about for about in (config.get("judges") or [config.get("judge")]) if isinstance(about, Mapping)]
+    config = config_of(manifest)
+    judges = config.get("judges") or [judge_of(manifest)]
     rows = manifest.get("rows")
     return {
-        "judge": ", ".join(_short(judge.get("name") or judge.get("model")) for judge in judges),
+        "judge": ", ".join(map(_judge, judges)),
         "dataset": _short(config.get("dataset")),
         "language": str(config.get("language") or ""),
         "rows": rows if isinstance(rows, int) else None,
     }
+
+
+def _judge(judge: Mapping[str, Any] | str | None) -> str:
+    """Any: JSON."""
+    return _short(judge.get("name") or judge.get("model")) if isinstance(judge, Mapping) else judge or ""
 
 
 def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -80,8 +80,8 @@ def test_the_one_changed_answer_comes_first_with_what_the_judge_said_on_both_sid
     (change,) = comparison.changed
     assert (change.question, change.metric, change.direction) == (f"Question {CHANGED}?", "faithfulness", "worse")
     assert (change.a, change.b) == (1.0, 0.5)
-    assert change.reasons_a[0] == "verdict 1 · He lives. · said"
-    assert change.reasons_b[0] == "verdict 0 · He lives. · denied"
+    assert change.reasons_a[0] == "supported · He lives. · said"
+    assert change.reasons_b[0] == "not supported · He lives. · denied"
     figures = comparison.metrics[0].figures
     assert (figures.wins, figures.ties, figures.losses) == (0, COUNT - 1, 1)
     assert figures.difference.mean == pytest.approx(-0.5 / COUNT)
@@ -220,6 +220,15 @@ def test_the_largest_changes_of_each_direction_come_first(compare: Compare) -> N
         ("worse", "noise_sensitivity", "Q1"),
     ]
     assert [key for _, _, key in changed[3:]] == ["Q1", "Q6", "Q5", "Q4", "Q3"]  # five of a direction
+
+
+def test_changes_of_a_metric_that_differs_come_first_and_a_row_stands_once(compare: Compare) -> None:
+    a = table(faithfulness=[0.9] * 30, semantic_similarity=[0.5] * 30)
+    b = table(faithfulness=[0.7] * 30, semantic_similarity=[-1.0] + [0.5] * 29)
+    comparison = compare(a, b)
+    assert [line.figures.p_holm < 0.05 for line in comparison.metrics] == [True, False]
+    changed = [(change.metric, change.key) for change in comparison.changed]
+    assert changed == [("faithfulness", key) for key in ("Q0", "Q1", "Q10", "Q11", "Q12")]
 
 
 def test_a_weight_of_the_configuration_counts(compare: Compare) -> None:

@@ -118,8 +118,7 @@ def profiles(chromium: Browser, watcher: Complaints) -> dict[bool, BrowserContex
 
 @pytest.fixture
 def page(profiles: dict[bool, BrowserContext], complaints: Complaints) -> Iterator[Page]:
-    """A page in the shared profile, which has no cookies, but may have kept something else."""
-    profiles[True].clear_cookies()
+    """A page in the shared profile; what it keeps for itself is not there in the next one."""
     yield profiles[True].new_page()
     profiles[True].set_offline(False)
     leave(profiles[True], complaints)

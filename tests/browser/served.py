@@ -50,9 +50,8 @@ class Server:
         return self.process is not None and self.process.poll() is None
 
     def entered(self) -> dict[str, str]:
-        """Headers of a browser that was given the link."""
-        answer = self.request("GET", f"/?token={TOKEN}")
-        return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+        """Headers of a page that was opened by the link."""
+        return {"Authorization": f"Bearer {TOKEN}"}
 
     def _answers(self) -> bool:
         try:

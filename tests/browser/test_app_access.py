@@ -1,13 +1,18 @@
 """Who may read the app: nobody without the token, no page of another origin, no name but its own."""
 
+import shutil
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from complaints import Complaints
 from made_runs import Runs
 from playwright.sync_api import Page
-from served import TOKEN, Server
+from served import HOST, TOKEN, Server
+
+from rag_evaluator import write_report
 
 Serve = Callable[..., Server]
 
@@ -23,15 +28,74 @@ def inside(server: Server, page: Page) -> Page:
     return page
 
 
-def test_the_printed_link_gives_a_cookie_and_leaves_the_address(server: Server, inside: Page) -> None:
+def test_the_printed_link_opens_the_app_and_leaves_the_address(server: Server, inside: Page) -> None:
+    heading = inside.locator("h1")
+    heading.wait_for()
     assert "token" not in inside.url
     assert TOKEN not in inside.content()
-    [cookie] = [one for one in inside.context.cookies() if one["value"] == TOKEN]
-    assert cookie["httpOnly"]
-    assert cookie["sameSite"] == "Strict"
     inside.reload()
-    assert inside.locator("h1").is_visible()
-    assert TOKEN not in inside.evaluate("document.cookie")
+    heading.wait_for()
+    assert not inside.context.cookies()
+
+
+def test_a_server_on_another_port_gets_nothing_that_opens_the_app(
+    server: Server, inside: Page, complaints: Complaints
+) -> None:
+    """Cookies of a host go to all its ports; what the other server gets is sent to the app again."""
+    sent: list[dict[str, str]] = []
+
+    class Curious(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            sent.append(dict(self.headers.items()))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>other</title><link rel=icon href=data:,>")
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    inside.locator("h1").wait_for()
+    with ThreadingHTTPServer((HOST, 0), Curious) as other:
+        Thread(target=other.serve_forever, daemon=True).start()
+        complaints.origins.add(f"http://{HOST}:{other.server_port}")
+        inside.goto(f"http://{HOST}:{other.server_port}/")
+        other.shutdown()
+    assert sent
+    assert not any(TOKEN in value for headers in sent for value in headers.values())
+    for headers in sent:
+        kept = {name: value for name, value in headers.items() if name in ("Cookie", "Authorization")}
+        assert server.request("GET", "/api/rows/plain", headers=kept).status == 403
+
+
+def test_another_tab_opens_while_the_first_one_is_open(server: Server, inside: Page) -> None:
+    inside.locator("h1").wait_for()
+    other = inside.context.new_page()
+    other.goto(f"{server.origin}/run/plain")
+    other.locator("#rows tbody tr").first.wait_for()
+
+
+def test_without_a_tab_that_has_the_token_the_page_asks_for_the_link(
+    server: Server, page: Page, complaints: Complaints
+) -> None:
+    complaints.expected += ["Failed to load resource"]
+    page.goto(f"{server.origin}/run/plain")
+    page.get_by_text("Open that link again").wait_for()
+    assert "Torvik" not in page.content()
+
+
+@pytest.mark.parametrize("path", ["/", "/run/plain"])
+def test_the_report_of_a_run_is_saved(runs: Runs, serve: Serve, page: Page, tmp_path: Path, path: str) -> None:
+    run = Path(shutil.copytree(runs("plain"), tmp_path / "results" / "plain"))
+    report = write_report(run, out=run / "report.html")
+    server = serve(run.parent)
+    page.goto(server.link)
+    page.goto(server.origin + path)
+    page.wait_for_function("() => document.readyState === 'complete'")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="report.html").click()
+    assert download.value.suggested_filename == "plain.html"
+    assert download.value.path().read_bytes() == report.read_bytes()
 
 
 def test_the_printed_link_is_what_the_program_prints(server: Server) -> None:
@@ -50,10 +114,17 @@ def test_without_a_token_there_is_nothing(server: Server, method: str, path: str
     assert b"plain" not in answer.body
 
 
-@pytest.mark.parametrize("cookie", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper()])
-def test_a_wrong_cookie_is_no_token(server: Server, cookie: str) -> None:
-    name = server.entered()["Cookie"].partition("=")[0]
-    assert server.request("GET", "/", headers={"Cookie": f"{name}={cookie}"}).status == 403
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper()])
+def test_a_wrong_header_is_no_token(server: Server, token: str) -> None:
+    assert server.request("GET", "/", headers={"Authorization": f"Bearer {token}"}).status == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/run/plain", "/review/plain", "/nothing", f"/?token={TOKEN}"])
+def test_a_browser_without_the_token_gets_a_page_without_data(server: Server, path: str) -> None:
+    answer = server.request("GET", path, headers={"Accept": "text/html,application/xhtml+xml"})
+    assert answer.status == 200
+    assert not any(word in answer.body for word in (b"Torvik", b"plain", TOKEN.encode()))
+    assert "set-cookie" not in {name.lower() for name in answer.headers}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +157,7 @@ def test_its_own_names_are_answered(server: Server, host: str) -> None:
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_another_origin_is_refused_even_with_the_cookie(server: Server, method: str, origin: str) -> None:
+def test_another_origin_is_refused_even_with_the_token(server: Server, method: str, origin: str) -> None:
     headers = {**server.entered(), "Origin": origin.format(port=server.port), "Content-Type": "application/json"}
     for path in ("/", "/api/rows/plain", "/api/row/plain/0"):
         answer = server.request(method, path, b"{}" if method == "POST" else None, headers)
@@ -117,7 +188,7 @@ def test_a_page_of_another_origin_reads_and_writes_nothing(
         encoding="utf-8",
     )
     statuses: dict[str, int] = {}
-    foreign = inside.context.new_page()  # the same browser, which has the cookie
+    foreign = inside.context.new_page()  # the same browser, in which the app is open
     foreign.on("response", lambda response: statuses.update({response.url: response.status}))
     foreign.goto(f"{origin}/page.html")
     for path in ("/", "/api/rows/plain", "/api/row/plain/0"):

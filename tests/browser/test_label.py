@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from complaints import Complaints
-from desk import written
+from desk import WAIT, written
 from keyboard import tab_to
 from playwright.sync_api import BrowserContext, Page, expect
 from served import Server
@@ -92,13 +92,13 @@ def test_agreement_is_shown_only_after_the_draw_is_closed_and_certify_reads_the_
     drawn.locator(".ending:visible").wait_for()
     assert not drawn.locator(".agreement").is_visible()
     status = drawn.evaluate(
-        "async () => (await fetch(window.labelPage.address('agreement', {draw: window.labelPage.drawn}))).status"
+        "async () => (await askServer(window.labelPage.address('agreement', {draw: window.labelPage.drawn}))).status"
     )
     assert status in (403, 404, 409)
     drawn.locator(".close-draw").click()
     drawn.locator(".close-draw").click()
     drawn.locator(".agreement:visible").wait_for()
-    expect(drawn.locator(".agreement")).to_contain_text("faithfulness")
+    expect(drawn.locator(".agreement")).to_contain_text("faithfulness", timeout=WAIT)
     assert faults(drawn) == []
     assert [line["kind"] for line in written(run)].count("close") == 1
     [table] = (run / "labels").glob("*.jsonl")

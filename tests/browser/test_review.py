@@ -133,6 +133,23 @@ def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
     ]
 
 
+def test_nothing_of_the_last_row_stays_where_the_next_one_does_not_load(desk: Desk, complaints: Complaints) -> None:
+    complaints.expected += ["Failed to load resource", "net::ERR"]
+    desk.correct("reference", "by hand")
+    desk.says("saved")
+    history = desk.page.locator(".history")
+    expect(history).to_contain_text("by hand")
+    desk.page.route("**/api/review/row/*/1?*", lambda route: route.abort())
+    desk.page.keyboard.press("j")
+    desk.page.locator(".fragment .notice").wait_for()
+    expect(history).to_be_hidden()
+    expect(desk.page.locator(".tools")).to_be_hidden()
+    desk.page.unroute("**/api/review/row/*/1?*")
+    desk.shows(1)
+    expect(desk.page.locator(".tools")).to_be_visible()
+    expect(history).to_be_hidden()
+
+
 def test_queues_say_why_a_row_is_worth_a_look(desk: Desk) -> None:
     desk.page.locator("a[href='?queue=lowest_confidence']").click()
     expect(desk.page.locator(".queue-name")).to_have_text("Lowest confidence")

@@ -22,8 +22,9 @@ REFUSED: Mapping[str, Mapping[str, str | None]] = {
     "no origin": {"Origin": None},
     "a page of another site": {"Sec-Fetch-Site": "cross-site"},
     "a page of another port": {"Sec-Fetch-Site": "same-site"},
-    "no cookie": {"Cookie": None},
-    "a wrong cookie": {"Cookie": "rag_evaluator_{port}=wrong"},
+    "no token": {"Authorization": None},
+    "a wrong token": {"Authorization": "Bearer wrong"},
+    "the token in a cookie": {"Authorization": None, "Cookie": f"rag_evaluator_{{port}}={TOKEN}"},
     "another host": {"Host": "evil.example:{port}"},
     "a host without a name": {"Host": ""},
     "a host and an origin of one name": {"Host": "evil.example:{port}", "Origin": "http://evil.example:{port}"},
@@ -79,7 +80,7 @@ def test_what_no_page_of_the_app_sends_is_refused_and_writes_nothing(
 def test_a_link_with_the_token_writes_nothing(server: Server, run: Path) -> None:
     before = contents(run)
     for path, body in requests_of(server, run).items():
-        answer = server.request("POST", f"{path}?token={TOKEN}", body, headers_of(server, {"Cookie": None}))
+        answer = server.request("POST", f"{path}?token={TOKEN}", body, headers_of(server, {"Authorization": None}))
         assert answer.status == 403
     assert contents(run) == before
 
@@ -105,7 +106,7 @@ def test_a_page_of_another_origin_in_a_browser_that_reviews_writes_nothing(
     origin, folder = elsewhere
     (folder / "page.html").write_text("<!doctype html><title>evil</title><body>", encoding="utf-8")
     desk, before = Desk(page, server, run.name), contents(run)
-    foreign = page.context.new_page()  # the same browser, which has the cookie
+    foreign = page.context.new_page()  # the same browser, in which the app is open
     for path, body in requests_of(server, run).items():
         foreign.goto(f"{origin}/page.html")
         with foreign.expect_navigation() as navigation:

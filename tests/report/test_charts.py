@@ -13,13 +13,13 @@ from report.made_files import NONE, made_run, ranked
 from rag_evaluator import compare
 from rag_evaluator.files.names import folder_names
 from rag_evaluator.report.charts import KEPT, PAINTED, chart
-from rag_evaluator.report.compared import word
 from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
 from rag_evaluator.report.groups import groups_of
 from rag_evaluator.report.means import scales_of
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.specs import Bar, Dot, dots, histogram
+from rag_evaluator.results.comparison import word
 from rag_evaluator.trust.comparison import Paired, compare_scores
 from rag_evaluator.trust.scale import Scale
 

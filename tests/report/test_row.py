@@ -14,13 +14,13 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.prompts.english import installed_sources
-from rag_evaluator.report.meanings import GRADES, meaning_of
 from rag_evaluator.report.row import frames_of, pair_html, row_html, row_view
 from rag_evaluator.report.row_judgements import judgement_views
 from rag_evaluator.report.row_verdicts import ScoredMetric, percent
 from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.report.texts import TEXTS
 from rag_evaluator.results.kept_prompts import read_questions
+from rag_evaluator.results.meanings import GRADES, meaning_of
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}

@@ -24,6 +24,7 @@ ROOTS = {
     ),
     "view/assets/runs.css": (
         ".run-list",
+        ".save-report",
         ".run-state",
         ".run-progress",
         ".progress-",

@@ -20,8 +20,7 @@ TOKEN, BASE = "t" * 20, "http://127.0.0.1:8765"
 
 def client_of(results: Path, who: str | None = "anna") -> TestClient:
     client = TestClient(make_app(results, TOKEN, "127.0.0.1", 8765, review=True, who=who), base_url=BASE)
-    client.get(f"/?token={TOKEN}", follow_redirects=False)
-    client.headers["origin"] = BASE
+    client.headers.update({"authorization": f"Bearer {TOKEN}", "origin": BASE})
     return client
 
 
@@ -147,7 +146,7 @@ def test_a_body_that_is_too_large_is_refused(client: TestClient, monkeypatch: py
 
 def test_without_review_nothing_can_be_changed(results: Path) -> None:
     client = TestClient(make_app(results, TOKEN, "127.0.0.1", 8765), base_url=BASE)
-    client.get(f"/?token={TOKEN}", follow_redirects=False)
+    client.headers["authorization"] = f"Bearer {TOKEN}"
     assert client.get("/review/exact").status_code == 404
     assert client.post("/api/review/record/exact", json={}, headers={"origin": BASE}).status_code == 405
 

@@ -46,7 +46,7 @@ def client(results: Path, entered: bool = True, **options: Any) -> TestClient:
     app = make_app(results, TOKEN, HOST, PORT, **options)
     made = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
     if entered:
-        assert made.get(f"/?token={TOKEN}").status_code == 303
+        made.headers["authorization"] = f"Bearer {TOKEN}"
     return made
 
 

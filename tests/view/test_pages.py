@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from app_client import asked, client, write_run
+from labelled_runs import faithful_run
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
@@ -56,7 +57,7 @@ def test_a_damaged_folder_is_listed_with_its_error_beside_the_others(tmp_path: P
     assert "good" in page
     assert "damaged" in page
     assert "summary.json" in page
-    assert browser.get("/run/bad").status_code == 500
+    assert "summary.json" in browser.get("/run/bad").text
     assert "Traceback" not in browser.get("/run/bad").text
 
 
@@ -216,3 +217,11 @@ def test_a_report_that_is_a_link_out_of_the_results_is_not_given(tmp_path: Path)
 def test_no_script_needs_what_browsers_refuse_to_pages_from_another_machine(script: str) -> None:
     source = asset(script, files.PACKAGES[script])
     assert not re.search(r"randomUUID\(|crypto\.subtle|navigator\.(clipboard|serviceWorker|locks)", source)
+
+
+def test_the_list_names_the_judge_that_judged_not_the_one_of_the_configuration(tmp_path: Path) -> None:
+    faithful_run(tmp_path / "scripted", ["It is so."])
+    write_run(tmp_path / "unjudged")
+    browser = client(tmp_path)
+    cells = re.findall(r'<td class="judge"><bdi dir="auto">(.*?)</bdi>', browser.get("/").text)
+    assert sorted(cells) == ["script", "–"]

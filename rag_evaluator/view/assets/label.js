@@ -105,7 +105,7 @@ class LabelPage {
     const values = { size: form.size.valueAsNumber, seed: form.seed.valueAsNumber, uncertain: form.uncertain.checked };
     const metrics = [...form.querySelectorAll("[name=metric]:checked")].map((box) => box.value);
     const sent = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ ...values, metrics }) };
-    const answer = await fetch(`/api/label/draw/${this.path}`, sent);
+    const answer = await askServer(`/api/label/draw/${this.path}`, sent);
     const said = await answer.json();
     form.querySelector(".problem").textContent = answer.ok ? "" : said.error;
     if (answer.ok) this.overview();

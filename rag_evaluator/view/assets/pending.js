@@ -87,11 +87,10 @@ class Outbox {
     this.on.changed();
     let answer, said;
     try {
-      answer = await fetch(this.address(entry.record), {
+      answer = await askServer(this.address(entry.record), {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify(entry.record),
-        credentials: "same-origin",
         redirect: "error",
         signal: AbortSignal.timeout(PATIENCE),
       });

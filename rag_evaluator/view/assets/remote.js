@@ -7,7 +7,7 @@ const ASK_AGAIN = 400; // milliseconds, while the server reads all rows
 async function ask(address) {
   let answer;
   try {
-    answer = await fetch(address, { credentials: "same-origin", redirect: "error" });
+    answer = await askServer(address, { redirect: "error" });
   } catch {
     throw new Error(text("view.no_answer"));
   }
@@ -19,6 +19,13 @@ async function ask(address) {
     error = text("view.no_answer");
   }
   throw new Error(error);
+}
+
+/** Saves a file of the server: a link would be opened without the token. */
+async function saveFile(address, name) {
+  const link = element("a", { href: URL.createObjectURL(await (await ask(address)).blob()), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 /** An address with more in its query; what is blank is left out. */
@@ -80,3 +87,8 @@ class RemoteSource {
 function makeSource() {
   return new RemoteSource(document.getElementById("remote"));
 }
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll("button[data-file]"))
+    button.addEventListener("click", () => saveFile(button.dataset.file, button.dataset.name));
+});

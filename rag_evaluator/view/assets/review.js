@@ -133,8 +133,8 @@ class ReviewPage {
     this.page.querySelector(".queue-name").textContent = text(`review.queue.${queue.name}`);
     if (row === undefined || row >= this.rows) {
       this.row = null;
+      this.forget();
       this.page.querySelector(".fragment").replaceChildren(element("p", { class: "quiet" }, text("review.empty")));
-      this.page.querySelector(".tools").hidden = true;
       this.showPlace();
       return;
     }
@@ -164,8 +164,7 @@ class ReviewPage {
     if (row === null) return;
     this.row = row;
     if (this.known?.row !== row) {
-      this.known = null; // until the server has said what holds of this one, nothing can be changed
-      this.form.form.hidden = true;
+      this.forget(); // until the server has said what holds of this one, nothing can be changed
     }
     const place = this.page.querySelector(".fragment");
     place.setAttribute("aria-busy", "true");
@@ -185,6 +184,13 @@ class ReviewPage {
     }
     place.removeAttribute("aria-busy");
     if (this.known?.row === row) this.showRow();
+  }
+
+  /** Nothing of the last row stays beside the next one. */
+  forget() {
+    this.known = null;
+    this.form.form.hidden = true;
+    for (const part of [".tools", ".history"]) this.page.querySelector(part).hidden = true;
   }
 
   reload() {

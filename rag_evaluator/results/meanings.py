@@ -10,7 +10,7 @@ SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plai
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a verdict says of a row; `word` is a key of the texts, `row.word.*`."""
+    """What a verdict says of a row; `word` is a key of `WORDS`."""
 
     tone: Tone
     word: str
@@ -46,6 +46,38 @@ def _three(most: int, bad: str, middle: str, good: str) -> dict[Any, Meaning]:
     return {0: Meaning("bad", bad), most // 2: Meaning("middle", middle), most: Meaning("good", good)}
 
 
+WORDS: Mapping[str, str] = {
+    "supported": "supported",
+    "not_supported": "not supported",
+    "attributed": "in the contexts",
+    "not_attributed": "not in the contexts",
+    "useful": "useful",
+    "not_useful": "not useful",
+    "relevant": "relevant",
+    "partly_relevant": "partly relevant",
+    "not_relevant": "not relevant",
+    "matched": "retrieved",
+    "not_matched": "not retrieved",
+    "grounded": "grounded",
+    "partly_grounded": "partly grounded",
+    "not_grounded": "not grounded",
+    "match": "agrees",
+    "partial_match": "agrees in part",
+    "no_match": "does not agree",
+    "committal": "answers",
+    "evasive": "evasive",
+    "in_both": "in both",
+    "not_in_reference": "not in the reference",
+    "missing_in_response": "missing in the response",
+    "refuses": "refuses",
+    "answers": "answers",
+    "answerable": "answerable",
+    "not_answerable": "not answerable",
+    "helps": "helps",
+    "does_not_help": "does not help",
+    "answered": "answered",
+    "not_answered": "not answered",
+}
 SUPPORTED = _two("supported", "not_supported")
 MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("faithfulness", "factual_correctness"), "verdict", SUPPORTED),

@@ -11,11 +11,12 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.certificate import FORMAT, label_figures, read_certificate, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
+VERDICT = {"word": "useful", "reason": "AUC 0.9"}
 FIGURES = {"label_mean": 0.5, "ci_low": 0.4, "ci_high": 0.6}
 
 
 def certificate(**changes: Any) -> dict[str, Any]:
-    metrics = {"faithfulness": {"signature": LINE, "label_mean": FIGURES}}
+    metrics = {"faithfulness": {"signature": LINE, "label_mean": FIGURES, "verdict": VERDICT}}
     return {"certificate": FORMAT, "data": "d1", "metrics": metrics, **changes}
 
 
@@ -25,7 +26,7 @@ CASES = {
     "another language": (
         LINE.replace("english", "german").replace("p1", "p2"),
         "d2",
-        "certified in another language (english), certified on other data",
+        "certified in another language (english), on other data",
     ),
     "another judge": (LINE.replace("j1", "j2"), "d1", "does not apply: it is of judge j1 instead of j2"),
     "another dtype": (
@@ -46,7 +47,7 @@ def test_a_certificate_says_for_what_it_holds(line: str, data: str, said: str) -
 
 
 def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
-    assert standing(certificate(), {"context_recall": LINE}, "d1") == {"context_recall": "not certified"}
+    assert standing(certificate(), {"context_recall": LINE}, "d1") == {"context_recall": "no labels"}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,8 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_run_names_its_certificate_or_stops_before_judging(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [{"response": "yes", "reference": "yes", "human": 1} for _ in range(25)]
+    answers = ["yes"] * 20 + ["no"] * 20
+    rows = [{"response": answer, "reference": "yes", "human": int(answer == "yes")} for answer in answers]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     config = tmp_path / "config.yaml"
     config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
@@ -79,8 +81,8 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
     named = ["--set", "certificate=results/run/certificate.json"]
     assert main([str(config), *named]) == 0
     shown = capsys.readouterr().out
-    assert "exact_match: certified on these rows" in shown
-    assert "exact_match: mean label 1.00 [0.8" in shown
+    assert "exact_match: certified on these rows: useful" in shown
+    assert "exact_match: mean label 0.50 [" in shown
     assert "was complete already" in shown
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
     assert main([str(config), *named, "--update"]) == 0

@@ -57,7 +57,7 @@ def test_printed_results_are_their_summary() -> None:
     assert str(results()).splitlines() == [
         "demo: 4 rows",
         "metric        mean [95 % interval]  coverage",
-        "faithfulness     0.58 [0.06, 0.97]       3/4",
+        "faithfulness     0.58 [0.09, 0.95]       3/4",
         "  faithfulness: 1 missing: no answer",
     ]
 
@@ -71,7 +71,7 @@ def test_the_representation_of_results_is_one_short_line() -> None:
 def test_results_in_a_notebook_are_a_table_in_which_nothing_is_markup() -> None:
     page = parsed(results(NASTY, reason=NASTY)._repr_html_())
     assert page.text.count(NASTY) == 2
-    assert "0.58 [0.06, 0.97]" in page.text
+    assert "0.58 [0.09, 0.95]" in page.text
 
 
 @pytest.fixture(scope="module")

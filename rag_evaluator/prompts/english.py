@@ -11,7 +11,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.prompts.own import OWN_PROMPTS
+from rag_evaluator.prompts.own import OWN_PROMPTS, OwnPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, write_pack
 from rag_evaluator.prompts.source import Source, write_schemas
 
@@ -25,7 +25,7 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
         for attribute in metric.prompts
         if (metric.owner or name, attribute) not in OWN_PROMPTS
     }
-    return {**of_ragas, **{key: prompt() for key, prompt in OWN_PROMPTS.items()}}
+    return {**of_ragas, **{key: OwnPrompt(*key) for key in OWN_PROMPTS}}
 
 
 def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:

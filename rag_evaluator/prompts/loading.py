@@ -21,7 +21,7 @@ from rag_evaluator.prompts.definition import definition_prompts, translated
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.frames import LEVELS, find_frames
 from rag_evaluator.prompts.legacy import legacy_path, load_pack
-from rag_evaluator.prompts.own.custom import CustomInput, CustomPrompt
+from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
 from rag_evaluator.prompts.question import DEFINITION, SHELL, CustomQuestion
 from rag_evaluator.resources import packaged
@@ -101,7 +101,7 @@ class QuestionPrompt(TracedPrompt):
             for example in question.examples
         ]
         pack = Pack(shell.language, shell.instruction, own or shell.examples)
-        super().__init__(PackPrompt(pack, CustomPrompt()), SHELL[1], pack)
+        super().__init__(PackPrompt(pack, OwnPrompt("custom", "prompt")), SHELL[1], pack)
         asked = [pack.digest, self.question, self.scale]
         self.source = short_digest(json.dumps(asked, ensure_ascii=False))
 

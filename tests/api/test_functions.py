@@ -24,8 +24,7 @@ from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.source import GivenJudge
-from rag_evaluator.prompts.own.generate import ReferenceOutput
-from rag_evaluator.prompts.own.sort import CompareOutput
+from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
 
 ROOT = Path(__file__).parents[2]
 FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]

@@ -23,7 +23,7 @@ from rag_evaluator.judge.requests import PromptText, Request, common_beginning
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.english import all_prompts, english_pack
 from rag_evaluator.prompts.loading import PackPrompt
-from rag_evaluator.prompts.own.sort import CompareOutput
+from rag_evaluator.prompts.own import CompareOutput
 
 PROMPTS = {
     key: PackPrompt(english_pack(prompt), prompt)

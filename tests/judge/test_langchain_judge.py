@@ -18,7 +18,7 @@ from ragas.llms import LangchainLLMWrapper
 
 from rag_evaluator import METRICS, RAGEvaluator, generate, sort
 from rag_evaluator.judge.adapters import LangchainJudge, as_judge
-from rag_evaluator.prompts.own.generate import ReferenceOutput
+from rag_evaluator.prompts.own import ReferenceOutput
 
 
 class Rating(BaseModel):

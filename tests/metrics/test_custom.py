@@ -28,8 +28,7 @@ from rag_evaluator.errors import PromptError, PromptTooLongError
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.prompts.own.custom import CustomInput, CustomOutput
-from rag_evaluator.prompts.own.sort import FilterInput, FilterOutput, FilterPrompt
+from rag_evaluator.prompts.own import CustomInput, CustomOutput, FilterInput, FilterOutput, OwnPrompt
 from rag_evaluator.prompts.pack import Pack, read_pack, write_pack
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.tasks.evaluation import of_journal
@@ -378,7 +377,7 @@ class Answered:
     """A metric in ten lines: does the response alone answer the question?"""
 
     def __init__(self, llm: Any) -> None:
-        self.llm, self.prompt = llm, FilterPrompt()
+        self.llm, self.prompt = llm, OwnPrompt("sort", "filter_prompt")
 
     async def ascore(self, user_input: str, response: str) -> MetricResult:
         question = self.prompt.to_string(FilterInput(user_input=user_input, context=response))

@@ -20,7 +20,7 @@ from rag_evaluator.judge.requests import common_beginning
 from rag_evaluator.metrics.own.rubric import VALUES
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.prompts.loading import load_prompts
-from rag_evaluator.prompts.own.rubric import RubricInput, RubricOutput
+from rag_evaluator.prompts.own import RubricInput, RubricOutput
 
 EXPECTED = {"metrics": ["answer_rubric"], "metric_options": {"answer_rubric": {"expected": True}}}
 SHARES = {"1": 0.0, "2": 0.01, "3": 0.04, "4": 0.25, "5": 0.7}

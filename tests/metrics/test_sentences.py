@@ -12,7 +12,7 @@ from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.own.sentences import sentences_of
 from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.prompts.own.sentences import SentencesInput, SentencesOutput
+from rag_evaluator.prompts.own import SentencesInput, SentencesOutput
 
 CONTEXTS = ["Dr. Ada Smith was born in Tesk. She lived there until 1990.", "The sea is deep!"]
 

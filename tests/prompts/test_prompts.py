@@ -15,8 +15,7 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.prompts.english import all_prompts, english_pack, export, installed_sources
 from rag_evaluator.prompts.fields import label_words
 from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_prompts
-from rag_evaluator.prompts.own import OWN_PROMPTS
-from rag_evaluator.prompts.own.sort import CompareInput, CompareOutput
+from rag_evaluator.prompts.own import OWN_PROMPTS, CompareInput, CompareOutput
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
 from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
 from rag_evaluator.resources import packaged

@@ -25,7 +25,7 @@ from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.prompts.loading import load_prompts
-from rag_evaluator.prompts.own.duel import DuelInput, DuelOutput
+from rag_evaluator.prompts.own import DuelInput, DuelOutput
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.finished import read_finished
 from rag_evaluator.run.journal import Journal

@@ -20,7 +20,7 @@ from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.prompts.loading import load_prompts
-from rag_evaluator.prompts.own.sort import CompareOutput, FilterOutput
+from rag_evaluator.prompts.own import CompareOutput, FilterOutput
 from rag_evaluator.tasks.ranking import (
     STRATEGIES,
     Ranking,

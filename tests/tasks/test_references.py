@@ -19,7 +19,7 @@ from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import Judge
 from rag_evaluator.prompts.loading import load_prompts
-from rag_evaluator.prompts.own.generate import AnswerInput, ReduceInput, SupportInput
+from rag_evaluator.prompts.own import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks.references import GenerateOptions, Generator, Reference
 from rag_evaluator.tasks.references.groups import Piece, balanced_groups, fitting_groups, shuffled
 

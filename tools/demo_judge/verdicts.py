@@ -13,7 +13,7 @@ from ragas.metrics.collections.context_recall import util as recall
 from ragas.metrics.collections.context_relevance import util as relevance
 from ragas.metrics.collections.faithfulness import util as faithfulness
 
-from rag_evaluator.prompts.own import generate, sort
+from rag_evaluator.prompts import own
 from tools.demo_judge import marks
 from tools.demo_judge.facts import Fact, facts_about, reworded
 from tools.demo_judge.languages import World
@@ -237,21 +237,21 @@ def context_for(fact: Fact, level: int, world: World) -> tuple[str, int]:
 def filtered(world: World) -> Pair:
     fact = scene(world, most=1).target[0]
     text, level = context_for(fact, world.rng.choice((0, 1, 2, 2)), world)
-    return sort.FilterInput(user_input=fact.question(), context=text), sort.FilterOutput(verdict=int(level == 2))
+    return own.FilterInput(user_input=fact.question(), context=text), own.FilterOutput(verdict=int(level == 2))
 
 
 def compared(world: World) -> Pair:
     fact, choice = scene(world, most=1).target[0], world.rng.choice((1, 2))
     levels = [2, world.rng.choice((0, 1))] if choice == 1 else [world.rng.choice((0, 1)), 2]
     first, second = (context_for(fact, level, world)[0] for level in levels)
-    asked = sort.CompareInput(user_input=fact.question(), context_1=first, context_2=second)
-    return asked, sort.CompareOutput(choice=choice)
+    asked = own.CompareInput(user_input=fact.question(), context_1=first, context_2=second)
+    return asked, own.CompareOutput(choice=choice)
 
 
 def supported(world: World) -> Pair:
     known = scene(world)
     [claim] = claims(known, 1, world)
     answer = claim.sentence() if world.rng.random() < 0.7 else claim.value_alone()
-    asked = generate.SupportInput(user_input=claim.question(), answer=answer, context=context(known, world))
+    asked = own.SupportInput(user_input=claim.question(), answer=answer, context=context(known, world))
     verdict = int(known.value(claim.relation, claim.subject) == claim.value)
-    return asked, generate.SupportOutput(verdict=verdict)
+    return asked, own.SupportOutput(verdict=verdict)

@@ -10,7 +10,7 @@ os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
 from ragas.metrics.collections.answer_relevancy import util as relevancy
 from ragas.metrics.collections.faithfulness import util as faithfulness
 
-from rag_evaluator.prompts.own import generate
+from rag_evaluator.prompts import own
 from tools.demo_judge.facts import facts_about
 from tools.demo_judge.languages import World
 from tools.demo_judge.texts import any_sentence, evasive, excerpt, other_subject, scene, strange_sentence, told
@@ -70,8 +70,8 @@ def answered(world: World) -> Pair:
         block = [fact.sentence(), *others]
         rng.shuffle(block)
         texts.insert(rng.randint(0, len(texts)), " ".join(block))
-    wanted = generate.ReferenceOutput(answerable=int(holds), answer=fact.sentence() if holds else "")
-    return generate.AnswerInput(user_input=fact.question(), contexts=texts), wanted
+    wanted = own.ReferenceOutput(answerable=int(holds), answer=fact.sentence() if holds else "")
+    return own.AnswerInput(user_input=fact.question(), contexts=texts), wanted
 
 
 def reduced(world: World) -> Pair:
@@ -80,11 +80,11 @@ def reduced(world: World) -> Pair:
     known = scene(world, most=3).target
     if rng.random() < 0.3:
         texts: list[str] = [evasive(known[0], world) for _ in range(2)]
-        wanted: Any = generate.ReferenceOutput(answerable=0, answer="")
+        wanted: Any = own.ReferenceOutput(answerable=0, answer="")
     else:
         sentences = [fact.sentence() for fact in known]
         cut = rng.randint(0, len(sentences) - 1)
         texts = [" ".join(sentences[: cut + 1]), " ".join(sentences[cut:])]
-        wanted = generate.ReferenceOutput(answerable=1, answer=" ".join(sentences))
+        wanted = own.ReferenceOutput(answerable=1, answer=" ".join(sentences))
     question = known[0].question() if len(known) == 1 else language.everything.format(s=known[0].subject)
-    return generate.ReduceInput(user_input=question, answers=texts), wanted
+    return own.ReduceInput(user_input=question, answers=texts), wanted

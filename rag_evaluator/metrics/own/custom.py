@@ -8,7 +8,7 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.prompts.loading import QuestionPrompt
-from rag_evaluator.prompts.own.custom import CustomOutput
+from rag_evaluator.prompts.own import CustomOutput
 from rag_evaluator.prompts.question import as_shown
 
 

@@ -8,13 +8,12 @@ from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
 from rag_evaluator.errors import UndefinedScoreError
-from rag_evaluator.prompts.own.refusal import (
+from rag_evaluator.prompts.own import (
     AnswerableInput,
     AnswerableOutput,
-    AnswerablePrompt,
+    OwnPrompt,
     RefusedInput,
     RefusedOutput,
-    RefusedPrompt,
 )
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ class RefusalCorrectness(BaseMetric):
         name: str = "refusal_correctness",
     ) -> None:
         self.llm, self.missing_reference = llm, missing_reference
-        self.answerable_prompt = AnswerablePrompt()
-        self.refused_prompt = RefusedPrompt()
+        self.answerable_prompt = OwnPrompt("refusal_correctness", "answerable_prompt")
+        self.refused_prompt = OwnPrompt("refusal_correctness", "refused_prompt")
         super().__init__(name=name)
 
     async def ascore(  # type: ignore[override]  # as in ragas

@@ -8,13 +8,12 @@ from rag_evaluator.config_sections import RetrievalConfig
 from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.metrics.own.matching import SIMILARITIES
 from rag_evaluator.metrics.retrieval_rows import IDS
-from rag_evaluator.prompts.own.retrieval import (
+from rag_evaluator.prompts.own import (
     ChunkInput,
     ChunkOutput,
-    ChunkPrompt,
     MatchInput,
     MatchOutput,
-    MatchPrompt,
+    OwnPrompt,
 )
 
 if TYPE_CHECKING:
@@ -83,8 +82,8 @@ class Judged:
 
     row: Retrieved
     llm: "InstructorBaseRagasLLM"
-    chunk_prompt: ChunkPrompt
-    match_prompt: MatchPrompt
+    chunk_prompt: OwnPrompt
+    match_prompt: OwnPrompt
 
     async def of_found(self) -> list[int]:
         return [0 if is_blank(text) else await self._is_relevant(text) for text in self.row.found]

@@ -9,7 +9,7 @@ from rag_evaluator.config_sections import RetrievalConfig
 from rag_evaluator.metrics.ir import measured
 from rag_evaluator.metrics.own.relevance import Compared, Judged, Relevance, Retrieved
 from rag_evaluator.metrics.retrieval_rows import KNOWN, UNKNOWN
-from rag_evaluator.prompts.own.retrieval import ChunkPrompt, MatchPrompt
+from rag_evaluator.prompts.own import OwnPrompt
 
 if TYPE_CHECKING:
     from ragas.llms.base import InstructorBaseRagasLLM
@@ -28,7 +28,8 @@ class RetrievalMetric(BaseMetric):
     def __init__(self, llm: "InstructorBaseRagasLLM | None" = None, **options: Any) -> None:
         if llm is not None:
             self.llm = llm
-        self.chunk_prompt, self.match_prompt = ChunkPrompt(), MatchPrompt()
+        self.chunk_prompt = OwnPrompt("retrieval", "chunk_prompt")
+        self.match_prompt = OwnPrompt("retrieval", "match_prompt")
         self.options = RetrievalConfig(**options)
         super().__init__(name=type(self).__name__)
 

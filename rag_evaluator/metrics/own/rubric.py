@@ -8,7 +8,7 @@ from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
 from rag_evaluator.judge.choices import Option
-from rag_evaluator.prompts.own.rubric import Label, RubricInput, RubricOutput, RubricPrompt
+from rag_evaluator.prompts.own import Label, OwnPrompt, RubricInput, RubricOutput
 
 VALUES: Mapping[Label, float] = {1: 0.0, 2: 0.2, 3: 0.5, 4: 0.8, 5: 1.0}
 """Label -> what it is worth."""
@@ -28,7 +28,7 @@ class AnswerRubric(BaseMetric):
 
     def __init__(self, llm: Any, expected: bool = False, name: str = "answer_rubric") -> None:
         self.llm, self.expected = llm, expected
-        self.prompt = RubricPrompt()
+        self.prompt = OwnPrompt("answer_rubric", "prompt")
         super().__init__(name=name)
 
     async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas

@@ -8,7 +8,7 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.languages import LANGUAGES, Language, sentences
-from rag_evaluator.prompts.own.sentences import SentencesInput, SentencesOutput, SentencesPrompt
+from rag_evaluator.prompts.own import OwnPrompt, SentencesInput, SentencesOutput
 
 if TYPE_CHECKING:
     from ragas.llms.base import InstructorBaseRagasLLM
@@ -37,7 +37,7 @@ class ContextRelevancy(BaseMetric):
         name: str = "context_relevancy",
     ) -> None:
         self.llm, self.language = llm, language
-        self.prompt = SentencesPrompt()
+        self.prompt = OwnPrompt("context_relevancy", "prompt")
         super().__init__(name=name)
 
     async def ascore(self, user_input: str, retrieved_contexts: Sequence[str]) -> MetricResult:  # type: ignore[override]  # as in ragas

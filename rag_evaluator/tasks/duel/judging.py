@@ -12,8 +12,7 @@ from rag_evaluator.judge.choices import log_odds
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own.duel import DuelInput, DuelOutput
-from rag_evaluator.prompts.own.scales import READ
+from rag_evaluator.prompts.own import READ, DuelInput, DuelOutput
 from rag_evaluator.tasks.duel.pairs import Pair
 from rag_evaluator.tasks.ranking.comparisons import share_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from rag_evaluator.judge.choices import log_odds, sigmoid
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own.sort import CompareInput, CompareOutput
+from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
 TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)

@@ -12,7 +12,7 @@ from rag_evaluator.judge import choices
 from rag_evaluator.judge.context_window import Window
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own.sort import CompareInput, FilterInput, FilterOutput
+from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.tasks.ranking.comparisons import Comparisons
 from rag_evaluator.tasks.ranking.measures import compare_orders, retrieval_measures

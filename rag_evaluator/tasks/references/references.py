@@ -13,7 +13,7 @@ from rag_evaluator.judge.context_window import RESERVE, Window
 from rag_evaluator.judge.grammar.budget import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own.generate import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
+from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.tasks.references.groups import Piece, balanced_groups, fitting_groups, shuffled
 

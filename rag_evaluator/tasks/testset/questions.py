@@ -12,8 +12,18 @@ from rag_evaluator.judge.context_window import RESERVE, Window
 from rag_evaluator.judge.grammar.budget import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own.generate import AnswerInput, ReferenceOutput, SupportInput, SupportOutput
-from rag_evaluator.prompts.own.testset import AgreeInput, AgreeOutput, KnownInput, KnownOutput, MadeInput, MadeOutput
+from rag_evaluator.prompts.own import (
+    AgreeInput,
+    AgreeOutput,
+    AnswerInput,
+    KnownInput,
+    KnownOutput,
+    MadeInput,
+    MadeOutput,
+    ReferenceOutput,
+    SupportInput,
+    SupportOutput,
+)
 from rag_evaluator.prompts.pack import Key
 
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON

@@ -15,16 +15,24 @@ from ragas.metrics.collections.faithfulness.util import (
 
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, RULES, SCALES, tighten
 from rag_evaluator.prompts.english import all_prompts
-from rag_evaluator.prompts.own import OWN_PROMPTS
-from rag_evaluator.prompts.own.custom import CustomOutput
-from rag_evaluator.prompts.own.duel import DuelOutput
-from rag_evaluator.prompts.own.generate import ReferenceOutput, SupportOutput
-from rag_evaluator.prompts.own.refusal import AnswerableOutput, RefusedOutput
-from rag_evaluator.prompts.own.retrieval import ChunkOutput, MatchOutput
-from rag_evaluator.prompts.own.rubric import RubricOutput
-from rag_evaluator.prompts.own.sentences import SentencesOutput
-from rag_evaluator.prompts.own.sort import CompareOutput, FilterOutput
-from rag_evaluator.prompts.own.testset import AgreeOutput, KnownOutput, MadeOutput
+from rag_evaluator.prompts.own import (
+    OWN_PROMPTS,
+    AgreeOutput,
+    AnswerableOutput,
+    ChunkOutput,
+    CompareOutput,
+    CustomOutput,
+    DuelOutput,
+    FilterOutput,
+    KnownOutput,
+    MadeOutput,
+    MatchOutput,
+    ReferenceOutput,
+    RefusedOutput,
+    RubricOutput,
+    SentencesOutput,
+    SupportOutput,
+)
 
 
 def test_every_integer_that_ragas_asks_for_has_a_scale() -> None:
@@ -83,7 +91,7 @@ def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name
 
 def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
     by_the_input = {SentencesOutput, CustomOutput}  # their numbers are those of the sentences, and of the question
-    assert {prompt.output_model for prompt in OWN_PROMPTS.values()} - by_the_input - {MadeOutput} == {
+    assert {answer for _, answer in OWN_PROMPTS.values()} - by_the_input - {MadeOutput} == {
         FilterOutput,
         CompareOutput,
         ReferenceOutput,

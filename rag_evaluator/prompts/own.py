@@ -1,0 +1,291 @@
+"""The typed inputs and answers of the prompts that are not ragas'; their texts are the packs in `orig_prompts/`.
+
+Class names, docstrings and descriptions are part of a prompt: the judge is shown the JSON schema of its answer.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, read_pack
+from rag_evaluator.resources import packaged
+
+READ = BeforeValidator(TypeAdapter(int).validate_python)
+"""Reads `"1"` as 1, which LLMs write and the integers of ragas' models accept; a bare `Literal` does not."""
+SHOWN = WithJsonSchema({"type": "integer"}, mode="validation")
+"""The prompt shows the schema of `validation`: a plain integer, as in ragas' prompts. `tighten` reads the scale."""
+Verdict = Annotated[Literal[0, 1], READ, SHOWN]
+Choice = Annotated[Literal[1, 2], READ, SHOWN]
+Label = Annotated[Literal[1, 2, 3, 4, 5], READ, SHOWN]
+
+
+class FilterInput(BaseModel):
+    """A question and one retrieved context."""
+
+    user_input: str = Field(description="The question")
+    context: str = Field(description="The context to judge")
+
+
+class FilterOutput(BaseModel):
+    """Whether the context holds the answer."""
+
+    verdict: Verdict = Field(description="1 if the context holds the answer to the question, else 0")
+
+
+class CompareInput(BaseModel):
+    """A question and two retrieved contexts."""
+
+    user_input: str = Field(description="The question")
+    context_1: str = Field(description="The first context")
+    context_2: str = Field(description="The second context")
+
+
+class CompareOutput(BaseModel):
+    """Which context answers the question better."""
+
+    choice: Choice = Field(description="1 if the first context answers the question better, 2 if the second does")
+
+
+class AnswerInput(BaseModel):
+    """A question and the contexts it is to be answered from."""
+
+    user_input: str = Field(description="The question")
+    contexts: list[str] = Field(description="The contexts to answer from")
+
+
+class ReduceInput(BaseModel):
+    """A question and answers made from parts of the contexts."""
+
+    user_input: str = Field(description="The question")
+    answers: list[str] = Field(description="Answers made from different parts of the contexts")
+
+
+class ReferenceOutput(BaseModel):
+    """An answer, if there is one."""
+
+    answerable: Verdict = Field(description="1 if the question can be answered, else 0")
+    answer: str = Field(description="The full answer; empty if the question cannot be answered")
+
+
+class SupportInput(BaseModel):
+    """A question, its answer and one context."""
+
+    user_input: str = Field(description="The question")
+    answer: str = Field(description="The answer to the question")
+    context: str = Field(description="The context that may support the answer")
+
+
+class SupportOutput(BaseModel):
+    """Whether the context supports the answer."""
+
+    verdict: Verdict = Field(description="1 if the context supports at least a part of the answer, else 0")
+
+
+class ChunkInput(BaseModel):
+    """A question with what is expected, and one retrieved context."""
+
+    user_input: str = Field(description="The question")
+    reference: str = Field(description="The expected answer")
+    reference_contexts: list[str] | None = Field(default=None, description="The contexts that should be found")
+    context: str = Field(description="The retrieved context to judge")
+
+
+class ChunkOutput(BaseModel):
+    """Whether the context is relevant."""
+
+    reason: str = Field(description="Why the context is relevant or not, in one sentence")
+    verdict: Verdict = Field(description="1 if the context is relevant, else 0")
+
+
+class MatchInput(BaseModel):
+    """An expected context and what was retrieved."""
+
+    reference_context: str = Field(description="The expected context")
+    contexts: list[str] = Field(description="The retrieved contexts")
+
+
+class MatchOutput(BaseModel):
+    """Whether the expected context was found."""
+
+    reason: str = Field(description="Which context matches, or why none does, in one sentence")
+    verdict: Verdict = Field(description="1 if at least one context matches the expected context, else 0")
+
+
+class RubricInput(BaseModel):
+    """A question, its answer and the reference."""
+
+    user_input: str = Field(description="The question")
+    response: str = Field(description="The response to judge")
+    reference: str = Field(description="The expected answer")
+
+
+class RubricOutput(BaseModel):
+    """How far the response agrees with the reference."""
+
+    reason: str = Field(description="Where the response agrees with the reference and where not")
+    label: Label = Field(description="5 full agreement, 4 slight differences, 3 in part, 2 a small part only, 1 none")
+
+
+class SentencesInput(BaseModel):
+    """A question and the numbered sentences of its contexts."""
+
+    user_input: str = Field(description="The question")
+    sentences: list[str] = Field(description="The sentences of the contexts, each with its number")
+
+
+class SentencesOutput(BaseModel):
+    """The sentences that help."""
+
+    numbers: list[int] = Field(description="The numbers of the sentences that help, ascending; empty if none does")
+
+
+class AnswerableInput(BaseModel):
+    """A question and what was retrieved for it."""
+
+    user_input: str = Field(description="The question")
+    contexts: list[str] = Field(description="The retrieved contexts")
+
+
+class AnswerableOutput(BaseModel):
+    """Whether the contexts hold the answer."""
+
+    reason: str = Field(description="Which context holds the answer, or what is missing, in one sentence")
+    verdict: Verdict = Field(description="1 if the question can be answered from the contexts, else 0")
+
+
+class RefusedInput(BaseModel):
+    """A question and the response to it."""
+
+    user_input: str = Field(description="The question")
+    response: str = Field(description="The response to judge")
+
+
+class RefusedOutput(BaseModel):
+    """Whether the response refuses to answer."""
+
+    reason: str = Field(description="What the response does, in one sentence")
+    verdict: Verdict = Field(description="1 if the response refuses to answer, else 0")
+
+
+class DuelInput(BaseModel):
+    """A question with two answers, and what they are measured by."""
+
+    user_input: str = Field(description="The question")
+    contexts: list[str] | None = Field(default=None, description="The contexts to answer from")
+    reference: str | None = Field(default=None, description="The expected answer")
+    answer_1: str = Field(description="The first answer")
+    answer_2: str = Field(description="The second answer")
+
+
+class DuelOutput(BaseModel):
+    """Which answer is better."""
+
+    choice: Choice = Field(description="1 if the first answer is better, 2 if the second is")
+    reason: str = Field(description="Why it is better, in one sentence")
+
+
+class CustomInput(BaseModel):
+    """The user's question, the meaning of the labels, and what it is asked about."""
+
+    question: str = Field(description="The question to answer")
+    scale: dict[str, str] = Field(description="What each label means")
+    values: dict[str, str] = Field(description="The texts that the question is about, by name")
+
+
+class CustomOutput(BaseModel):
+    """The label that fits."""
+
+    reason: str = Field(description="Why this label fits, in one or two sentences")
+    label: int = Field(description="The number in the scale that fits best")
+
+
+class MadeInput(BaseModel):
+    """What a question is made from."""
+
+    contexts: list[str] = Field(description="The contexts to ask about")
+
+
+class MadeOutput(BaseModel):
+    """A question and its answer."""
+
+    question: str = Field(description="The question")
+    answer: str = Field(description="The answer to the question, from the contexts")
+
+
+class KnownInput(BaseModel):
+    """A question alone."""
+
+    user_input: str = Field(description="The question")
+
+
+class KnownOutput(BaseModel):
+    """An answer from memory, if there is one."""
+
+    known: Verdict = Field(description="1 if you know the answer, else 0")
+    answer: str = Field(description="The answer; empty if you do not know it")
+
+
+class AgreeInput(BaseModel):
+    """A question and two answers to it."""
+
+    user_input: str = Field(description="The question")
+    reference: str = Field(description="The right answer")
+    answer: str = Field(description="The answer to compare with it")
+
+
+class AgreeOutput(BaseModel):
+    """Whether two answers say the same."""
+
+    verdict: Verdict = Field(description="1 if the answer says the same as the right answer, else 0")
+
+
+OWN_PROMPTS: Mapping[Key, tuple[type[BaseModel], type[BaseModel]]] = {
+    ("sort", "filter_prompt"): (FilterInput, FilterOutput),
+    ("sort", "compare_prompt"): (CompareInput, CompareOutput),
+    ("generate", "answer_prompt"): (AnswerInput, ReferenceOutput),
+    ("generate", "reduce_prompt"): (ReduceInput, ReferenceOutput),
+    ("generate", "support_prompt"): (SupportInput, SupportOutput),
+    ("retrieval", "chunk_prompt"): (ChunkInput, ChunkOutput),
+    ("retrieval", "match_prompt"): (MatchInput, MatchOutput),
+    ("answer_rubric", "prompt"): (RubricInput, RubricOutput),
+    ("context_relevancy", "prompt"): (SentencesInput, SentencesOutput),
+    ("refusal_correctness", "answerable_prompt"): (AnswerableInput, AnswerableOutput),
+    ("refusal_correctness", "refused_prompt"): (RefusedInput, RefusedOutput),
+    ("duel", "prompt"): (DuelInput, DuelOutput),
+    ("custom", "prompt"): (CustomInput, CustomOutput),
+    ("testset", "single_fact_prompt"): (MadeInput, MadeOutput),
+    ("testset", "reasoning_prompt"): (MadeInput, MadeOutput),
+    ("testset", "several_chunks_prompt"): (MadeInput, MadeOutput),
+    ("testset", "across_documents_prompt"): (MadeInput, MadeOutput),
+    ("testset", "comparison_prompt"): (MadeInput, MadeOutput),
+    ("testset", "list_prompt"): (MadeInput, MadeOutput),
+    ("testset", "unanswerable_prompt"): (MadeInput, MadeOutput),
+    ("testset", "false_premise_prompt"): (MadeInput, MadeOutput),
+    ("testset", "known_prompt"): (KnownInput, KnownOutput),
+    ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
+}
+"""(owner, prompt) -> models of input and answer. An owner is a metric, metrics that share prompts, or a task."""
+
+
+class OwnPrompt(BasePrompt[BaseModel, BaseModel]):
+    """A prompt in the form of ragas' own: instruction and examples from its English pack, models from `OWN_PROMPTS`.
+
+    Raises `PromptError` where the pack is missing or is not readable.
+    """
+
+    def __init__(self, owner: str, name: str) -> None:
+        pack = _english_pack((owner, name))
+        self.input_model, self.output_model = OWN_PROMPTS[owner, name]
+        self.instruction = pack.instruction
+        self.examples = [
+            (self.input_model.model_validate(example["input"]), self.output_model.model_validate(example["output"]))
+            for example in pack.examples
+        ]
+
+
+@cache
+def _english_pack(key: Key) -> Pack:
+    return read_pack(pack_path(packaged("orig_prompts"), key, ENGLISH))

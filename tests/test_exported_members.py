@@ -41,6 +41,8 @@ NOT_FOR_USERS = {
     "draw_like",
     "draw_rows",
     "embeddings_fit",
+    "has_demo_embeddings",
+    "unfit_embeddings",
     "is_possible",
     "known_scale",
     "of_scored",

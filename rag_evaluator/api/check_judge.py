@@ -11,7 +11,7 @@ from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import JudgementError, RagEvaluatorError
 from rag_evaluator.judge.engine.protocol import TriesPrompts
 from rag_evaluator.judge.engine.server.long_prompts import pieces
-from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.judge.engine_judge import engine_of
 from rag_evaluator.judge.paths import FASTER, PATHS
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.rehearsal import Rehearsal, sequences_that_fit, shown_prompt
@@ -173,7 +173,7 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
     Args:
         prompts: where each row is, and its longest prompt.
     """
-    engine = judge.engine if isinstance(judge, EngineJudge) else None
+    engine = engine_of(judge)
     if not isinstance(engine, TriesPrompts) or not engine.tries_prompts:
         text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
         advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"

@@ -17,7 +17,7 @@ from rag_evaluator.judge.grammar.budget import share_out
 from rag_evaluator.judge.grammar.choice import probabilities
 from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Shares
+from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.thinking import Thinker, Thought
 from rag_evaluator.models.single_flight import SingleFlight
@@ -203,3 +203,8 @@ def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: in
     if name and isinstance(part, dict) and part.get(name):
         return response_model.model_validate(part)
     raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
+
+
+def engine_of(judge: JudgeProtocol) -> Engine | None:
+    """The engine behind a judge; None for a ragas or LangChain LLM."""
+    return judge.engine if isinstance(judge, EngineJudge) else None

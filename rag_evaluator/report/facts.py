@@ -91,13 +91,13 @@ def _judges(run: RunFiles) -> Iterator[RunFact]:
         yield RunFact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
     if judges_of(run.manifest):
         return
-    judge = judge_of(run.manifest)
-    if judge is None:
+    model = judge_of(run.manifest)
+    if model is None:
         yield RunFact(page_text("run.judge"), page_text("run.no_judge"))
-    elif isinstance(judge, str):
-        yield RunFact(page_text("run.judge"), judge)
+    elif isinstance(model, str):
+        yield RunFact(page_text("run.judge"), model)
     else:
-        yield RunFact(page_text("run.judge"), *_judge(judge))
+        yield RunFact(page_text("run.judge"), *_judge(model))
 
 
 def _judge(judge: Json) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from rag_evaluator.dataset.keys import value_of
 from rag_evaluator.results.aligned import Aligned
 from rag_evaluator.results.comparison import ChangedScore, Direction
 from rag_evaluator.results.matching import QUESTION
-from rag_evaluator.results.reasons import Said, said, telling
+from rag_evaluator.results.reasons import SaidVerdict, said, telling
 from rag_evaluator.trust.comparison import Paired
 from rag_evaluator.trust.scale import TIE
 
@@ -64,7 +64,7 @@ def _largest(pairs: Sequence[Paired], keys: Sequence[str], differing: Collection
             yield pairs[number], at, direction
 
 
-def _said(side: Aligned, chosen: Sequence[Place]) -> list[list[Said]]:
+def _said(side: Aligned, chosen: Sequence[Place]) -> list[list[SaidVerdict]]:
     """What was said about each of these scores on one side."""
     cells = [[(row, pair.metric) for row in side.rows(at)] for pair, at, _ in chosen]
     details = side.run.details({cell for row in cells for cell in row})

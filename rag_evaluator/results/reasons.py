@@ -12,7 +12,7 @@ REASONS = ("reason", "feedback")  # names under which prompts ask for one
 Json = Any  # whatever a judge answers
 
 
-class Said(NamedTuple):
+class SaidVerdict(NamedTuple):
     """One verdict of a judge with its statement and reason; or why there is none, as `word`."""
 
     word: str
@@ -25,23 +25,23 @@ class Said(NamedTuple):
         return text if len(text) <= LETTERS else text[: LETTERS - 1].rstrip() + "…"
 
 
-def said(record: Mapping[str, Json]) -> list[Said]:
+def said(record: Mapping[str, Json]) -> list[SaidVerdict]:
     """All that was said about a score: why it is missing, or the judge's verdicts with their reasons.
 
     Args:
         record: a line of `details.jsonl`.
     """
     if record.get("reason"):
-        return [Said(str(record["reason"]))]
-    lines: list[Said] = []
+        return [SaidVerdict(str(record["reason"]))]
+    lines: list[SaidVerdict] = []
     for judgement in record.get("judgements", ()):
         if judgement.get("error"):
-            lines.append(Said(str(judgement["error"])))
+            lines.append(SaidVerdict(str(judgement["error"])))
         lines += _opinions(record, judgement)
     return lines
 
 
-def telling(own: Sequence[Said], other: Sequence[Said]) -> tuple[str, ...]:
+def telling(own: Sequence[SaidVerdict], other: Sequence[SaidVerdict]) -> tuple[str, ...]:
     """The few lines to be shown of one side: first verdicts that the other side does not have, of these bad ones."""
     theirs, shared = Counter(line[:2] for line in other), list[bool]()
     for line in own:
@@ -69,7 +69,7 @@ def parts_of(answer: Json, role: str = "") -> Iterator[tuple[str, Mapping[str, J
             yield from parts_of(value, name)
 
 
-def _opinions(record: Mapping[str, Json], judgement: Mapping[str, Json]) -> Iterator[Said]:
+def _opinions(record: Mapping[str, Json], judgement: Mapping[str, Json]) -> Iterator[SaidVerdict]:
     """The verdicts in an answer: its numbers in words; of a part without numbers the name of its list."""
     metric, prompt = str(record.get("metric", "")).partition(BETWEEN)[0], str(judgement.get("prompt"))
     asked = columns_asked(judgement)
@@ -80,7 +80,9 @@ def _opinions(record: Mapping[str, Json], judgement: Mapping[str, Json]) -> Iter
         numbers: dict[str, Json] = {name: value for name, value in part.items() if isinstance(value, int | float)}
         for key, value in (numbers or ({role: None} if statement or reason else {})).items():
             meaning = meaning_of(metric, prompt, key, value, asked)
-            yield Said(_word(meaning, key, value), statement, reason, meaning is not None and meaning.tone == "bad")
+            yield SaidVerdict(
+                _word(meaning, key, value), statement, reason, meaning is not None and meaning.tone == "bad"
+            )
 
 
 def _word(meaning: Meaning | None, key: str, value: Json) -> str:

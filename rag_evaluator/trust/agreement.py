@@ -74,7 +74,7 @@ class GradedAgreement:
     spearman: Coefficient
 
 
-class Pairs(NamedTuple):
+class ScoredLabels(NamedTuple):
     """Rows with a score and a label."""
 
     scores: Array
@@ -160,7 +160,7 @@ def graded_agreement(
 
 def pairs_of(
     scores: ArrayLike, labels: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
-) -> Pairs:
+) -> ScoredLabels:
     """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
     judged, given = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -173,10 +173,10 @@ def pairs_of(
     last = np.unique([str(name) for name in names], return_inverse=True)[1] if clusters else masses
     order = [place for place in np.lexsort((last, masses, given, judged)) if there[place]]
     labels_of = None if clusters is None else [clusters[place] for place in order]
-    return Pairs(judged[order], given[order], masses[order], labels_of)
+    return ScoredLabels(judged[order], given[order], masses[order], labels_of)
 
 
-def _balanced(rows: Pairs, right: Array, level: float) -> Coefficient:
+def _balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
     if len(set(rows.labels)) < 2:
         return undefined("labels of one class only" if len(right) else "no labels", level)
     parts = []

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.trust.agreement import Pairs, pairs_of
+from rag_evaluator.trust.agreement import ScoredLabels, pairs_of
 from rag_evaluator.trust.auc import auc, class_units, newcombe_interval
 from rag_evaluator.trust.correlation import concordance
 from rag_evaluator.trust.estimate import Coefficient
@@ -106,7 +106,7 @@ def _figures(area: Coefficient, graded: bool) -> str:
     return f"{name} {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]"
 
 
-def _to_settle(word: Word, rows: Pairs) -> str:
+def _to_settle(word: Word, rows: ScoredLabels) -> str:
     """The AUC that would be enough with these labels, where that is the question."""
     if word not in ("not shown", "better than chance, quality not settled"):
         return ""

@@ -169,9 +169,9 @@ def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _judge(judge: Mapping[str, Any] | str | None) -> str:
+def _judge(model: Mapping[str, Any] | str | None) -> str:
     """Any: JSON."""
-    return _short(judge.get("name") or judge.get("model")) if isinstance(judge, Mapping) else judge or ""
+    return _short(model.get("name") or model.get("model")) if isinstance(model, Mapping) else model or ""
 
 
 def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

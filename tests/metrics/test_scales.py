@@ -37,10 +37,10 @@ def test_metrics_of_retrieval_are_told_from_those_of_the_answer() -> None:
     [
         ("faithfulness", Scale(0, 1, "judged", "higher")),
         ("noise_sensitivity", Scale(0, 1, "judged", "lower")),
-        ("answer_relevancy", Scale(-1, 1, "continuous", "higher")),
+        ("answer_relevancy", Scale(-1, 1, "continuous", "higher", (0,))),
         ("semantic_similarity", Scale(-1, 1, "continuous", "higher")),
         ("answer_correctness", Scale(-0.25, 1, "judged", "higher")),
-        ("bleu", Scale(0, 1, "continuous", "higher")),
+        ("bleu", Scale(0, 1, "continuous", "higher", (0, 1))),
         ("exact_match", Scale(0, 1, "judged", "higher")),
         ("nv_accuracy", Scale(0, 1, "judged", "higher")),
         ("noise_sensitivity(mode=relevant)", Scale(0, 1, "judged", "lower")),

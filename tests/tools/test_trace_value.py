@@ -7,7 +7,6 @@ import pytest
 from tools.definitions import Package
 from tools.trace_value import trace
 
-ROOT = Path(__file__).parents[2]
 USES = "def use(judge): return judge\ndef name(judge) -> str: return judge\n"
 KEEPS = """
 from toy.uses import use

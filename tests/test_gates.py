@@ -206,7 +206,7 @@ MUST_FAIL: dict[str, Case] = {
     ),
     "a real drop": Case(MARGIN, table(FALLEN), table(good())),
     "all scores missing": Case(["--min-coverage", "0.5"], table([1.0, *[None] * (N - 1)])),
-    "too few perfect rows": Case(MIN, table(good(10)), said="no result of 10 rows can pass"),
+    "too few perfect rows": Case(MIN, table(good(10)), said="a perfect run of 10 rows fails, too"),
 }
 MUST_PASS: dict[str, Case] = {
     "equal to its baseline": Case(MARGIN, table(good()), table(good()), code=PASSED),

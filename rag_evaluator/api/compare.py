@@ -26,6 +26,7 @@ from rag_evaluator.results.comparison import ComparedMetric, Comparison, JudgeSt
 from rag_evaluator.results.matching import keys_of, match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
+from rag_evaluator.trust.intervals import tie_warning
 from rag_evaluator.trust.permutation import Floats
 
 LEVEL = 0.95
@@ -80,7 +81,12 @@ def compare(
         runs=tuple(run.name for run in runs),
         on=on,
         effect=effect,
-        caveats=(*dict.fromkeys(chain.from_iterable(warnings)), *_equal(runs, cluster or on), *remarks),
+        caveats=(
+            *dict.fromkeys(chain.from_iterable(warnings)),
+            *_equal(runs, cluster or on),
+            *_tied(first.run, table, lines),
+            *remarks,
+        ),
         matches=tuple(row_match(first, side) for side in rest),
         metrics=tuple(lines),
         groups=tuple(
@@ -149,6 +155,16 @@ def _equal(runs: Sequence[SavedScores], column: str) -> list[str]:
     """A sentence for each run of which rows are equal that do not share what is in a column."""
     found = (equal_rows(run, keys_of(run.samples, column)) for run in runs)
     return [f"{sentence}." for sentence in found if sentence is not None]
+
+
+def _tied(baseline: SavedScores, table: _Table, lines: Sequence[ComparedMetric]) -> list[str]:
+    """A sentence for each run and metric whose scores pile up where Student's t made the interval."""
+    found = (
+        (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference, table.weights))
+        for (side, pair), line in zip(table.pairs, lines, strict=True)
+        for name, scores in ((baseline.name, pair.a), (side.run.name, pair.b))
+    )
+    return list(dict.fromkeys(f"{where}: {warning}." for where, warning in found if warning is not None))
 
 
 def _named_apart(runs: Sequence[SavedScores]) -> list[SavedScores]:

@@ -14,7 +14,7 @@ from rag_evaluator.results.matching import keys_of, match
 from rag_evaluator.results.saved import SavedScores
 from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.gate import Lost, Measured
-from rag_evaluator.trust.intervals import difference_interval
+from rag_evaluator.trust.intervals import difference_interval, tie_warning
 from rag_evaluator.trust.permutation import Floats
 from rag_evaluator.trust.scale import Scale
 
@@ -108,14 +108,21 @@ class Differences:
                 estimate(second - first),
                 lambda score: estimate(with_score(score)),
             )
+        difference = estimate(values)
+        sides = ((self.run, second), (self.baseline, first))
+        tied = [
+            f"{side.name}: {warning}"
+            for side, scores in sides
+            if (warning := tie_warning(scores, scale, difference, self.weights)) is not None
+        ]
         return Measured(
             scale,
-            estimate(values),
+            difference,
             rows.coverage,
             of_scored(self.labels, values),
             of_scored(None if self.weights is None else self.weights.tolist(), values),
             lost,
-            (*self._missing(rows), *self.notes),
+            (*self._missing(rows), *self.notes, *tied),
             self.fault,
         )
 

@@ -19,7 +19,7 @@ from rag_evaluator.results.matching import keys_of, require_column
 from rag_evaluator.results.overview import Grid, Overview, Shown, counted
 from rag_evaluator.results.saved import SavedScores, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
-from rag_evaluator.trust.intervals import mean_interval
+from rag_evaluator.trust.intervals import mean_interval, tie_warning
 from rag_evaluator.trust.scale import Scale
 
 MISSING = ("worst", "ignore")
@@ -136,17 +136,19 @@ def _measured(scores: SavedScores, scales: Mapping[str, Scale], cluster: str | N
     weight = scores.config.get("weight")
     weights = run_weights(scores, weight) if weight else None
     equal = equal_rows(scores, labels)
-    return {
-        metric: Measured(
-            scales[metric],
-            mean_interval(values, scales[metric], LEVEL, labels, weights),
+
+    def of(values: Sequence[float], scale: Scale) -> Measured:
+        estimate = mean_interval(values, scale, LEVEL, labels, weights)
+        return Measured(
+            scale,
+            estimate,
             _share(~np.isnan(values), weights),
             of_scored(labels, np.array(values)),
             of_scored(weights, np.array(values)),
-            notes=() if equal is None else (equal,),
+            notes=tuple(note for note in (equal, tie_warning(values, scale, estimate, weights)) if note is not None),
         )
-        for metric, values in scores.scores.items()
-    }
+
+    return {metric: of(values, scales[metric]) for metric, values in scores.scores.items()}
 
 
 def _share(scored: NDArray[np.bool_], weights: Sequence[float] | None) -> float:

@@ -77,8 +77,9 @@ def print_means(
     for name, row in rows.items():
         if row.get("dropped"):
             say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
-        if warning := row.get("thinking", {}).get("warning"):
-            say(f"  {name}: warning: {warning}")
+        for warning in (row.get("ci_warning"), row.get("thinking", {}).get("warning")):
+            if warning:
+                say(f"  {name}: warning: {warning}")
 
 
 def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:

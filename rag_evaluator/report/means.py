@@ -147,6 +147,8 @@ def _rounded(percent: float) -> str:
 
 def _notes(row: Figures) -> Iterator[str]:
     """What else is known of a metric, a sentence each."""
+    if warning := row.get("ci_warning"):
+        yield page_text("means.warning", warning=warning)
     if rate := row.get("pass_rate"):
         sign = "≤" if row.get("better") == "lower" else "≥"
         yield page_text("means.pass_rate", threshold=f"{sign} {rate['threshold']:g}", share=with_ends(rate))

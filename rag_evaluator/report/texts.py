@@ -57,6 +57,7 @@ TEXTS: Mapping[str, str] = {
     "means.whole_range": "the whole range: {why}",
     "means.key": "Dot: mean. Line: interval. Light band: its bounds, with the missing scores at their worst or best. "
     "Dotted line: the threshold from which a row passes.",
+    "means.warning": "warning: {warning}",
     "means.pass_rate": "passes {threshold}: {share}",
     "means.outcomes": "outcomes: {outcomes}",
     "means.bounds": "bounds {low} to {high}",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rag_evaluator.trust.alpha import Measure, krippendorff_alpha
 from rag_evaluator.trust.estimate import Estimate
-from rag_evaluator.trust.intervals import mean_interval, pass_rate
+from rag_evaluator.trust.intervals import mean_interval, pass_rate, tie_warning
 from rag_evaluator.trust.missing import missing_bounds
 from rag_evaluator.trust.scale import Scale
 
@@ -83,6 +83,8 @@ def figures(
         "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         "dropped": len(scores.dropped),
     }
+    if warning := tie_warning(scores.values, scale, estimate, rows.weights):
+        found["ci_warning"] = warning
     if scores.outcomes:
         found["outcomes"] = dict(sorted(Counter(scores.outcomes.values()).items()))
     if threshold is not None:

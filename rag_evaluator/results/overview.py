@@ -89,6 +89,8 @@ def means(
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
             yield f"  {name}: {count} missing: {reason}"
+        if warning := row.get("ci_warning"):
+            yield f"  {name}: warning: {warning}"
 
 
 def _means(rows: Mapping[str, Mapping[str, Any]], none: str) -> Iterator[Sequence[str]]:

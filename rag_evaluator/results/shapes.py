@@ -61,6 +61,7 @@ class _Figures(_Shape):
     mean: Figure
     ci_low: Figure = None
     ci_high: Figure = None
+    ci_warning: str | None = None
     bound_low: Figure = None
     bound_high: Figure = None
     median: Figure = None

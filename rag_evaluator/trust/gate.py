@@ -254,24 +254,55 @@ def _seen(rule: Rule, scale: Scale, estimate: Estimate) -> str:
 
 
 def _too_few(rule: Rule, measured: Measured) -> list[str]:
-    """That no result of so few rows can keep the rule, and how many rows it needs; nothing where one can."""
+    """That perfect scores of so few rows break the rule, whether others keep it, and how many rows it needs."""
     n, scale = measured.estimate.n, measured.scale
     if rule.of_mean or n == 0:
         return []
-    best = _best(rule, measured)
-    if _keeps(rule, scale, best(n)):
+    perfect = _perfect(rule, measured)
+    if _keeps(rule, scale, perfect(n)):
         return []
+    needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n)
+    if rule.limit == "not worse":
+        return [f"even a run equal to its baseline fails with {n} rows; {needed}"]
+    best, end = _best(measured), f"perfect scores: {_worse_end(rule, scale, perfect(n)):.3f}"
     subject = (
-        f"even a run equal to its baseline fails with {n} rows"
-        if rule.limit == "not worse"
-        else f"no result of {n} rows can pass (perfect scores: {_worse_end(rule, scale, best(n)):.3f})"
+        f"a perfect run of {n} rows fails, too ({end})"
+        if _keeps(rule, scale, best)
+        else f"no result of {n} rows can pass ({end}, at best {_worse_end(rule, scale, best):.3f})"
     )
-    needed = _rows_needed(lambda rows: _keeps(rule, scale, best(rows)), n)
-    return [f"{subject}; {needed}"]
+    return [f"{subject}; for perfect scores {needed}"]
 
 
-def _best(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
-    """The estimate from n rows of the best result: perfect scores; for a baseline, one that is equal to it."""
+def _best(measured: Measured) -> Estimate:
+    """The estimate of the result with the best worse end, of as many rows as were measured.
+
+    Pseudo-rows weigh least where scores differ and none is at an end, so that scores just off the perfect one have a
+    better end than perfect scores. For a given mean the variance is least where scores are as good as equal, so that
+    only their distance from the perfect score is searched for.
+    """
+    from scipy.optimize import minimize_scalar
+
+    scale, level = measured.scale, measured.estimate.ci_level
+    worst, perfect = _ends(scale)
+    labels = measured.clusters or [None] * measured.estimate.n
+    numbers = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    steps = np.array([1 + (place if label is None else numbers[label]) % 10 for place, label in enumerate(labels)])
+
+    def estimate(distance: float) -> Estimate:
+        values = perfect + (worst - perfect) * (distance + 2 * TIE * steps)
+        return mean_interval(values, scale, level, measured.clusters, measured.weights)
+
+    def loss(distance: float) -> float:
+        found = estimate(distance)
+        worse = found.ci_low if scale.better == "higher" else found.ci_high
+        assert worse is not None  # there are rows
+        return abs(worse - perfect) / scale.width
+
+    return estimate(minimize_scalar(loss, bounds=(0.0, 0.5), method="bounded", options={"xatol": 1e-5}).x)
+
+
+def _perfect(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
+    """The estimate from n rows of perfect scores; for a baseline, of a run that is equal to it."""
     scale, level, clusters = measured.scale, measured.estimate.ci_level, measured.clusters
     perfect = _ends(scale)[1]
     nearly = perfect + TIE * (scale.low + scale.high - 2 * perfect)  # continuous scores that are all equal are a rarity

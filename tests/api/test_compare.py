@@ -358,3 +358,14 @@ def test_what_cannot_be_compared_is_an_error_that_says_what_to_do(
 def test_one_run_is_nothing_to_compare(folders: tuple[Path, Path], compare: Compare) -> None:
     with pytest.raises(RagEvaluatorError, match="expected two runs or more"):
         compare(folders[0])
+
+
+def test_continuous_scores_that_pile_up_at_an_end_are_warned_of_before_the_figures() -> None:
+    def run_of(values: list[float]) -> pd.DataFrame:
+        questions = [f"Q{place}" for place in range(len(values))]
+        return pd.DataFrame({"user_input": questions, "semantic_similarity": values})
+
+    tied, apart = run_of([1.0, 1.0, 0.8, 0.75]), run_of([0.9, 0.8, 0.7, 0.9])
+    [warning] = [line for line in rag_evaluator.compare(tied, apart).caveats if "Student's t" in line]
+    assert warning.startswith("run 1, semantic_similarity: of 4 scores 2 are exactly 1: ")
+    assert not [line for line in rag_evaluator.compare(apart, apart).caveats if "Student's t" in line]

@@ -127,3 +127,16 @@ def test_a_rule_that_cannot_be_checked_is_an_error_in_one_line(options: dict[str
     with pytest.raises(RagEvaluatorError, match=said) as error:
         rag_evaluator.gate(run_of([0.5] * 5, noise_sensitivity=[0.1] * 5), **options)
     assert "\n" not in str(error.value)
+
+
+def test_a_rule_on_continuous_scores_that_pile_up_at_an_end_is_kept_with_a_warning() -> None:
+    tied = run_of([1.0] * 5 + [0.9, 0.95] * 20, "semantic_similarity")
+    apart = run_of([0.9, 0.95] * 20 + [0.91] * 5, "semantic_similarity")
+    (verdict,) = rag_evaluator.gate(tied, "semantic_similarity >= 0.8")
+    assert verdict.passed
+    assert verdict.noted
+    assert "of 45 scores 5 are exactly 1: Student's t" in verdict.reason
+    assert "exactly" not in rag_evaluator.gate(apart, "semantic_similarity >= 0.8")[0].reason
+    (worse,) = rag_evaluator.gate(apart, not_worse_than=tied, margin=0.2)
+    assert worse.passed
+    assert "run 1: of 45 scores 5 are exactly 1: Student's t" in worse.reason

@@ -15,10 +15,12 @@ from rag_evaluator import RAGEvaluator, ScriptedJudge, load_dataset
 from rag_evaluator.cli.console import GROUPS_SHOWN, print_groups, print_means
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics.table import about_metrics, select_metrics
+from rag_evaluator.report import means
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.score import Score
 from rag_evaluator.results.shown import interval
 from rag_evaluator.results.summary import flat_rows
+from rag_evaluator.trust.scale import Scale
 
 NAN = math.nan
 EIGHT = [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0]  # the example of docs/statistics.md
@@ -37,18 +39,19 @@ def figures_of(scores: list[float], metric: str = "faithfulness", **keys: Any) -
 
 
 def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
-    """statsmodels' interval with n_eff as docs/statistics.md has it; some scores are at an end, not all are equal."""
-    n, weight = len(scores), max(scores.count(0.0), scores.count(1.0)) / len(scores)
-    shares = [share / (n + 2 * weight) for share in [*[1.0] * n, weight, weight]]
+    """statsmodels' interval with n_eff as docs/statistics.md has it."""
+    n, mean = len(scores), sum(scores) / len(scores)
+    common = max(scores.count(score) for score in scores) / n
+    fuller = max(scores.count(0), scores.count(1)) / n
+    weight = 1.0 if common == 1 else max(fuller, 2 * common - 1, 0.1)
+    shares = [share / (n + 2 * weight) for share in (*[1.0] * n, weight, weight)]
     more = [*scores, 0.0, 1.0]
     center = sum(share * score for share, score in zip(shares, more, strict=True))
-    variance = sum(
-        (share * (score - center)) ** 2 / (1 - share) for share, score in zip(shares, more, strict=True)
-    )  # of the weighted mean
+    variance = sum(p**2 * (score - center) ** 2 / (1 - p) for p, score in zip(shares, more, strict=True))
     upper = (1 + level) / 2
     effective = center * (1 - center) / variance * n / (n + 2 * weight)
     effective *= (stats.norm.ppf(upper) / stats.t.ppf(upper, n - 1)) ** 2
-    return proportion_confint(sum(scores) / n * effective, effective, alpha=1 - level, method="wilson")  # type: ignore[no-any-return]
+    return proportion_confint(mean * effective, effective, alpha=1 - level, method="wilson")  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
@@ -306,3 +309,18 @@ def test_a_mean_without_an_interval_has_four_digits() -> None:
     assert interval({"mean": None}) == "-"
     assert interval({"mean": -1e-9, "ci_low": -0.004, "ci_high": 0.0}) == "0.00 [0.00, 0.00]", "never -0.00"
     assert interval({"mean": 0.812, "ci_low": 0.741, "ci_high": 0.858}) == "0.81 [0.74, 0.86]"
+
+
+def test_scores_that_pile_up_at_an_end_are_warned_of_in_summary_table_and_report(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    results = run_of([1.0, 1.0, 0.9, 0.85, 0.8, NAN], "semantic_similarity")
+    said = "of 5 scores 2 are exactly 1: Student's t"
+    assert results.summary()["semantic_similarity"]["ci_warning"].startswith(said)
+    assert f"semantic_similarity: warning: {said}" in printed(results, capsys)
+    assert f"semantic_similarity: warning: {said}" in str(results)
+    results.write(tmp_path)
+    assert json.loads((tmp_path / "summary.json").read_text())["semantic_similarity"]["ci_warning"].startswith(said)
+    shown = means.line("semantic_similarity", results.summary()["semantic_similarity"], Scale(-1, 1, "continuous"))
+    assert shown.notes[0].startswith(f"warning: {said}")
+    assert "ci_warning" not in figures_of([1.0, 0.9, 0.8], "semantic_similarity")

@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
 from rag_evaluator.trust.estimate import Estimate
-from rag_evaluator.trust.intervals import difference_interval, mean_interval, pass_rate
+from rag_evaluator.trust.intervals import difference_interval, mean_interval, pass_rate, tie_warning
 from rag_evaluator.trust.missing import missing_bounds
 from rag_evaluator.trust.scale import Scale
 
@@ -381,3 +381,30 @@ def test_a_higher_level_gives_a_wider_interval(scores: list[float]) -> None:
     for scale in (JUDGED, CONTINUOUS):
         widths = [ends(mean_interval(scores, scale, level)) for level in (0.8, 0.95, 0.99)]
         assert all(b[0] <= a[0] + 1e-12 and a[1] <= b[1] + 1e-12 for a, b in pairwise(widths))
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "weights", "said"),
+    [
+        ([0.0, 0.0, 0.0, 0.7, 0.8], CONTINUOUS, None, "of 5 scores 3 are exactly 0: "),
+        ([0.0, 0.0, 1.0, 1.0, 0.8, NAN], CONTINUOUS, None, "of 5 scores 2 are exactly 0 and 2 are exactly 1: "),
+        ([1.0, 1.0 + 1e-9, 0.8, 0.7], CONTINUOUS, None, "of 4 scores 2 are exactly 1: "),  # a cosine
+        ([-1.0, -1.0, 0.2], COSINE, None, "of 3 scores 2 are exactly -1: "),
+        ([0.0, 0.6, 0.6, 0.6, 1.0], CONTINUOUS, None, None),  # one row at each end; ties elsewhere
+        ([0.0, 0.0, 0.6, 0.7], CONTINUOUS, [0, 1, 1, 1], None),  # a row of weight 0 does not count
+        ([1.0] * 5, CONTINUOUS, None, None),  # all equal: not Student's t
+        ([0.0, 0.0, 0.7], JUDGED, None, None),
+        ([0.0, 0.0, 0.7], RELEVANCY, None, None),
+        ([], CONTINUOUS, None, None),
+    ],
+)
+def test_continuous_scores_that_pile_up_at_an_end_are_warned_of(
+    values: list[float], scale: Scale, weights: list[float] | None, said: str | None
+) -> None:
+    warning = tie_warning(values, scale, mean_interval(values, scale, weights=weights), weights)
+    assert (warning is None) == (said is None)
+    if said is not None:
+        assert warning is not None
+        assert warning.startswith(said)
+        assert "Student's t" in warning
+        assert "kind: judged" in warning

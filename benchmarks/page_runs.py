@@ -31,7 +31,7 @@ METRICS = (
     "answer_accuracy",
     "rouge_score",
 )
-READ_BY_PAGES = ("manifest.json", "prompts.json", "summary.json", "scores.jsonl", "details.jsonl")
+WRITTEN = ("manifest.json", "prompts.json", "summary.json", "scores.jsonl", "scores.csv", "details.jsonl")
 CONTEXTS = 5
 VOCABULARY = 20_000
 MISSING = 0.03  # share of scores
@@ -49,7 +49,7 @@ def write_run(folder: Path, count: int, seed: int = 0, better: float = 0.0) -> P
     heading = heading_of(table)
     folder.mkdir(parents=True)
     with ExitStack() as stack:
-        files = [stack.enter_context(WRITERS[name](folder / name, heading)) for name in READ_BY_PAGES]
+        files = [stack.enter_context(WRITERS[name](folder / name, heading)) for name in WRITTEN]
         for scored in table:
             for add in files:
                 add(scored)

@@ -77,7 +77,7 @@ STEPS = (
     Step("certify", ("certify", "{out}/twice", "--labels", "{out}/labels.csv", "--out", "{out}/certificate.json"),
         file="certificate.json"),
     Step("certify_json", ("certify", "{out}/twice", "--labels", "{out}/labels.csv", "--json")),
-    Step("sheet", ("certify", "sheet", "{out}/twice", "--size", "6", "--out", "{out}/sheet.xlsx"), file="sheet.xlsx"),
+    Step("sheet", ("certify", "sheet", "{out}/twice", "--size", "20", "--out", "{out}/sheet.xlsx"), file="sheet.xlsx"),
     Step("compare", ("compare", "{out}/sample", "{out}/other", "--csv", "{out}/compared.csv"), file="compared.csv"),
     Step("compare_json", ("compare", "{out}/sample", "{out}/other", "--json")),
     Step("compare_tables", ("compare", "{out}/sample/scores.csv", "{out}/other/scores.csv", "--json")),

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.files.digest import file_digest
+
 SURROGATE_MARK = "[half a pair]"  # becomes \ud83d in the files: the program's own writers refuse it
 SURROGATE = "\\ud83d"
 HOSTILE = {
@@ -29,11 +31,14 @@ HOSTILE = {
 
 
 def with_surrogates(folder: Path) -> Path:
-    """Puts half a surrogate pair into the JSON files, as another program may have written them."""
+    """Puts half a surrogate pair into the JSON files, as another program may have written them, with their digest."""
+    scores, manifest = folder / "scores.jsonl", folder / "manifest.json"
+    before = file_digest(scores)
     for path in folder.iterdir():
         if path.suffix in (".json", ".jsonl"):
             path.write_bytes(path.read_bytes().replace(SURROGATE_MARK.encode(), SURROGATE.encode()))
             _check(path)
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace(before, file_digest(scores)), encoding="utf-8")
     return folder
 
 

@@ -34,7 +34,7 @@ def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: 
     table = open_run(page, "plain")
     table.shows(range(12))
     page.go_back()
-    assert page.locator("main").inner_text() == listed
+    page.wait_for_function("listed => document.querySelector('main')?.innerText === listed", arg=listed)
 
 
 def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(

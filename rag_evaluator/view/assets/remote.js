@@ -2,6 +2,7 @@
 "use strict";
 
 const ASK_AGAIN = 400; // milliseconds, while the server reads all rows
+const KEEP_FILE = 60_000; // milliseconds: a browser may read a saved file later
 
 /** What the server answers. Throws what it says is wrong. */
 async function ask(address) {
@@ -25,7 +26,7 @@ async function ask(address) {
 async function saveFile(address, name) {
   const link = element("a", { href: URL.createObjectURL(await (await ask(address)).blob()), download: name });
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), KEEP_FILE);
 }
 
 /** An address with more in its query; what is blank is left out. */
@@ -89,6 +90,8 @@ function makeSource() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll("button[data-file]"))
+  for (const button of document.querySelectorAll("button[data-file]")) {
     button.addEventListener("click", () => saveFile(button.dataset.file, button.dataset.name));
+    button.disabled = false; // a click before would do nothing
+  }
 });

@@ -16,22 +16,26 @@ import openpyxl
 ROOT = Path(__file__).parent.parent
 Parts = Mapping[str, Any]  # what a cell is made of, by name: JSON
 VOLATILE = frozenset(
-    "age_seconds batch_sizes cpu_seconds created date digest duration environment eta_seconds finished host ignored "
-    "libraries machine modified peak_memory pid rate seconds seconds_within started time times updated versions "
-    "workers".split()
+    "age_seconds at batch_sizes cpu_seconds created date digest duration ended environment eta_seconds "
+    "finished host ignored libraries machine modified peak_memory pid process rate seconds seconds_within seen "
+    "source started time times updated versions workers ".split()
 )
 _VERSION = re.compile(
     r"\b(rag-evaluator|ragas|transformers|torch|rag_evaluator)([:= ]{1,2})\d+(\.\d+)+\S*?(?=[|\s,;)]|$)"
 )
 _TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\S*)|\b\d+(\.\d+)? (s|seconds|min|MiB|GiB)\b|\d\d:\d\d:\d\d")
-_NO_RESULTS = {".npy", ""}  # vectors of a corpus, its lock
+_NO_RESULTS = {".npy", "", "written.json"}  # vectors of a corpus, its lock, times and digests of files
 _SKIPPED_TAGS = {"script", "style", "svg"}
 
 
 def cells_of_folder(folder: Path, out: Path) -> Iterator[tuple[str, Parts]]:
     """Every result file below `folder`, the journal left out; `out` is the folder of all runs, whose path is hidden."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and "journal" not in path.relative_to(folder).parts and path.suffix not in _NO_RESULTS:
+        if (
+            path.is_file()
+            and "journal" not in path.relative_to(folder).parts
+            and not {path.suffix, path.name} & _NO_RESULTS
+        ):
             yield from cells_of_file(path, str(path.relative_to(folder)), out)
 
 

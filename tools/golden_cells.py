@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 Parts = Mapping[str, Any]  # what a cell is made of, by name: JSON
 VOLATILE = frozenset(
     "age_seconds at batch_sizes cpu_seconds created date digest duration ended environment eta_seconds "
-    "finished host ignored libraries machine modified peak_memory pid process rate seconds seconds_within seen "
+    "finished free free_main host ignored libraries machine modified peak_memory pid process rate seconds seconds_within seen "
     "source started time times updated versions workers ".split()
 )
 _VERSION = re.compile(
@@ -62,7 +62,7 @@ def steady(value: Any, out: Path) -> Any:
     if isinstance(value, list):
         return [steady(item, out) for item in value]
     if isinstance(value, str):
-        text = value.replace(str(out), "OUT").replace(str(ROOT), "ROOT")
+        text = value.replace(str(out), "OUT").replace(f"…/{out.name}", "OUT").replace(str(ROOT), "ROOT")
         return _TIMES.sub("TIME", _VERSION.sub(r"\1\2VERSION", text))
     return value
 

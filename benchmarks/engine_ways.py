@@ -95,11 +95,11 @@ def ours(setting: Setting) -> Iterator[Answer]:
 def generate(setting: Setting) -> Iterator[Answer]:
     """The same with transformers' `generate`, as for models that the fast path does not take."""
     from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
-    from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
+    from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
     inner = engine.inner
-    inner.decoder = decoder = GenerateDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, BATCH)
+    inner.decoder = decoder = PlainDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, BATCH)
     decoder.together = 0
     yield _asks(engine, setting, lambda: inner.work.computed)
 
@@ -242,8 +242,7 @@ def _all_at_once(engine: Engine, setting: Setting) -> Callable[[], None]:
 
 def _evaluation(engine: Engine, setting: Setting) -> Callable[[], None]:
     """A whole evaluation, which asks what it has room for, as a run does."""
-    from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator import Judge, RAGEvaluator
     from rag_evaluator.models.embeddings import LocalEmbeddings
 
     config = setting.judge(max_new_tokens=setting.max_new_tokens)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator import METRICS
 from rag_evaluator.trust.formulas import Array, Bounds, Units, difference_bounds, mean_bounds, mean_points
 from rag_evaluator.trust.scale import TIE, Scale
 

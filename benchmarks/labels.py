@@ -13,15 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from rag_evaluator.trust.auc import auc
+from rag_evaluator.trust.agreement import cohen_kappa
 from rag_evaluator.trust.correlation import kendall_tau_b, spearman
 from rag_evaluator.trust.draws import Draw, draw_stratified, draw_uncertain, draw_uniform
-from rag_evaluator.trust.estimate import Coefficient, Estimate
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.intervals import PASS, difference_interval, mean_interval
-from rag_evaluator.trust.kappa import cohen_kappa
 from rag_evaluator.trust.ppi import LabelMean, label_difference, label_mean
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.scale import Coefficient, Estimate, Scale
+from rag_evaluator.trust.threshold import auc
 from rag_evaluator.trust.verdicts import Pairs, judge_cells
 
 SEED, ROWS, LABELS = 0, 2_000, (30, 60, 100)

@@ -12,15 +12,13 @@ from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.api.evaluator import RAGEvaluator
+from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import Frame, put_together, resolve
 from rag_evaluator.results.results import Row
-from rag_evaluator.results.rows import heading_of
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score, heading_of
 from rag_evaluator.results.writers import WRITERS
 
 METRICS = (
@@ -109,7 +107,8 @@ class Asked:
     def judgement(
         self, metric: str, prompt: str, recorded: Json, response: Json, columns: Json, before: Sequence[Json] = ()
     ) -> Json:
-        values = {name: resolve(part, columns, before) for name, part in recorded.items()}
+        answers = [earlier["response"] for earlier in before]
+        values = {name: resolve(part, columns, answers) for name, part in recorded.items()}
         about = self.prompts[metric][prompt]
         text = put_together((Frame(**frame) for frame in about["frames"]), values)
         assert text is not None

@@ -17,7 +17,7 @@ import transformers
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
-from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
+from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.requests import Request
 from tools.requests48 import questions, requests
 
@@ -68,7 +68,7 @@ def model_folder(name: str, folder: Path) -> Path:
     return folder / name
 
 
-def measured(decoder: GenerateDecoder, asked: Sequence[Request]) -> tuple[int, float, list[list[int]]]:
+def measured(decoder: PlainDecoder, asked: Sequence[Request]) -> tuple[int, float, list[list[int]]]:
     """Forward passes, CPU seconds, and the tokens of each answer."""
     passes = 0
 
@@ -101,7 +101,7 @@ def main() -> None:
             inner: Any = engine.inner  # a `TransformersEngine`
             asked = requests(engine, itertools.islice(questions(), 0, None, options.every))
             for size in options.batch_sizes:
-                decoder = GenerateDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, size)
+                decoder = PlainDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, size)
                 passes, seconds, tokens = measured(decoder, asked)
                 decoder.together = 0
                 before, slow, expected = measured(decoder, asked)

@@ -20,9 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TQDM_DISABLE"] = "1"
 
 from benchmarks.rows import make_rows
-from rag_evaluator import RAGEvaluator
-from rag_evaluator.api.plan import plan_of
-from rag_evaluator.api.planned import PlannedJudge
+from rag_evaluator import PlannedJudge, RAGEvaluator, plan
 from rag_evaluator.run.trial import read_measured
 from rag_evaluator.tasks.expected import Expected
 
@@ -44,9 +42,8 @@ def main() -> None:
     settings: dict[str, Any] = {"metrics": METRICS, "report": False}
     with tempfile.TemporaryDirectory() as folder:
         planned, run = Path(folder) / "planned", Path(folder) / "run"
-        evaluator = RAGEvaluator(settings)
-        found = plan_of(evaluator, planned, rows, options.sample)
-        measured = read_measured(planned, evaluator.stage(rows).plan)
+        judge = plan(settings, rows, planned, sample=options.sample).judges[0]
+        measured = read_measured(planned, RAGEvaluator(settings).stage(rows).plan)
         assert measured is not None
         evaluator = RAGEvaluator(settings)
         clock, cpu = time.perf_counter(), time.process_time()
@@ -54,7 +51,6 @@ def main() -> None:
         clock, cpu = time.perf_counter() - clock, time.process_time() - cpu
         real = dict(_asked(run / "details.jsonl"))
         others = {size: _others(settings, run, rows, size, options.seeds) for size in (options.sample, 60)}
-    [judge] = found.judges
     print(f"# Plan and run\n\n{options.rows} rows, {options.sample} of them judged for the plan, demo judge.\n")
     print(
         "| metric | calls, planned | calls | prompt tokens, planned | prompt tokens | generated, planned | generated |"
@@ -62,12 +58,11 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for metric in judge.metrics:
         assert metric.all is not None
-        exact = " (counted)" if metric.is_exact else ""
-        print(f"| {metric.metric} | {_line(metric.all, real[metric.metric], exact)} |")
+        print(f"| {metric.metric} | {_line(metric.all, real[metric.metric])} |")
     assert judge.all is not None
     assert judge.left is not None
     assert judge.seconds is not None
-    print(f"| together | {_line(judge.all, _sum(real), '')} |")
+    print(f"| together | {_line(judge.all, _sum(real))} |")
     share = judge.seconds / measured.seconds  # of the time of the judged rows
     seconds, busy = judge.seconds + measured.seconds, (1 + share) * measured.cpu_seconds
     print(f"\nTime without loading, all rows: {_ratio(seconds, clock - measured.load_seconds, 's')}.")
@@ -77,8 +72,7 @@ def main() -> None:
 
 def _others(settings: dict[str, Any], run: Path, rows: Any, size: int, seeds: int) -> list[PlannedJudge]:
     """Plans of a finished run from other samples; nothing is judged."""
-    evaluators = (RAGEvaluator({**settings, "sample_seed": seed}) for seed in range(seeds))
-    return [plan_of(evaluator, run, rows, size).judges[0] for evaluator in evaluators]
+    return [plan({**settings, "sample_seed": seed}, rows, run, sample=size).judges[0] for seed in range(seeds)]
 
 
 def _print_others(others: Mapping[int, Sequence[PlannedJudge]], real: Mapping[str, Asked]) -> None:
@@ -121,7 +115,7 @@ def _sum(real: Mapping[str, Mapping[str, tuple[int, int]]]) -> dict[str, tuple[i
     return {digest: tokens for asked in real.values() for digest, tokens in asked.items()}
 
 
-def _line(planned: Expected, real: Mapping[str, tuple[int, int]], note: str) -> str:
+def _line(planned: Expected, real: Mapping[str, tuple[int, int]]) -> str:
     assert planned.prompt_tokens is not None
     assert planned.generated_tokens is not None
     pairs = [
@@ -129,11 +123,7 @@ def _line(planned: Expected, real: Mapping[str, tuple[int, int]], note: str) -> 
         (planned.prompt_tokens, sum(tokens[0] for tokens in real.values())),
         (planned.generated_tokens, sum(tokens[1] for tokens in real.values())),
     ]
-    shown = [
-        f"{guess:,.0f}{'' if place else note} | {count:,} ({guess / count - 1:+.1%})"
-        for place, (guess, count) in enumerate(pairs)
-    ]
-    return " | ".join(shown)
+    return " | ".join(f"{guess:,.0f} | {count:,} ({guess / count - 1:+.1%})" for guess, count in pairs)
 
 
 def _ratio(planned: float, real: float, unit: str) -> str:

@@ -22,11 +22,10 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from benchmarks.report import machine
 from benchmarks.rows import make_rows
+from rag_evaluator import Judge, load_dataset
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.dataset import load_dataset
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.judge import Judge
-from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.tasks.ranking import (
     STRATEGIES,
     Ranking,

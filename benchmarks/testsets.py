@@ -21,8 +21,7 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from benchmarks.report import machine, table
-from rag_evaluator.api.testset import make_testset
-from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator import ScriptedJudge, make_testset
 
 PAGE = Path("benchmarks/testsets.md")
 PARAGRAPH = (

@@ -88,8 +88,7 @@ def _no_repair() -> Iterator[None]:
 
 def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> Measurement:
     """This project, models loaded before the clock starts."""
-    from rag_evaluator.api.evaluator import RAGEvaluator
-    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator import Judge, RAGEvaluator
     from rag_evaluator.models.embeddings import LocalEmbeddings
 
     judge = Judge.from_config(settings.model_copy(update={"model": str(model)}))

@@ -1,5 +1,7 @@
 """The configuration: what `config.yaml` may say, and how it is checked."""
 
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +16,7 @@ from pydantic import (
     ValidationError,
 )
 
-from rag_evaluator.config_engines import check_engine_keys
-from rag_evaluator.config_errors import explain, fault
-from rag_evaluator.config_judges import PanelJudge, name_judges, refuse_both
+from rag_evaluator.config_judges import PanelJudge, check_engine_keys, name_judges, refuse_both
 from rag_evaluator.config_sections import (
     DEMO,
     AnySection,
@@ -29,14 +29,33 @@ from rag_evaluator.config_sections import (
     RetrievalConfig,
     Section,
     SortConfig,
+    TestsetConfig,
     section_of,
 )
-from rag_evaluator.config_testset import TestsetConfig
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.languages import find_language
-from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, read_yaml
-from rag_evaluator.paths import expand
+from rag_evaluator.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.program import command
+
+VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+
+
+def expand(text: str | Path) -> Path:
+    """The path with home folder and environment variables filled in. Raises `ConfigError` naming what is unknown."""
+    try:
+        return Path(VARIABLE.sub(_value, str(text))).expanduser()
+    except RuntimeError as error:  # pathlib's, for a '~user' that is none
+        raise ConfigError(f"{str(text)!r}: {error} Write it from '/'.") from None
+
+
+def _value(match: "re.Match[str]") -> str:
+    name = match[1] or match[2]
+    if name not in os.environ:
+        raise ConfigError(
+            f"{match.string!r}, and {name} is not set in the environment. Set it (export {name}=...) or write the path "
+            "without it."
+        )
+    return os.environ[name]
 
 
 def _ends_visibly(name: str) -> str:
@@ -49,7 +68,7 @@ def _ends_visibly(name: str) -> str:
 FolderName = Annotated[
     str, StringConstraints(pattern=r"^[\w][\w.\- ]*$", max_length=100), AfterValidator(_ends_visibly)
 ]
-Names = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
 
 SECOND = ("testset", "second_judge")  # the key of a section that may be null
@@ -285,13 +304,13 @@ def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
     for name, field in Config.model_fields.items():
         known[(name,)] = get_origin(field.annotation) in (dict, list)
         section = section_of(field.annotation)
-        known |= {(name, *key): own for key, own in _keys_in(section).items()} if section else {}
+        known |= {(name, *key): is_collection for key, is_collection in _keys_in(section).items()} if section else {}
     listed = data.get("judges")
     for place in range(len(listed)) if isinstance(listed, list) else ():
-        known |= {("judges", place, *key): own for key, own in _keys_in(PanelJudge).items()}
+        known |= {("judges", place, *key): is_collection for key, is_collection in _keys_in(PanelJudge).items()}
     testset = data.get(SECOND[0])
     if isinstance(testset, Mapping) and testset.get(SECOND[1]):
-        known |= {(*SECOND, *key): own for key, own in _keys_in(JudgeConfig).items()}
+        known |= {(*SECOND, *key): is_collection for key, is_collection in _keys_in(JudgeConfig).items()}
     return known
 
 

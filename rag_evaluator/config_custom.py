@@ -110,7 +110,7 @@ def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
 Columns: TypeAlias = Annotated[
     list[str],
     Field(min_length=1),
-    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
     AfterValidator(_names_once),
 ]
 

@@ -1,11 +1,14 @@
 """The languages known by name: how users may write them, how packs are named, how texts are identified and divided."""
 
 import difflib
+import json
 import re
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.resources import PACKAGE
 
 
 @dataclass(frozen=True)
@@ -33,148 +36,18 @@ class Language:
     aliases: tuple[str, ...] = ()
 
 
-def _latin(name: str, codes: tuple[str, ...], native: str, words: str, aliases: tuple[str, ...] = ()) -> Language:
-    return Language(name, codes, native, ("LATIN",), frozenset(words.split()), density=1.1, aliases=aliases)
+def _read(line: str) -> Language:
+    """Any: JSON."""
+    row: dict[str, Any] = json.loads(line)
+    parts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Language(**{**parts, "words": frozenset(row.get("words", "").split())})
 
 
 LANGUAGES = {
     language.name: language
-    for language in (
-        Language("arabic", ("ar", "ara"), "العربية", ("ARABIC",), density=0.85, aliases=("عربي", "عربية")),
-        Language("bengali", ("bn", "ben"), "বাংলা", ("BENGALI",), aliases=("bangla",)),
-        _latin("catalan", ("ca", "cat"), "català", "el els les del dels i un una per amb és es va que en la de no al"),
-        Language(
-            "chinese",
-            ("zh", "zho", "chi", "cmn"),
-            "中文",
-            ("CJK",),
-            spaced=False,
-            density=0.33,
-            aliases=(
-                "mandarin",
-                "simplified chinese",
-                "汉语",
-                "漢語",
-                "普通话",
-                "简体中文",
-                "繁體中文",
-            ),
-        ),
-        _latin(
-            "czech",
-            ("cs", "ces", "cze"),
-            "čeština",
-            "a je v na se že z do s o byl jako pro by není to od při která který",
-        ),
-        _latin(
-            "danish", ("da", "dan"), "dansk", "og er i på at det den en et af til med for der ikke var som har blev de"
-        ),
-        _latin(
-            "dutch",
-            ("nl", "nld", "dut"),
-            "nederlands",
-            "de het en een van is in dat te op niet met voor zijn die door werd als of aan",
-            ("flemish", "vlaams"),
-        ),
-        _latin(
-            "english",
-            ("en", "eng"),
-            "english",
-            "the of and is in to that was it with not are by for if from or as be this",
-        ),
-        _latin(
-            "finnish",
-            ("fi", "fin"),
-            "suomi",
-            "ja on ei se että oli hän joka kun tai mukaan myös sen ole kuin olevan voidaan jos",
-        ),
-        _latin(
-            "french",
-            ("fr", "fra", "fre"),
-            "français",
-            "le les des du et un une par avec est se que en la de ne pas il dans au",
-        ),
-        _latin(
-            "german",
-            ("de", "deu", "ger"),
-            "deutsch",
-            "der die das und ist in den von zu mit ein eine nicht wurde des dem im auf er wenn",
-        ),
-        Language("greek", ("el", "ell", "gre"), "ελληνικά", ("GREEK",), density=1.1, aliases=("modern greek",)),
-        Language("hebrew", ("he", "heb", "iw"), "עברית", ("HEBREW",), density=0.8),
-        Language("hindi", ("hi", "hin"), "हिन्दी", ("DEVANAGARI",)),
-        _latin(
-            "hungarian",
-            ("hu", "hun"),
-            "magyar",
-            "a az és hogy nem is egy volt van meg ha vagy mint szerint amely ez azt",
-        ),
-        _latin(
-            "indonesian",
-            ("id", "ind"),
-            "bahasa indonesia",
-            "yang dan di dari adalah pada untuk dengan tidak ini dalam itu oleh jika atau sebagai ke",
-            ("bahasa",),
-        ),
-        _latin(
-            "italian", ("it", "ita"), "italiano", "il lo gli del della e un una per con è si che in la di non le nel da"
-        ),
-        Language("japanese", ("ja", "jpn"), "日本語", ("HIRAGANA", "KATAKANA", "CJK"), spaced=False, density=0.45),
-        Language("korean", ("ko", "kor"), "한국어", ("HANGUL",), density=0.5),
-        _latin(
-            "norwegian",
-            ("no", "nor", "nb", "nob"),
-            "norsk",
-            "og er i på at det den en et av til med for som ikke var har ble de om",
-            ("bokmål", "norsk bokmål"),
-        ),
-        Language("persian", ("fa", "fas", "per"), "فارسی", ("ARABIC",), density=0.9, aliases=("farsi",)),
-        _latin(
-            "polish", ("pl", "pol"), "polski", "i w z na że do nie jest się o to od przez był jak dla oraz lub po jeśli"
-        ),
-        _latin(
-            "portuguese",
-            ("pt", "por"),
-            "português",
-            "o os as do da e um uma por com é se foi que em a de não no na",
-            ("brazilian portuguese", "português brasileiro", "português do brasil"),
-        ),
-        _latin(
-            "romanian",
-            ("ro", "ron", "rum"),
-            "română",
-            "și în de la cu pe este un o nu că din care a al sau pentru fost dacă",
-        ),
-        Language("russian", ("ru", "rus"), "русский", ("CYRILLIC",), density=1.1),
-        _latin(
-            "spanish",
-            ("es", "spa"),
-            "español",
-            "el los las del y un una por con es se fue que en la de no si su al",
-            ("castellano", "castilian"),
-        ),
-        _latin(
-            "swedish",
-            ("sv", "swe"),
-            "svenska",
-            "och är i på att det den en ett av till med för som inte var har blev de om",
-        ),
-        Language("thai", ("th", "tha"), "ไทย", ("THAI",), density=0.9),
-        _latin(
-            "turkish",
-            ("tr", "tur"),
-            "türkçe",
-            "ve bir bu için ile de da olarak olan değil ne en çok gibi daha eğer veya göre",
-        ),
-        Language("ukrainian", ("uk", "ukr"), "українська", ("CYRILLIC",), density=1.1),
-        _latin(
-            "vietnamese",
-            ("vi", "vie"),
-            "tiếng việt",
-            "và là của có không được trong một cho các với những đã người này khi nếu về từ",
-        ),
-    )
+    for language in map(_read, (PACKAGE / "languages.jsonl").read_text(encoding="utf-8").splitlines())
 }
+"""The rows of `languages.jsonl`."""
 SCRIPTS = frozenset("arab beng cyrl deva grek hang hani hans hant hebr jpan kore latn thai".split())  # ISO 15924
 
 
@@ -225,8 +98,8 @@ def _key(name: str) -> str:
 
 def _by_tag(key: str) -> Language | None:
     """The language of a tag of BCP 47 with script or region: `pt-br`, `es_419`, `zh-hans-cn`."""
-    code, *others = key.replace("_", "-").split("-")
-    is_tag = bool(others) and all(re.fullmatch(r"[a-z]{2}|[0-9]{3}", part) or part in SCRIPTS for part in others)
+    code, *subtags = key.replace("_", "-").split("-")
+    is_tag = bool(subtags) and all(re.fullmatch(r"[a-z]{2}|[0-9]{3}", part) or part in SCRIPTS for part in subtags)
     return _CODES.get(code) if is_tag else None
 
 
@@ -240,10 +113,10 @@ def sentences(text: str, language: Language) -> list[str]:
     """
     from sentencex import segment
 
-    found: list[str] = []
+    parts: list[str] = []
     for part in segment(language.codes[0] if language.codes else "en", text):
-        if found and INITIAL.search(found[-1]):
-            found[-1] += part
+        if parts and INITIAL.search(parts[-1]):
+            parts[-1] += part
         else:
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts

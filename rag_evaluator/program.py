@@ -1,4 +1,4 @@
-"""How the user started this program: commands in messages begin in the same way, so that they work as printed."""
+"""This program: its version, and how the user started it: commands in messages begin in the same way."""
 
 import os
 import shlex
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rag_evaluator.errors import SHELL
 
+__version__ = "0.1.0"
 NAME = "rag-evaluator"
 SCRIPT = "main.py"  # of a clone: `python main.py config.yaml`
 
@@ -34,10 +35,10 @@ def program() -> str:
 
 def _as_typed(path: Path) -> str:
     """The name of an executable where a shell finds this one by it, else its path."""
-    others = ["python", "python3"] if path == Path(sys.executable) else []
-    for name in [path.name, *others]:
-        found = shutil.which(name)
-        if found is not None and _whole(Path(found)) == _whole(path):
+    aliases = ["python", "python3"] if path == Path(sys.executable) else []
+    for name in [path.name, *aliases]:
+        path_of_name = shutil.which(name)
+        if path_of_name is not None and _whole(Path(path_of_name)) == _whole(path):
             return name
     near = _near(path)
     return near if os.sep in near else os.path.join(os.curdir, near)  # noqa: PTH118  # a Path has no leading dot

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.config import Config, load_config, make_config
-from rag_evaluator.config_engines import OWN_KEYS
+from rag_evaluator import Config, ConfigError, load_config
+from rag_evaluator.config import make_config
+from rag_evaluator.config_judges import OWN_KEYS
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError
-from rag_evaluator.judge.engine.table import ENGINES
+from rag_evaluator.judge.engine.engines import ENGINES
 
 URL = "http://127.0.0.1:8000/v1"
 WRONG: list[tuple[str, str]] = [

@@ -13,13 +13,12 @@ import ragas.metrics.collections as ragas_metrics
 from pydantic import BaseModel
 from ragas.embeddings.base import BaseRagasEmbedding
 
-from rag_evaluator import METRICS, Config, RAGEvaluator, ScriptedJudge, load_config
+from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig, PromptsConfig
-from rag_evaluator.errors import ConfigError, PromptError
 from rag_evaluator.languages import find_language
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.prompts.loading import load_prompts
 
 ROOT = Path(__file__).parent.parent
 HEAD = "metrics: [bleu]\n"  # line 1

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import load_config
+from rag_evaluator import ConfigError, load_config
 from rag_evaluator.config import make_config
-from rag_evaluator.errors import ConfigError
 
 HEAD = "metrics: [faithfulness]\n"  # line 1
 

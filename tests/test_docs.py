@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_evaluator import METRICS, RAGEvaluator
-from rag_evaluator.config import Config, make_config
-from rag_evaluator.config_engines import OWN_KEYS
+from rag_evaluator import METRICS, Config, RAGEvaluator
+from rag_evaluator.config import make_config
+from rag_evaluator.config_judges import OWN_KEYS
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers.table import READERS
+from rag_evaluator.judge.engine.engines import ENGINES
 from rag_evaluator.judge.engine.server.dialects import DIALECTS
-from rag_evaluator.judge.engine.table import ENGINES
-from rag_evaluator.labels.words import WORDS
+from rag_evaluator.labels.texts import TEXTS as LABEL_TEXTS
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.reporting import REPORTED_BY
 from rag_evaluator.trust.reruns import RerunNoise
@@ -155,7 +155,7 @@ def test_the_docs_list_the_words_that_labels_may_be() -> None:
         language.lower(): (accept.split(", "), reject.split(", "))
         for language, accept, reject in table(ROOT / "docs" / "judging-the-judge.md", "language")
     }
-    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in WORDS.items()}
+    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in LABEL_TEXTS.items()}
 
 
 def test_make_test_docs_runs_every_file_with_tests_of_the_docs() -> None:

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 from labelled_runs import exact_run
 
-from rag_evaluator import Results
+from rag_evaluator import Results, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset import load_dataset
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 
 PASSED, FAILED, REFUSED = 0, 1, 2
 N = 300

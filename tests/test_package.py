@@ -17,7 +17,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, __version__
 from rag_evaluator.health.packages import declared
-from rag_evaluator.run.manifest import versions
+from rag_evaluator.tasks.manifest import versions
 
 ROOT = Path(__file__).parent.parent
 DATA = ("prompts", "orig_prompts", "launcher.sh", "config.yaml", "examples/dataset.jsonl")
@@ -29,7 +29,7 @@ def test_signatures_hold_the_version_of_the_code_whatever_the_distribution_is_ca
     def refuse(name: str) -> Any:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("rag_evaluator.run.manifest.version", refuse)
+    monkeypatch.setattr("rag_evaluator.tasks.manifest.version", refuse)
     assert versions()["rag-evaluator"] == __version__
     assert versions()["ragas"] == "not installed"  # the patch is used
     [signature] = RAGEvaluator({"metrics": ["rouge_score"]}).signatures().values()

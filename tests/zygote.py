@@ -26,14 +26,13 @@ import rag_evaluator.cli.console
 import rag_evaluator.cli.main
 import rag_evaluator.cli.tasks
 import rag_evaluator.report.document
-import rag_evaluator.tasks.run_digest
+import rag_evaluator.tasks.manifest
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.models.batching import MODELS
-from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome
-from rag_evaluator.tasks.duel.pairs import Pair
+from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome, Pair
 from rag_evaluator.tasks.ranking import Sorter
 from rag_evaluator.tasks.references import Generator
-from rag_evaluator.tasks.testset.making import Maker
+from rag_evaluator.tasks.testset.making import CandidateMaker
 from rag_evaluator.tasks.testset.slots import Slot
 
 torch.set_num_threads(1)
@@ -71,14 +70,14 @@ async def compare(self: AnswerComparison, pair: Pair) -> Outcome:
     return await COMPARE(self, pair)
 
 
-async def make(self: Maker, slot: Slot) -> Any:
+async def make(self: CandidateMaker, slot: Slot) -> Any:
     with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
         file.write(f"{slot.index} testset\n".encode())
     return await MAKE(self, slot)
 
 
-MAKE = Maker.make
-Maker.make = make  # type: ignore[method-assign]
+MAKE = CandidateMaker.make
+CandidateMaker.make = make  # type: ignore[method-assign]
 AnswerComparison.compare = compare  # type: ignore[method-assign]
 Sorter.sort, Generator.generate = sort, generate  # type: ignore[method-assign]
 

@@ -8,21 +8,18 @@ from typing import Any
 
 from rag_evaluator.api.saved_scores import scales_for
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.files.atomic import write_json
-from rag_evaluator.files.replacing import check_replaceable
+from rag_evaluator.files.atomic import check_replaceable, write_json
 from rag_evaluator.labels.certification import Disagreement, LabelSource, Settings, as_json, compared
-from rag_evaluator.labels.draw import read_draw
 from rag_evaluator.labels.scale import parse_scales
+from rag_evaluator.labels.sheet import read_draw
 from rag_evaluator.labels.table import labels_in_column, read_labels, together
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, MARK, data_of, digests_in, label_figures, with_labels
-from rag_evaluator.results.kept_labels import write_labels
+from rag_evaluator.results.certificate import CERTIFICATE, FORMAT, MARK, label_figures, with_labels, write_labels
 from rag_evaluator.results.manifest import PROGRAM
-from rag_evaluator.results.saved import SavedScores
-from rag_evaluator.results.summary import read_summary
+from rag_evaluator.results.run import Run
 from rag_evaluator.run.finished import note_rewritten
-from rag_evaluator.run.saved import finished_scores
+from rag_evaluator.tasks.open_run import open_run
 from rag_evaluator.tasks.own_report import refresh_report
 from rag_evaluator.trust.scale import Scale
 
@@ -84,31 +81,30 @@ def certify(
     path = folder / CERTIFICATE if out is None else Path(out).expanduser()
     if out is not None:
         check_replaceable(path, MARK, force, [folder, *paths])
-    run, digests = finished_scores(folder), digests_in(folder)
-    data = data_of(digests)
+    run = open_run(folder)
     sources = [_in_column(run, *pair) for pair in (label or {}).items()]
     if paths:
         _check_files(paths, folder)
-        table = together([read_labels(path, run, digests, canonical_name, on) for path in paths], paths)
+        table = together([read_labels(path, run, run.digests, canonical_name, on) for path in paths], paths)
         if random and not table.sampled:
             raise ConfigError(
                 f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
                 "them. Leave out --random: agreement is then that of these rows."
             )
-        draw = None if table.draw is None else read_draw(folder, table.draw, data)
+        draw = None if table.draw is None else read_draw(folder, table.draw, run.data)
         sources.append(LabelSource(table, draw))
     if not sources:
         raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
     scales = scales_for(list(run.scores), [run])[0]
-    own = _named(run, parse_scales(scale), "--scale")
+    label_scales = _named(run, parse_scales(scale), "--scale")
     level = run.config.get("ci_level") or LEVEL
-    settings = Settings(scales, own, _thresholds(run, threshold or {}, scales), random, level)
+    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
     figures, disagreements, kept = compared(run, sources, settings)
-    certificate = _certificate(run, data, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
+    certificate = _certificate(run, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
     write_json(path, certificate)
     if out is None:
-        write_labels(folder, data, kept)
-        _add_to_summary(folder, certificate, run, data)
+        write_labels(folder, run.data, kept)
+        _add_to_summary(certificate, run)
     return Certification(certificate, disagreements, path)
 
 
@@ -121,12 +117,12 @@ def _check_files(paths: Sequence[Path], folder: Path) -> None:
             raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
 
 
-def _in_column(run: SavedScores, metric: str, column: str) -> LabelSource:
+def _in_column(run: Run, metric: str, column: str) -> LabelSource:
     [name] = _named(run, {metric: column}, "--label")
     return LabelSource(labels_in_column(run, name, column, canonical_name))
 
 
-def _named(run: SavedScores, values: Mapping[str, Any], option: str) -> dict[str, Any]:
+def _named(run: Run, values: Mapping[str, Any], option: str) -> dict[str, Any]:
     """Values by the names that metrics have in the run. Raises `ConfigError` for a metric that it has not."""
     named: dict[str, Any] = {}
     for metric, value in values.items():
@@ -138,10 +134,10 @@ def _named(run: SavedScores, values: Mapping[str, Any], option: str) -> dict[str
     return named
 
 
-def _thresholds(run: SavedScores, given: Mapping[str, float], scales: Mapping[str, Scale]) -> dict[str, float]:
+def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, Scale]) -> dict[str, float]:
     about = run.manifest.get("metrics", {})
     configured = {name: part["threshold"] for name, part in about.items() if part.get("threshold") is not None}
-    named = _named(run, given, "--threshold")
+    named = _named(run, thresholds, "--threshold")
     for metric, limit in named.items():
         if not scales[metric].holds(limit):
             low, high = scales[metric].low, scales[metric].high
@@ -150,8 +146,7 @@ def _thresholds(run: SavedScores, given: Mapping[str, float], scales: Mapping[st
 
 
 def _certificate(
-    run: SavedScores,
-    data: str,
+    run: Run,
     sources: Sequence[LabelSource],
     figures: Mapping[str, Mapping[str, Any]],
     date: datetime.date,
@@ -164,7 +159,7 @@ def _certificate(
         "date": date.isoformat(),
         "run": run.manifest.get("name"),
         "rows": len(run.samples),
-        "data": data,
+        "data": run.data,
         "language": run.config.get("language"),
         "labels": [source.table.name for source in sources],
         "draws": [source.draw.name for source in sources if source.draw is not None],
@@ -185,8 +180,8 @@ def _part(signature: str, name: str) -> str | None:
     return next((part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")), None)
 
 
-def _add_to_summary(folder: Path, certificate: Mapping[str, Any], run: SavedScores, data: str) -> None:
-    figures = label_figures(certificate, run.manifest.get("signatures", {}), data)
-    write_json(folder / "summary.json", with_labels(read_summary(folder), figures))
-    note_rewritten(folder, ["summary.json"])
-    refresh_report(folder)
+def _add_to_summary(certificate: Mapping[str, Any], run: Run) -> None:
+    figures = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
+    write_json(run.folder / "summary.json", with_labels(run.summary, figures))
+    note_rewritten(run.folder, ["summary.json"])
+    refresh_report(run.folder)

@@ -5,21 +5,21 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.api.check import Checks, State
+from rag_evaluator.api.checks import Checks, State
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import JudgementError, RagEvaluatorError
+from rag_evaluator.judge.adapters import as_judge
+from rag_evaluator.judge.engine.engines import FASTER, PATHS
 from rag_evaluator.judge.engine.protocol import TriesPrompts
 from rag_evaluator.judge.engine.server.long_prompts import pieces
 from rag_evaluator.judge.engine_judge import engine_of
-from rag_evaluator.judge.paths import FASTER, PATHS
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.rehearsal import Rehearsal, sequences_that_fit, shown_prompt
-from rag_evaluator.judge.watched import WatchedJudge
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.results.reasons import said
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.judgement import explained, judgements_of
+from rag_evaluator.results.rows import Score
 from rag_evaluator.tasks.evaluation import to_record
 
 LOOKED_AT = 1000  # rows, for one that has all columns
@@ -28,118 +28,123 @@ NAMED = 3  # rows in a message
 COPIES = 6  # of a score's details: journal, details, report, workbook
 
 
-async def look_at_judge(own: RAGEvaluator, rows: Sequence[Sample], found: Checks) -> None:
+async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks: Checks) -> None:
     """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
     try:
-        scorer = await _load(own, found)
+        scorer = await _load(evaluator, checks)
     except RagEvaluatorError as error:
-        found.add("engine", "failed", str(error), error=error)
+        checks.add("engine", "failed", str(error), error=error)
         return
     try:
-        await _judge_row(own, scorer, rows, found)
+        await _judge_row(evaluator, scorer, rows, checks)
     except RagEvaluatorError as error:
-        found.add("row", "failed", str(error), error=error)
+        checks.add("row", "failed", str(error), error=error)
         return
     if scorer.judge is not None:
         try:
             with ACTIVITY.phase("measuring the longest rows"):
-                await _measure(own, scorer, scorer.judge, rows, found)
+                await _measure(evaluator, scorer, scorer.judge, rows, checks)
         except RagEvaluatorError as error:
-            found.add("window", "failed", str(error), error=error)
+            checks.add("window", "failed", str(error), error=error)
 
 
-async def _load(own: RAGEvaluator, found: Checks) -> Scorer:
+async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
-        scorer = await own._scorer()  # the same as a run loads
+        scorer = await evaluator._scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
-        found.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
+        checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
         return scorer
     about = dict(scorer.judge.about)
     path, why = about.get("path", ""), about.get("why") or about.get("alone")
-    engine = "a judge that was given" if own.judge.is_object else own.config.judge.engine
+    engine = "a judge that was given" if evaluator.judge.is_object else evaluator.config.judge.engine
     slow = (f"because {why}", FASTER) if why else ()
     parts = [engine, PATHS.get(path, path), *slow, f"ready in {seconds} s"]
     state: State = "warning" if why else "ok"
-    details = {"engine": own.config.judge.engine, "seconds": seconds, **about}
-    found.add("engine", state, ", ".join(filter(None, parts)), details)
+    details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **about}
+    checks.add("engine", state, ", ".join(filter(None, parts)), details)
     return scorer
 
 
-async def _judge_row(own: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], found: Checks) -> None:
+async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], checks: Checks) -> None:
     """One row, judged by all metrics that it has the columns for."""
-    sample, metrics = _fullest(own, rows)
-    watched = None if scorer.judge is None else WatchedJudge(scorer.judge)
-    asking = Scorer(scorer.metrics, scorer.specs, watched, scorer.embeddings)
+    sample, metrics = _fullest(evaluator, rows)
     scores: dict[str, dict[str, Any]] = {}
     size = len(json.dumps(sample.row, ensure_ascii=False))
     for metric in metrics:
         began = time.monotonic()
         with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
-            score = await asking.score(sample, metric)
+            score = await scorer.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
         size += len(json.dumps(details, ensure_ascii=False))
         scores[metric] = _scored(score, details, time.monotonic() - began)
-        if watched is not None and watched.first is not None and not found.has("template", "ok"):
-            _show_prompt(own, watched, metric, found)
-    _add_row(sample, scores, size * COPIES, found)
+        if scorer.judge is not None and evaluator.metrics[metric].judge and not checks.has("template", "ok"):
+            rehearsal = Rehearsal(scorer.judge)
+            await Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings).score(sample, metric)
+            _show_prompt(evaluator, scorer.judge, rehearsal.prompts, metric, checks)
+    _add_row(sample, scores, size * COPIES, checks)
 
 
-def _fullest(own: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
+def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
     """The first row that most metrics can score, and these metrics."""
     best: tuple[Sample, list[str]] = (rows[0], [])
     for place, row in enumerate(rows):
-        fitting = [name for name, metric in own.metrics.items() if all(map(row.has, metric.needs(row.has)))]
+        fitting = [name for name, metric in evaluator.metrics.items() if all(map(row.has, metric.needs(row.has)))]
         best = max(best, (row, fitting), key=lambda pair: len(pair[1]))
-        if len(best[1]) == len(own.metrics) or place >= LOOKED_AT:
+        if len(best[1]) == len(evaluator.metrics) or place >= LOOKED_AT:
             break
     return best
 
 
 def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    judgements = judgements_of(details)
     return {
         "value": None if score.missing else score.value,
         "missing": score.reason if score.missing else None,
-        "reasons": [str(line) for line in said(details)],
-        "questions": len(score.judgements),
-        "prompt_tokens": sum(judgement["prompt_tokens"] for judgement in score.judgements),
-        "generated_tokens": sum(judgement["generated_tokens"] for judgement in score.judgements),
+        "reasons": [verdict.says() for verdict in explained([details])],
+        "questions": len(judgements),
+        "prompt_tokens": sum(judgement.prompt_tokens for judgement in judgements),
+        "generated_tokens": sum(judgement.generated_tokens for judgement in judgements),
         "seconds": round(seconds, 2),
     }
 
 
-def _show_prompt(own: RAGEvaluator, watched: WatchedJudge, metric: str, found: Checks) -> None:
-    prompt = watched.first or ""
-    text = shown_prompt(watched.judge, prompt)
-    template = own.config.judge.chat_template
-    tokens = f", {watched.judge.count(text)} tokens" if watched.capabilities.counts_tokens else ""
+def _show_prompt(
+    evaluator: RAGEvaluator, judge: JudgeProtocol, prompts: Sequence[str], metric: str, checks: Checks
+) -> None:
+    """The first of the questions that a metric asks."""
+    if not prompts:
+        return
+    text = shown_prompt(judge, prompts[0])
+    template = evaluator.config.judge.chat_template
+    tokens = f", {judge.count(text)} tokens" if judge.capabilities.counts_tokens else ""
     details = {"metric": metric, "chat_template": template, "prompt": text}
-    found.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
+    checks.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
 
 
-def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int, found: Checks) -> None:
+def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int, checks: Checks) -> None:
     details = {"row": sample.index, "where": sample.where, "scores": dict(scores), "bytes": size}
-    given = [name for name, score in scores.items() if score["value"] is not None]
-    missing = [name for name in scores if name not in given]
+    scored = [name for name, score in scores.items() if score["value"] is not None]
+    missing = [name for name in scores if name not in scored]
     seconds = sum(score["seconds"] for score in scores.values())
-    text = f"{sample.where}: {len(given)} of {len(scores)} metrics gave a score, {seconds:.1f} s"
+    text = f"{sample.where}: {len(scored)} of {len(scores)} metrics gave a score, {seconds:.1f} s"
     if missing:
         text += f"; none by {', '.join(missing)}"
-    found.add("row", "failed" if not given else "warning" if missing else "ok", text, details)
+    checks.add("row", "failed" if not scored else "warning" if missing else "ok", text, details)
 
 
 async def _measure(
-    own: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], found: Checks
+    evaluator: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], checks: Checks
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
     rehearsal = Rehearsal(judge)
-    measured = Scorer(scorer.metrics, scorer.specs, rehearsal, scorer.embeddings)
-    asking = [name for name, metric in own.metrics.items() if metric.judge]
+    measured = Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
+    asking = [name for name, metric in evaluator.metrics.items() if metric.judge]
     longest = sorted(range(len(rows)), key=lambda place: -_length(rows[place]))[:LONGEST]
     if not judge.capabilities.counts_tokens:
         prompts = [await _longest_prompt(rows[place], measured, rehearsal, asking) for place in reversed(longest)]
-        await _try_prompts(judge, [prompt for prompt in prompts if prompt[1]], found)
+        await _try_prompts(judge, [prompt for prompt in prompts if prompt[1]], checks)
         return
     losses: list[dict[str, Any]] = []
     fit = 0
@@ -148,13 +153,13 @@ async def _measure(
         losses, fit = losses + new, 0 if new else fit + 1
         if fit == ENOUGH:
             break
-    _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, found)
+    _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, checks)
     together = sequences_that_fit(judge, max(rehearsal.longest, 1))
     if together is not None and rehearsal.longest:
         asked = judge.capabilities.in_flight
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
-        found.add("batches", "ok" if together >= asked else "warning", text, details)
+        checks.add("batches", "ok" if together >= asked else "warning", text, details)
 
 
 async def _longest_prompt(
@@ -167,7 +172,7 @@ async def _longest_prompt(
     return row.where, rehearsal.longest_prompt
 
 
-async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]], found: Checks) -> None:
+async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]], checks: Checks) -> None:
     """Whether a server that counts tokens itself reads the longest prompts whole.
 
     Args:
@@ -177,7 +182,7 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
     if not isinstance(engine, TriesPrompts) or not engine.tries_prompts:
         text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
         advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-        found.add("window", "skipped", text + (advice if isinstance(engine, TriesPrompts) else ""))
+        checks.add("window", "skipped", text + (advice if isinstance(engine, TriesPrompts) else ""))
         return
     prompts = sorted(prompts, key=lambda prompt: pieces(prompt[1]))
     why = await _refusal(engine, prompts[-1][1]) if prompts else ""
@@ -185,11 +190,11 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
     longest = max((len(prompt) for _, prompt in prompts), default=0)
     details = {"characters": longest, "missing": missing}
     if not missing:
-        found.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
+        checks.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
         return
     rows = f"{len(missing)} {'row' if len(missing) == 1 else 'rows'}"
     text = f"scores of {rows} would be missing: {', '.join(missing[::-1][:NAMED])}: {why}"
-    found.add("window", "warning", text, details)
+    checks.add("window", "warning", text, details)
 
 
 async def _refusal(engine: TriesPrompts, prompt: str) -> str:
@@ -221,7 +226,7 @@ def _likely_answer(row: Sample) -> str:
 async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]) -> Any:
     """What the window takes of a row, metric by metric."""
     rehearsal.text = _likely_answer(row)
-    given = len(row.columns.get("retrieved_contexts", ()))
+    contexts = len(row.columns.get("retrieved_contexts", ()))
     for metric in metrics:
         before = rehearsal.too_long
         score = await measured.score(row, metric)
@@ -232,36 +237,36 @@ async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: 
         yield {
             "where": row.where,
             "metric": metric,
-            "contexts": given,
+            "contexts": contexts,
             "kept": kept if fits else 0,
             "missing": not fits,
         }
 
 
 def _add_window(
-    judge: JudgeProtocol, rehearsal: Rehearsal, losses: Sequence[Mapping[str, Any]], more: bool, found: Checks
+    judge: JudgeProtocol, rehearsal: Rehearsal, losses: Sequence[Mapping[str, Any]], more: bool, checks: Checks
 ) -> None:
     window = judge.capabilities.window
     details = {"window": window, "longest": rehearsal.longest, "losses": list(losses)}
     if not losses:
-        found.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
+        checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
         return
     rows = dict.fromkeys(loss["where"] for loss in losses)
-    told = "; ".join(_told(losses, list(rows)[:NAMED]))
-    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(rows)} rows: {told}"
-    found.add("window", "warning", text, details)
+    listed = "; ".join(_loss_texts(losses, list(rows)[:NAMED]))
+    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(rows)} rows: {listed}"
+    checks.add("window", "warning", text, details)
 
 
-def _told(losses: Sequence[Mapping[str, Any]], rows: Sequence[str]) -> Iterator[str]:
+def _loss_texts(losses: Sequence[Mapping[str, Any]], rows: Sequence[str]) -> Iterator[str]:
     for where in rows:
-        own = [loss for loss in losses if loss["where"] == where]
-        said = [
+        of_row = [loss for loss in losses if loss["where"] == where]
+        texts = [
             f"{loss['metric']} missing"
             if loss["missing"]
             else f"{loss['metric']} with {loss['kept']} of {loss['contexts']} contexts"
-            for loss in own
+            for loss in of_row
         ]
-        yield f"{where}: {', '.join(said)}"
+        yield f"{where}: {', '.join(texts)}"
 
 
 def _length(row: Sample) -> int:

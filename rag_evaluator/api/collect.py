@@ -1,22 +1,164 @@
-"""`collect`: runs a RAG system over questions and writes what it returns as a dataset."""
+"""`collect`: runs a RAG system over questions and writes what it returns as a dataset; lists in place of files."""
 
+import asyncio
+import inspect
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.api.chains import Ask, asking
-from rag_evaluator.api.lists import check_questions, optional_texts
 from rag_evaluator.api.shown import shown
-from rag_evaluator.dataset import check_readable, open_dataset
+from rag_evaluator.dataset import as_text, check_readable, open_dataset, plain
+from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset.json_values import Unwritable
 from rag_evaluator.dataset.outputs import is_named, output_row
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files.atomic import write_lines
 from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.published import writing
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import ACTIVITY, Progress, automatic
+
+
+def check_lists(
+    question_list: Sequence[str], contexts_list: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The lists as plain ones; contexts may be LangChain documents.
+
+    Raises `DatasetError` naming the list and the position of what is wrong.
+    """
+    questions = _list("question_list", question_list)
+    contexts = _list("contexts_list", contexts_list, len(questions))
+    return check_questions("question_list", questions), [
+        _contexts(place, texts) for place, texts in enumerate(contexts)
+    ]
+
+
+def check_questions(name: str, questions: Sequence[str]) -> list[str]:
+    """The questions as plain texts, at least one. Raises `DatasetError` as `check_lists` does."""
+    items = _list(name, questions)
+    if not items:
+        raise DatasetError(f"{name} is empty: expected at least one question.")
+    return [_text(f"{name}[{position}]", question) for position, question in enumerate(items)]
+
+
+def _list(name: str, values: Any, count: int | None = None, counted: str = "question_list") -> list[Any]:
+    """The values of a list of any library, as many as `counted` has. Any: its items are checked later."""
+    is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
+    if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
+        raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
+    if count is not None and len(values) != count:
+        raise DatasetError(f"{name} has {len(values)} items, {counted} has {count}: expected one each.")
+    return list(values)
+
+
+def optional_texts(name: str, values: Any, count: int, counted: str = "question_list") -> list[str | None]:
+    """Texts of which some, or all, may be missing; as many as `counted` has."""
+    if values is None:
+        return [None] * count
+    values = _list(name, values, count, counted)
+    return [
+        None if _plain(place, value) is None else _text(place, value)
+        for place, value in ((f"{name}[{position}]", value) for position, value in enumerate(values))
+    ]
+
+
+def _text(name: str, value: Any) -> str:
+    text = as_text(_plain(name, value))
+    if text is None:
+        raise DatasetError(f"{name}: expected a text, received {value!r:.60}.")
+    return text
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value as JSON has it, None for the missing values of pandas and numpy. Any: it is checked by the caller."""
+    plain_value = plain(value)
+    if isinstance(plain_value, Unwritable):
+        raise DatasetError(f"{name}: {plain_value.reason}.")
+    return plain_value
+
+
+def _contexts(position: int, texts: Any) -> list[str]:
+    name = f"contexts_list[{position}]"
+    if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
+        raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
+    return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]
+
+
+# Any in this module: chains and their results are of any library.
+
+Ask = Callable[[Sequence[str]], Iterable[Any]]
+"""The results of some questions, in order; an exception in the place of one that failed."""
+
+
+def asking(chain: Any, input_key: str | None, max_concurrency: int) -> Ask:
+    """How to ask a chain.
+
+    Args:
+        chain: a Runnable, a function of a question, or a coroutine function.
+        input_key: the question is given as `{input_key: question}`; None finds out what the chain takes.
+        max_concurrency: questions of a Runnable that are under way at a time.
+
+    Raises `ConfigError` for anything else.
+    """
+    if hasattr(chain, "invoke") and hasattr(chain, "batch"):
+        key = input_key or _key_of(chain)
+        return lambda questions: _batch(chain, [_input(question, key) for question in questions], max_concurrency)
+    if inspect.iscoroutinefunction(chain) or inspect.iscoroutinefunction(getattr(chain, "__call__", None)):  # noqa: B004
+        return lambda questions: run(_gather(chain, [_input(question, input_key) for question in questions]))
+    if callable(chain):
+        return lambda questions: (_caught(chain, _input(question, input_key)) for question in questions)
+    raise ConfigError(
+        f"chain: expected a LangChain Runnable or a function of a question, received {type(chain).__name__}. Give the "
+        "method that answers, such as query_engine.query."
+    )
+
+
+def _key_of(chain: Any) -> str | None:
+    """The key under which a Runnable takes the question; None if it takes the question itself."""
+    try:
+        taken = chain.get_input_jsonschema().get("properties")
+    except Exception:  # of a graph whose state is a typing.TypedDict, pydantic has no schema before Python 3.12
+        taken = None
+    taken = taken or getattr(chain, "channels", ())  # of a graph
+    return next((name for name in (*accepted_names("user_input"), "messages") if name in taken), None)
+
+
+def _input(question: str, key: str | None) -> Any:
+    if key is None:
+        return question
+    return {key: [{"role": "user", "content": question}] if key == "messages" else question}
+
+
+def _batch(chain: Any, inputs: Sequence[Any], max_concurrency: int) -> list[Any]:
+    """The results of a batch. Those that share an error are asked alone: models fail for a batch as a whole."""
+
+    def results(some: Sequence[Any]) -> list[Any]:
+        try:
+            return list(chain.batch(list(some), {"max_concurrency": max_concurrency}, return_exceptions=True))
+        except Exception as error:
+            return [error] * len(some)
+
+    outputs = results(inputs)
+    times = Counter(id(output) for output in outputs if isinstance(output, Exception))
+    return [
+        results([item])[0] if times[id(output)] > 1 else output for item, output in zip(inputs, outputs, strict=True)
+    ]
+
+
+async def _gather(function: Any, inputs: Sequence[Any]) -> list[Any]:
+    return await asyncio.gather(*map(function, inputs), return_exceptions=True)
+
+
+def _caught(function: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return function(item)
+    except Exception as error:  # kept in the row of the question
+        return error
+
 
 RETURNED = ("retrieved_contexts", "response")
 SUFFIXES = (".jsonl", ".ndjson")
@@ -89,10 +231,10 @@ def _checked(path: Path) -> Path:
 def _kept(path: Path, wanted: Collection[str], retry_errors: bool) -> dict[str, Row]:
     """The rows of earlier calls by question; those to be asked again are removed from the file."""
     rows = {row["user_input"]: row for row in _read(path)} if path.exists() else {}
-    others = [question for question in rows if question not in wanted]
-    if others:
+    unwanted = [question for question in rows if question not in wanted]
+    if unwanted:
         raise ResultsError(
-            f"{path} has {len(others)} questions that are not asked now, such as {others[0]!r:.80}. Choose another "
+            f"{path} has {len(unwanted)} questions that are not asked now, such as {unwanted[0]!r:.80}. Choose another "
             "path, or remove the file."
         )
     kept = {question: row for question, row in rows.items() if not (retry_errors and "error" in row)}
@@ -156,8 +298,8 @@ def _row(question: str, output: Any, columns: Mapping[str, str] | None) -> Row:
 
 
 def _with_reference(row: Row, reference: str | None) -> Row:
-    others = {name: value for name, value in row.items() if name != "reference"}
-    return others if reference is None else {**others, "reference": reference}
+    columns = {name: value for name, value in row.items() if name != "reference"}
+    return columns if reference is None else {**columns, "reference": reference}
 
 
 def _warn(rows: Sequence[Row]) -> None:

@@ -5,29 +5,35 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from rag_evaluator.api.saved_scores import read_scores, scales_for
+from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.labels.difference import labelled_differences
+from rag_evaluator.labels.certification import labelled_differences
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.aligned import (
+    QUESTION,
     Aligned,
     align,
     column_of,
     common_metrics,
     groups_of,
+    keys_of,
+    match,
     paired,
     row_match,
     weights_of,
 )
 from rag_evaluator.results.caveats import caveats, equal_rows
 from rag_evaluator.results.certificate import own_standing
-from rag_evaluator.results.changes import changed_scores
-from rag_evaluator.results.comparison import ComparedMetric, Comparison, JudgeStanding, word
-from rag_evaluator.results.matching import keys_of, match
-from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, Direction, JudgeStanding, word
+from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines
+from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.trust.bootstrap import Floats
 from rag_evaluator.trust.comparison import EFFECT, Paired, compare_scores
 from rag_evaluator.trust.intervals import tie_warning
-from rag_evaluator.trust.permutation import Floats
+from rag_evaluator.trust.scale import TIE
 
 LEVEL = 0.95
 
@@ -61,8 +67,8 @@ def compare(
         raise ConfigError("compare: expected two runs or more, received one.")
     if not effect > 0:
         raise ConfigError(f"effect is {effect}: expected a difference above 0.")
-    given = [column for column in (on, cluster, *(group_by or ())) if column is not None]
-    runs = _named_apart([read_scores(source, place, given) for place, source in enumerate((baseline, *others))])
+    not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
+    runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
     on, matched = match(runs, on)
     first, *rest = align(runs, matched, runs[0].config.get("weight"))
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
@@ -111,14 +117,14 @@ def compare(
     )
 
 
-def _standings(run: SavedScores, metrics: Collection[str]) -> Iterator[JudgeStanding]:
+def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStanding]:
     """What the certificate of a run says of the judge of these metrics."""
     try:
-        found = own_standing(run.folder)
+        by_metric = own_standing(run)
     except ResultsError as error:
         yield JudgeStanding(run.name, None, str(error))
         return
-    yield from (JudgeStanding(run.name, metric, words) for metric, words in found.items() if metric in metrics)
+    yield from (JudgeStanding(run.name, metric, words) for metric, words in by_metric.items() if metric in metrics)
 
 
 def _differing(lines: Sequence[ComparedMetric], run: str) -> set[str]:
@@ -151,23 +157,23 @@ class _Table:
         return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(self.pairs, rows, strict=True)]
 
 
-def _equal(runs: Sequence[SavedScores], column: str) -> list[str]:
+def _equal(runs: Sequence[ScoredRows], column: str) -> list[str]:
     """A sentence for each run of which rows are equal that do not share what is in a column."""
-    found = (equal_rows(run, keys_of(run.samples, column)) for run in runs)
-    return [f"{sentence}." for sentence in found if sentence is not None]
+    lines = (equal_rows(run, keys_of(run.samples, column)) for run in runs)
+    return [f"{sentence}." for sentence in lines if sentence is not None]
 
 
-def _tied(baseline: SavedScores, table: _Table, lines: Sequence[ComparedMetric]) -> list[str]:
+def _tied(baseline: ScoredRows, table: _Table, lines: Sequence[ComparedMetric]) -> list[str]:
     """A sentence for each run and metric whose scores pile up where Student's t made the interval."""
-    found = (
+    warnings = (
         (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference, table.weights))
         for (side, pair), line in zip(table.pairs, lines, strict=True)
         for name, scores in ((baseline.name, pair.a), (side.run.name, pair.b))
     )
-    return list(dict.fromkeys(f"{where}: {warning}." for where, warning in found if warning is not None))
+    return list(dict.fromkeys(f"{where}: {warning}." for where, warning in warnings if warning is not None))
 
 
-def _named_apart(runs: Sequence[SavedScores]) -> list[SavedScores]:
+def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     """The runs under names that differ: a run may be compared with itself."""
     names: list[str] = []
     for run in runs:
@@ -176,4 +182,67 @@ def _named_apart(runs: Sequence[SavedScores]) -> list[SavedScores]:
             number += 1
             name = f"{run.name} ({number})"
         names.append(name)
-    return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
+    return [run.named(name) for run, name in zip(runs, names, strict=True)]
+
+
+SHOWN = 5  # of each direction
+Place = tuple[Paired, int, Direction]  # which score changed: pair, place of the key, how
+
+
+def changed_scores(
+    a: Aligned, b: Aligned, pairs: Sequence[Paired], differing: Collection[str]
+) -> Iterator[ChangedScore]:
+    """First those that became worse, then those that became better, then those that one side has not; largest first.
+
+    A row stands once in each direction.
+
+    Args:
+        differing: metrics that differ by the test; they come before the others.
+    """
+    chosen = list(_largest(pairs, a.keys, differing))
+    said_by = [_judgements(side, chosen) for side in (a, b)]
+    for (pair, at, direction), said_a, said_b in zip(chosen, *said_by, strict=True):
+        question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
+        yield ChangedScore(
+            run=b.run.name,
+            metric=pair.metric,
+            key=a.keys[at],
+            question=question if isinstance(question, str) else None,
+            direction=direction,
+            a=_or_none(pair.a[at]),
+            b=_or_none(pair.b[at]),
+            reasons_a=few_lines(said_a, said_b),
+            reasons_b=few_lines(said_b, said_a),
+            row_a=next(iter(a.rows(at)), None),
+            row_b=next(iter(b.rows(at)), None),
+        )
+
+
+def _largest(pairs: Sequence[Paired], keys: Sequence[str], differing: Collection[str]) -> Iterator[Place]:
+    """The largest changes, as shares of the metric's range: of each row the first."""
+    by_direction: dict[Direction, list[tuple[bool, float, str, int, int]]] = {"worse": [], "better": [], "missing": []}
+    for number, pair in enumerate(pairs):
+        is_open = pair.metric not in differing
+        gains = (pair.b - pair.a) * (1 if pair.scale.better == "higher" else -1)
+        for at in np.flatnonzero(np.abs(gains) > TIE).tolist():
+            direction: Direction = "better" if gains[at] > 0 else "worse"
+            by_direction[direction].append((is_open, -abs(gains[at]) / pair.scale.width, keys[at], number, at))
+        for at in np.flatnonzero(np.isnan(pair.a) != np.isnan(pair.b)).tolist():
+            by_direction["missing"].append((is_open, 0.0, keys[at], number, at))
+    for direction, changes in by_direction.items():
+        of_rows = dict[int, int]()
+        for _, _, _, number, at in sorted(changes):
+            of_rows.setdefault(at, number)
+        for at, number in list(of_rows.items())[:SHOWN]:
+            yield pairs[number], at, direction
+
+
+def _judgements(side: Aligned, chosen: Sequence[Place]) -> list[list[JudgedVerdict]]:
+    """What was said about each of these scores on one side."""
+    cells = [[(row, pair.metric) for row in side.rows(at)] for pair, at, _ in chosen]
+    details = side.run.records({cell for row in cells for cell in row})
+    return [explained(record for cell in row for record in details.get(cell, ())) for row in cells]
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

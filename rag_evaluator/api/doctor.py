@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_evaluator import __version__
-from rag_evaluator.health import caches, machine, packages, private
-from rag_evaluator.health.probes import Answer, probes
+from rag_evaluator.health import machine, packages
+from rag_evaluator.health.machine import Answer, probes
+from rag_evaluator.program import __version__
 
 DRIVER = Path("/proc/driver/nvidia/version")
 Json = Mapping[str, Any]  # Any: JSON
@@ -43,7 +43,7 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         findings = {"problems": self.problems, "notes": self.notes}
-        shown = {name: [each._asdict() for each in found] for name, found in findings.items()}
+        shown = {name: [each._asdict() for each in kind] for name, kind in findings.items()}
         return {"healthy": self.healthy, **shown, **self.report}
 
 
@@ -62,14 +62,13 @@ def doctor(vllm_python: str | None = None) -> Diagnosis:
         "memory": machine.memory(),
         "disks": machine.disks(),
         "slurm": machine.slurm(),
-        "cache": caches.cache(),
-        "environment": caches.environment(),
+        "cache": machine.cache(),
+        "environment": machine.environment(),
     }
     problems = [*packages.problems(), *_failed(tried)]
-    made = {"report": report, "problems": problems, "notes": [*_notes(report)]}
-    clean = private.harmless(made)
-    found = {kind: tuple(Finding(*pair) for pair in clean[kind]) for kind in ("problems", "notes")}
-    return Diagnosis(clean["report"], found["problems"], found["notes"])
+    clean = machine.harmless({"report": report, "problems": problems, "notes": [*_notes(report)]})
+    findings = {kind: tuple(Finding(*pair) for pair in clean[kind]) for kind in ("problems", "notes")}
+    return Diagnosis(clean["report"], **findings)
 
 
 def _failed(tried: Mapping[str, Answer]) -> Iterator[tuple[str, str]]:

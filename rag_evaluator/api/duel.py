@@ -11,18 +11,17 @@ from rag_evaluator.api.shown import shown
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, automatic
-from rag_evaluator.results.overview import Overview, Shown, counted
+from rag_evaluator.results.overview import Overview, WithOverview, counted
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
-from rag_evaluator.tasks.duel.lines import parts_of
 from rag_evaluator.tasks.duel.stage import TASK, beside, for_duel, of_runs, recorded_config
-from rag_evaluator.tasks.duel.summary import WIN_RATE
-from rag_evaluator.tasks.question import Asking
+from rag_evaluator.tasks.duel.summary import WIN_RATE, duel_overview
+from rag_evaluator.tasks.question import TaskJudge
 
 
 @dataclass(frozen=True)
-class Duel(Shown):
+class Duel(WithOverview):
     """What `duel` gives.
 
     Attributes:
@@ -42,7 +41,7 @@ class Duel(Shown):
         )
 
     def overview(self) -> Overview:
-        return Overview(list(parts_of(self.summary)))
+        return Overview(list(duel_overview(self.summary)))
 
     @property
     def win_rate(self) -> float | None:
@@ -84,7 +83,7 @@ def duel(
     folder = _output_folder(output_dir, *places)
     source = judge_source(judge, settings)
     names = [None if place is None else str(place) for place in places]
-    stage = of_runs(runs, on, Asking(TASK, for_duel(settings, folder), source), names)
+    stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     with shown(progress, stage.plan.cell_noun) as at:
         journal = run_stage(stage, folder, ALONE, run, at, start="fresh" if fresh else "update")
         table = ChunkTable(journal, stage)
@@ -97,9 +96,9 @@ def _folder_of(source: Any) -> Path | None:
     return path if path is not None and path.is_dir() else None
 
 
-def _output_folder(given: str | Path | None, a: Path | None, b: Path | None) -> Path:
-    if given is not None:
-        return Path(given).expanduser().resolve()
+def _output_folder(output_dir: str | Path | None, a: Path | None, b: Path | None) -> Path:
+    if output_dir is not None:
+        return Path(output_dir).expanduser().resolve()
     if a is None or b is None:
         raise ConfigError("duel: give output_dir, as a and b are not both results folders.")
     return beside(a, b)

@@ -1,49 +1,44 @@
 """`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.api.panel import PanelEvaluator, with_judges
 from rag_evaluator.api.shown import shown
-from rag_evaluator.config import Config, as_config, load_config
-from rag_evaluator.config_judges import refuse_panel
-from rag_evaluator.dataset import Sample, check_columns, check_readable, open_dataset
-from rag_evaluator.dataset.choice import part_of, whole_of
-from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.judge.source import judges_by_name, source_of
+from rag_evaluator.config import Config, as_config, load_config, with_arguments
+from rag_evaluator.config_judges import PanelJudge, name_judges, refuse_panel
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.dataset.checked import CheckedRows, checked_rows
+from rag_evaluator.errors import ConfigError, RagEvaluatorError
+from rag_evaluator.judge.source import LLM, judges_by_name, source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.definitions import check_functions, check_rows
+from rag_evaluator.metrics.definitions import check_functions
+from rag_evaluator.metrics.english import all_prompts
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
-from rag_evaluator.metrics.needs import needed_columns, refuse_without_probabilities, with_rubrics
-from rag_evaluator.metrics.repeats import refuse_reproducible, times_of, with_repeats
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.needs import refuse_without_probabilities, with_rubrics
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
+from rag_evaluator.metrics.signatures import refuse_reproducible, times_of, with_repeats
 from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
-from rag_evaluator.models.embeddings_source import embeddings_of
-from rag_evaluator.models.event_loop import run
+from rag_evaluator.models.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.panel_names import is_panel
-from rag_evaluator.results.reporting import check_reporting
 from rag_evaluator.results.results import Results
-from rag_evaluator.run import manifest
-from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.plan import data_digest
-from rag_evaluator.run.stages import make_all, run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.signals import Stop
-from rag_evaluator.tasks.evaluation import Evaluation, plan_of, results_in_memory, results_of
-from rag_evaluator.tasks.probe.stage import Probing, probe_stage
-from rag_evaluator.tasks.rows import chosen_rows
-from rag_evaluator.tasks.run_digest import run_digest_of
+from rag_evaluator.tasks.evaluation import Evaluation, plan_of
+from rag_evaluator.tasks.manifest import describe, run_digest_of
+from rag_evaluator.tasks.panel import configs_of, only_of, panel_table
+from rag_evaluator.tasks.probe.stage import ProbeStage, probe_stage
+from rag_evaluator.tasks.scoring import JudgeWork, Scoring
 
 logger = logging.getLogger(__name__)
 
@@ -58,8 +53,9 @@ class RAGEvaluator:
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
             already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
             `JudgeProtocol`. A mapping from names to such judges makes a panel, as `judges` of the configuration does.
-        embeddings: in place of the configured model: a folder or hub id, a langchain embedding already loaded, or a
-            ragas one.
+        embeddings: in place of the configured model: a folder or hub id, a `HuggingFaceEmbeddings` or another
+            langchain embedding already loaded, or a ragas one.
+        chosen: the rows of `METRICS` that the configuration chooses, where they have been looked up already.
 
     Examples:
         >>> evaluator = RAGEvaluator.from_config("config.yaml")
@@ -70,49 +66,87 @@ class RAGEvaluator:
     """
 
     def __init__(
-        self, config: Config | Mapping[str, Any] | str | Path, judge: Any = None, embeddings: Any = None
+        self,
+        config: Config | Mapping[str, Any] | str | Path,
+        judge: Any = None,
+        embeddings: Any = None,
+        *,
+        chosen: Mapping[str, Metric] | None = None,
     ) -> None:
         if isinstance(config, Mapping) and config.get("metrics"):
             metrics = as_list(config["metrics"])
             judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
             config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
-        given: Mapping[str, Any] = {}
+        judges: Mapping[str, Any] = {}
         if config.judges and judge is not None:
             raise ConfigError(f"{config.place('judges')}: 'judges' is set, and a judge was given. Remove one of them.")
         if (several := judges_by_name(judge)) is not None:
-            config, judge, given = with_judges(config, several), None, several
+            config, judge, judges = _with_judges(config, several), None, several
         self.judge = source_of(judge, config.judge, config.offline)
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
-        self.metrics = chosen_metrics(self.config)
+        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
         check_functions(self.config, self.metrics)
         check_reported(self.config, self.metrics)
         if unused := [name for name in self.config.custom_metrics if name not in self.metrics]:
             logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
         self.prompts: dict[Key, TracedPrompt] = {}
-        self.panel = PanelEvaluator(self.config, given, self._of_judge) if config.judges else None
+        self._panel = self._of_judges(judges) if config.judges else {}
 
-    def _of_judge(self, config: Config, judge: Any) -> "RAGEvaluator":
-        """The evaluator of one judge of a panel; all share the embeddings."""
-        return type(self)(config, judge, self._embeddings)
+    def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:
+        """The evaluator of each judge of a panel; all share the embeddings.
+
+        Args:
+            judges: those that were given as objects, by name; the others are those of the configuration.
+        """
+        evaluators = {}
+        for name, config in configs_of(self.config, self.metrics).items():
+            chosen = only_of(config, self.metrics)
+            evaluators[name] = type(self)(config, judges.get(name), self._embeddings, chosen=chosen)
+        return evaluators
+
+    @property
+    def judges(self) -> "Mapping[str, RAGEvaluator]":
+        """The evaluator of each judge, by name; the only judge has none. The first one has all metrics."""
+        return self._panel or {"": self}
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
         """An evaluator from a YAML file. Raises `ConfigError`."""
         return cls(load_config(path, overrides))
 
+    @property
+    def llm(self) -> LLM:
+        """The judge, for `ragas.metrics.collections` (`Faithfulness(llm=evaluator.llm)`); loaded when first asked for.
+
+        A judge that was given as a ragas LLM is that one; `llm.pipeline` of all others is the `HuggingFacePipeline` of
+        a model that runs in this process, for LangChain. Raises `ConfigError` for a panel, `ModelError`.
+        """
+        refuse_panel(self.config.judges, "llm", self.config.place)
+        return self.judge.llm
+
+    @property
+    def embeddings(self) -> RagasEmbedding:
+        """The embedding model, for ragas' metrics and for LangChain; loaded when first asked for.
+
+        It is both a ragas `BaseRagasEmbedding` and a LangChain `Embeddings`, unless it was given as one of ragas.
+        Raises `ModelError`.
+        """
+        return self._embeddings.load()
+
     def set_prompts(self) -> None:
         """Load the prompts of the configured language; with `prompts.adapt`, make those that are missing.
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        if self.panel is not None:
-            for evaluator in self.panel.evaluators.values():
+        if self._panel:
+            for evaluator in self._panel.values():
                 evaluator.set_prompts()
             return
-        prompts = ready_prompts(owners_of(self.metrics), self.config, self.judge, questions_of(self.metrics))
+        owners, questions = owners_of(self.metrics), questions_of(self.metrics)
+        prompts = ready_prompts(owners, self.config, self.judge, all_prompts, questions)
         self.prompts = by_metric(self.metrics, with_rubrics(prompts, self.metrics))
 
     def evaluate(
@@ -136,21 +170,8 @@ class RAGEvaluator:
         reason and does not stop the others. Works inside a running event loop, too.
         """
         with shown(progress, "scores") as at:
-            return self._evaluate(data, at, folder, start)
-
-    def _evaluate(self, data: Any, progress: Progress, folder: str | Path | None, start: Start) -> Results:
-        if self.panel is not None:
-            if folder is None:
-                return self.panel.in_memory(data, progress)
-            return self.panel.in_folder(data, progress, Path(folder).expanduser(), start)
-        stage = self.stage(data)
-        if folder is not None:
-            journal = self._run(stage, Path(folder).expanduser(), data, ALONE, progress, None, start)
-            if changed := changed_files(journal):
-                logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
-            return results_of(ChunkTable(journal, stage), stage)
-        records, engine = make_all(stage, run, progress)
-        return results_in_memory(records, stage, engine)
+            scoring = self._scoring(data)
+            return scoring.in_memory(at) if folder is None else scoring.in_folder(Path(folder).expanduser(), at, start)
 
     def run(
         self,
@@ -174,55 +195,79 @@ class RAGEvaluator:
 
         Of a panel it is the part of every judge's run, one after the other, and the journal is that of the first judge.
         """
-        if self.panel is not None:
-            return self.panel.run(folder, data, worker, progress, stop, start)
-        return self._run(self.stage(data), folder, data, worker, progress, stop, start)
+        return self._scoring(data).run(folder, worker, progress, stop, start)
+
+    def _scoring(self, data: Any) -> Scoring:
+        """What all judges do, checked."""
+        stages = self.stages(data)
+        judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
+        return Scoring(self.config, self.metrics, judges)
+
+    def _work(self, stage: Evaluation) -> JudgeWork:
+        is_configured = stage.units.source is self.config.dataset
+        of_objects = not is_configured or self.judge.is_object or self._embeddings.is_object
+        digest = (lambda: None) if of_objects else (lambda: run_digest_of(self.config, stage.plan.data, self.metrics))
+        return JudgeWork(stage, self.judge.release, digest)
+
+    def stages(self, data: Any = None) -> dict[str, Evaluation]:
+        """What each judge has to do, checked as far as that needs no model. Raises `RagEvaluatorError`."""
+        if not self._panel:
+            return {"": self.stage(data)}
+        rows = self.rows(data)  # a fault of the rows is no judge's
+        stages = {}
+        for place, (name, evaluator) in enumerate(self._panel.items()):
+            with self._about_judge(place, name):
+                evaluator.judge.check()
+                stages[name] = evaluator.stage(rows)
+        return stages
+
+    @contextmanager
+    def _about_judge(self, place: int, name: str) -> Iterator[None]:
+        """Says in an error which judge of the panel it is about."""
+        try:
+            yield
+        except RagEvaluatorError as error:
+            where = self.config.place("judges", place)
+            raise type(error)(f"{where}: judges[{place}] ({name}): {error}") from None
 
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
         refuse_panel(self.config.judges, "a stage", self.config.place)
-        source = self._source(data)
-        samples, signatures, times = self._samples(source), self._signatures(), self._times()
+        rows, signatures, times = self.rows(data), self._signatures(), self._times()
         metrics = about_metrics(self.metrics, self.config.thresholds)
-        return Evaluation(
-            samples,
-            self.metrics,
-            plan_of(samples, source, self.config.columns, signatures, self.config.chunk_size, times),
-            manifest.describe(
-                self.config, with_repeats(signatures, times), self.prompts, len(samples), metrics, part_of(samples)
-            ),
-            self._scorer,
-        )
+        plan = plan_of(rows, self.config.columns, signatures, self.config.chunk_size, times)
+        lines = with_repeats(signatures, times)
+        about = describe(self.config, lines, self.prompts, plan.units, metrics, plan.part)
+        return Evaluation(rows, self.metrics, plan, about, self._scorer)
 
     @ACTIVITY.phase(CHECKING)
-    def probing(self, data: Any = None) -> Probing:
+    def probing(self, data: Any = None) -> ProbeStage:
         """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
 
         Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
         """
         refuse_panel(self.config.judges, "probe", self.config.place)
-        source = self._source(data)
-        samples, signatures = self._samples(source), self._signatures()
+        rows, signatures = self.rows(data), self._signatures()
         refuse_without_probabilities(self.metrics, self.judge, self.config.place)
         metrics = about_metrics(self.metrics)
-        about = manifest.describe(self.config, signatures, self.prompts, len(samples), metrics, part_of(samples))
-        data = data_digest(source if isinstance(source, str | Path) else whole_of(samples))
-        return probe_stage(samples, data, self.config, self.metrics, about, self._scorer)
+        about = describe(self.config, signatures, self.prompts, len(rows), metrics, rows.part)
+        return probe_stage(rows, self.config, self.metrics, about, self._scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
-        if self.panel is not None:
-            self.panel.stages(data)
+        if self._panel:
+            self.stages(data)
             return
-        self._samples(self._source(data))
+        self.rows(data)
         self.signatures()
         self._times()
 
     def signatures(self) -> dict[str, str]:
         """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
-        if self.panel is not None:
-            return self.panel.signatures()
+        if self._panel:
+            tables = {name: _unscored(evaluator.signatures()) for name, evaluator in self._panel.items()}
+            return panel_table(self.config, self.metrics, tables).signatures
         return with_repeats(self._signatures(), times_of(self.metrics, self.config.repeats))
 
     def _signatures(self) -> dict[str, str]:
@@ -241,46 +286,31 @@ class RAGEvaluator:
         refuse_reproducible(times, self.judge, self.config.place("repeats"))
         return times
 
-    def rows(self, data: Any = None) -> Sequence[Sample]:
+    def rows(self, data: Any = None) -> CheckedRows:
         """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
-        return self._samples(self._source(data))
+        if isinstance(data, CheckedRows):
+            return data
+        return self._checked_rows(self.config.dataset if data is None else data)
 
-    def _source(self, data: Any) -> Any:
-        """Where the rows come from. Raises `ConfigError` if nothing says it."""
-        source = self.config.dataset if data is None else data
-        if source is None:
-            raise ConfigError(f"{self.config.source}: 'dataset' is missing. Give the file with your rows.")
-        return source
-
-    def _samples(self, source: Any) -> Sequence[Sample]:
-        """The rows that the configuration chooses; all are checked. Raises `DatasetError`."""
-        samples = open_dataset(source, self.config.columns)
-        check_rows(self.config, self.metrics, samples)
-        needed = needed_columns(self.metrics, samples)
-        check_columns(samples, needed, Path(source).name if isinstance(source, str | Path) else "data")
-        check_readable(samples, {column for metric in self.metrics.values() for column in metric.optional})
-        check_reporting(samples, self.config)
-        return chosen_rows(samples, self.config)
-
-    def _run(
-        self,
-        stage: Evaluation,
-        folder: Path,
-        data: Any,
-        worker: Worker,
-        progress: Progress,
-        stop: Stop | None,
-        start: Start,
-    ) -> Journal:
-        if is_panel(folder):
-            raise ResultsError(
-                f"{folder} holds scores of a panel, and this run has one judge. Choose another name or output_dir."
-            )
-        of_objects = data is not None or self.judge.is_object or self._embeddings.is_object
-        run_digest = (lambda: None) if of_objects else (lambda: run_digest_of(self.config, stage.plan.data))
-        return run_stage(stage, folder, worker, run, progress, stop, start, run_digest)
+    def _checked_rows(self, source: Any) -> CheckedRows:
+        return checked_rows(source, self.config, self.metrics, are_scored=True)
 
     async def _scorer(self) -> Scorer:
         scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self.judge, self._embeddings)
         self._times()  # now its capabilities are known
         return scorer
+
+
+def _with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
+    """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
+    settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
+    panel = [
+        with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()
+    ]
+    named = name_judges(panel, lambda *key: "judge")
+    return config.model_copy(update={"judges": named, "judge": JudgeConfig()})
+
+
+def _unscored(signatures: Mapping[str, str]) -> Results:
+    """The results of a judge before its first row."""
+    return Results([], dict.fromkeys(signatures, ()), signatures, {"signatures": signatures})

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.api.collect import check_lists, optional_texts
 from rag_evaluator.api.evaluator import RAGEvaluator
-from rag_evaluator.api.lists import check_lists, optional_texts
 from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config, load_config, make_config, with_arguments
 from rag_evaluator.config_judges import refuse_panel
@@ -15,7 +15,7 @@ from rag_evaluator.config_sections import DEMO
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.judge.source import GivenJudge, source_of
+from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_metrics, with_own
@@ -29,7 +29,7 @@ from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.generate import Output, generate_stage
-from rag_evaluator.tasks.question import Asking, QuestionStage
+from rag_evaluator.tasks.question import QuestionStage, TaskJudge
 from rag_evaluator.tasks.sort import sort_stage
 
 FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
@@ -75,7 +75,7 @@ def sort(
     questions, contexts = check_lists(question_list, contexts_list)
     settings, folder = settings_of(config, language), Path(output_dir) / "result"
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
-    asking = Asking("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
+    asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
     stage = sort_stage(questions, contexts, options, asking)
     table = _run(stage, folder, fresh, progress)
     return [dict(ranking.fields) for ranking in stage.rankings(table)]
@@ -110,7 +110,7 @@ def generate(
     settings = settings_of(config, language)
     options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
     source = judge_source(chat_model if judge is None else judge, settings)
-    asking, output_dir = Asking("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
+    asking, output_dir = TaskJudge("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
     stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
     table = _run(stage, output_dir / "result", fresh, progress)
     return [reference.ground_truth for reference in stage.references(table)]
@@ -181,8 +181,10 @@ def evaluate(
     settings, folder = settings_of(config, language), Path(output_dir) / "result"
     listed = settings.metrics if metrics is None else as_list(metrics)
     names, settings = metric_names(listed), with_own(settings, listed)
-    own = own_metrics(settings)
-    chosen, skipped = _possible(select_metrics(names, settings.source if metrics is None else "evaluate", own), answers)
+    custom = own_metrics(settings)
+    chosen, skipped = _possible(
+        select_metrics(names, settings.source if metrics is None else "evaluate", custom), answers
+    )
     settings = settings if metrics is None else for_metrics(settings, names)
     options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
     source = judge_source(model_of(listed, "llm", judge), settings)
@@ -205,7 +207,7 @@ def evaluate(
         for position, reference in zip(missing, made, strict=True):
             rows[position]["ground_truth"] = reference
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
-    named = _renamed(results, {name: _given_name(name, names, own) for name in results.scores})
+    named = _renamed(results, {name: _given_name(name, names, custom) for name in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
@@ -220,7 +222,7 @@ def settings_of(config: Settings, language: str | None) -> Config:
     return config if language is None else config.model_copy(update={"language": language})
 
 
-def judge_source(judge: Any, settings: Config) -> GivenJudge:
+def judge_source(judge: Any, settings: Config) -> LazyJudge:
     """The judge as given or configured; a warning where it is the demo judge because nobody named another."""
     if judge is None:
         refuse_panel(settings.judges, "this function", settings.place)
@@ -238,9 +240,9 @@ def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tu
     }
     possible = {name: metric for name, metric in chosen.items() if name not in skipped}
     if not possible:
-        others = ", ".join(name for name, metric in METRICS.items() if "response" not in metric.columns)
+        without_answers = ", ".join(name for name, metric in METRICS.items() if "response" not in metric.columns)
         raise DatasetError(
-            f"answer_list is missing, which is needed for {', '.join(skipped)}. Without answers: {others}."
+            f"answer_list is missing, which is needed for {', '.join(skipped)}. Without answers: {without_answers}."
         )
     if skipped:
         logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
@@ -259,6 +261,6 @@ def _renamed(results: Results, names: Mapping[str, str]) -> Results:
     )
 
 
-def _given_name(canonical: str, metrics: Sequence[str], own: Mapping[str, Metric]) -> str:
+def _given_name(canonical: str, metrics: Sequence[str], custom: Mapping[str, Metric]) -> str:
     """The name by which the caller asked for a metric."""
-    return next(name for name in metrics if canonical in select_metrics([name], own=own))
+    return next(name for name in metrics if canonical in select_metrics([name], custom=custom))

@@ -2,22 +2,27 @@
 
 import logging
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.api.differences import LEVEL, Differences, of_scored
-from rag_evaluator.api.saved_scores import known_scale, read_scores, scales_said
+from rag_evaluator.api.saved_scores import known_scale, read_scores, scales_with_directions
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.results.aligned import keys_of, require_column
 from rag_evaluator.results.caveats import equal_rows, partial_run
-from rag_evaluator.results.matching import keys_of, require_column
-from rag_evaluator.results.overview import Grid, Overview, Shown, counted
-from rag_evaluator.results.saved import SavedScores, run_weights
+from rag_evaluator.results.manifest import PROGRAM
+from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
+from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.trust.gate import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
 from rag_evaluator.trust.intervals import mean_interval, tie_warning
 from rag_evaluator.trust.scale import Scale
@@ -26,7 +31,7 @@ MISSING = ("worst", "ignore")
 logger = logging.getLogger(__name__)
 
 
-class GateVerdicts(Shown, list[Verdict]):
+class GateVerdicts(WithOverview, list[Verdict]):
     """The verdicts of `gate`, in the order of the rules; printed, and in a notebook, as a table."""
 
     @property
@@ -36,7 +41,7 @@ class GateVerdicts(Shown, list[Verdict]):
 
     def overview(self) -> Overview:
         failed = sum(not verdict.passed for verdict in self)
-        rows = [["passed" if one.passed else "FAILED", str(one.rule), one.reason] for one in self]
+        rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]
         title = f"{counted(len(self), 'rule')}, {failed} failed"
         return Overview([Grid(title, [("", "left"), ("rule", "left"), ("measured", "left")], rows)])
 
@@ -80,18 +85,18 @@ def gate(
         raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
     if missing not in MISSING:
         raise ConfigError(f"missing is '{missing}': expected one of {', '.join(MISSING)}.")
-    given = [column for column in (on, cluster) if column is not None]
-    scores = read_scores(run, 1, given)
+    not_scores = [column for column in (on, cluster) if column is not None]
+    scores = read_scores(run, 1, not_scores)
     if not_worse_than is None and (sentence := partial_run(scores)) is not None:
         logger.warning(sentence)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
     parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))
     runs, differences = [scores], dict[str, Measured]()
     if not_worse_than is not None:
-        runs = [scores, read_scores(not_worse_than, 0, given)]
+        runs = [scores, read_scores(not_worse_than, 0, not_scores)]
     elif margin is not None:
         raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
-    scales = scales_said(runs, better or {})
+    scales = scales_with_directions(runs, better or {})
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
         differences = Differences(runs[1], scores, scales, missing == "ignore", on, cluster).measured()
@@ -116,7 +121,7 @@ def _named(rule: Rule) -> Rule:
 
 
 def _refuse_unknown_direction(
-    rules: Sequence[Rule], scales: Mapping[str, Scale], runs: Sequence[SavedScores], better: Mapping[str, str]
+    rules: Sequence[Rule], scales: Mapping[str, Scale], runs: Sequence[ScoredRows], better: Mapping[str, str]
 ) -> None:
     """Raises `ConfigError` for a rule on a metric of which nobody knows whether higher or lower scores are better."""
     for rule in rules:
@@ -128,7 +133,7 @@ def _refuse_unknown_direction(
             )
 
 
-def _measured(scores: SavedScores, scales: Mapping[str, Scale], cluster: str | None) -> dict[str, Measured]:
+def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | None) -> dict[str, Measured]:
     """Every metric of a run with its interval; a row counts by its weight, in coverage too."""
     if cluster:
         require_column(scores, cluster, "by which rows are put together")
@@ -169,3 +174,28 @@ def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str])
         _named(Rule(name.removeprefix(MEAN), "not worse", number, name.startswith(MEAN)))
         for name, number in by_metric.items()
     ]
+
+
+MARK = b'<testsuites name="rag_evaluator"'  # how the file begins: pytest and others write JUnit files, too
+NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path) -> None:
+    """One test case per rule; `suite` names the run. Raises `ResultsError` if the file cannot be written."""
+    failures = sum(not verdict.passed for verdict in verdicts)
+    counts = {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
+    root = ElementTree.Element("testsuites", {"name": PROGRAM, **counts})
+    cases = ElementTree.SubElement(root, "testsuite", {"name": _xml(suite), **counts})
+    for verdict in verdicts:
+        case = ElementTree.SubElement(cases, "testcase", {"classname": _xml(suite), "name": _xml(str(verdict.rule))})
+        if verdict.passed:
+            ElementTree.SubElement(case, "system-out").text = _xml(verdict.reason)
+        else:
+            ElementTree.SubElement(case, "failure", {"message": _xml(verdict.reason)}).text = _xml(str(verdict))
+    ElementTree.indent(root)
+    write_whole(path, lambda to: ElementTree.ElementTree(root).write(to, encoding="utf-8", xml_declaration=True))
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return NOT_XML.sub("�", text)

@@ -10,32 +10,33 @@ from langchain_core.runnables.config import run_in_executor
 from rag_evaluator.api.evaluator import RAGEvaluator
 from rag_evaluator.api.functions import Settings, judge_source
 from rag_evaluator.config import Config, as_config, make_config
-from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import ALIASES, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset.checked import CheckedRows, check_custom_columns, needed_columns
+from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.dataset.outputs import is_named, output_row
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
 from rag_evaluator.metrics.chosen import for_metrics
-from rag_evaluator.metrics.definitions import check_rows, own_metrics
+from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
-from rag_evaluator.metrics.needs import needed_columns
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.reporting import REPORTED_BY
 
 # Any in this module: results of chains of any kind.
 
 
-class _OfResults(RAGEvaluator):
+class _ResultEvaluator(RAGEvaluator):
     """An evaluator of single results, of which any may be empty: a retriever that found nothing is no wrong input."""
 
-    def _samples(self, source: Any) -> Sequence[Sample]:
+    def _checked_rows(self, source: Any) -> CheckedRows:
         samples, columns = open_dataset(source, self.config.columns), self.config.columns
-        check_rows(self.config, self.metrics, samples)
+        check_custom_columns(self.config, self.metrics, samples)
         needed = needed_columns(self.metrics, samples)
         check_readable(samples, {column for names in needed.values() for column in names})
         empty = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
         check_columns(
             samples, {name: [c for c in names if c not in empty] for name, names in needed.items()}, "results"
         )
-        return samples
+        return CheckedRows(samples, RowChoice(len(samples)), source)
 
 
 class EvaluatorChain(Runnable[Any, dict[str, Any]]):
@@ -60,12 +61,12 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
     ) -> None:
         listed = as_list(metric)
         settings = _settings(config, listed)
-        own = own_metrics(settings)
-        self._names = {next(iter(select_metrics([name], own=own))): name for name in settings.metrics}
+        custom = own_metrics(settings)
+        self._names = {next(iter(select_metrics([name], custom=custom))): name for name in settings.metrics}
         model = model_of(listed, "llm", judge)
-        asks = any(metric.judge for metric in select_metrics(settings.metrics, own=own).values())
+        asks = any(metric.judge for metric in select_metrics(settings.metrics, custom=custom).values())
         source = judge_source(model, settings) if asks else model
-        self._evaluator = _OfResults(settings, source, model_of(listed, "embeddings", embeddings))
+        self._evaluator = _ResultEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
         self._lock = Lock()  # chains run in threads, and the models are to be loaded once
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
@@ -147,8 +148,8 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
 def _settings(config: Settings, metrics: list[Any]) -> Config:
     """The configuration with these metrics, and without what it says of a whole dataset."""
     checked = make_config(with_metrics({"metrics": metrics}))
-    given = {**config, "metrics": checked.metrics} if isinstance(config, Mapping) else config
-    if given is None:
+    settings = {**config, "metrics": checked.metrics} if isinstance(config, Mapping) else config
+    if settings is None:
         return checked
     reset = {key: getattr(checked, key) for key in ("dataset", *REPORTED_BY)}
-    return for_metrics(with_own(as_config(given), metrics).model_copy(update=reset), checked.metrics)
+    return for_metrics(with_own(as_config(settings), metrics).model_copy(update=reset), checked.metrics)

@@ -9,24 +9,23 @@ from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, automatic, silent
-from rag_evaluator.results.overview import Overview, Shown
+from rag_evaluator.results.overview import Overview, WithOverview
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.notes import now
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, Worker
+from rag_evaluator.run.workers import ALONE, Worker, now
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.own_report import refresh_report
-from rag_evaluator.tasks.probe.lines import parts_of
+from rag_evaluator.tasks.probe.figures import probe_overview
 from rag_evaluator.tasks.probe.stage import read_report
 
 
-class ProbeReport(Shown, dict[str, Any]):
+class ProbeReport(WithOverview, dict[str, Any]):
     """What `probe/probe.json` says; printed, and in a notebook, as a table. Any: JSON."""
 
     def overview(self) -> Overview:
-        return Overview(list(parts_of(self)))
+        return Overview(list(probe_overview(self)))
 
 
 def probe(

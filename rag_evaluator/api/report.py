@@ -4,12 +4,11 @@ from pathlib import Path
 
 from rag_evaluator.api.compare import compare
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.replacing import check_replaceable
+from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.report import document
 from rag_evaluator.run.finished import note_rewritten
-from rag_evaluator.run.saved import require_finished
+from rag_evaluator.tasks.open_run import open_run
 from rag_evaluator.tasks.own_report import REPORT
-from rag_evaluator.tasks.panel import refuse_unfinished
 
 
 def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None, force: bool = False) -> Path:
@@ -31,22 +30,16 @@ def write_report(*runs: str | Path, out: str | Path | None = None, on: str | Non
         raise ConfigError("report: expected a results folder, received none.")
     folders = [Path(run).expanduser() for run in runs]
     for folder in folders:
-        _check(folder)
-    own = folders[0] / REPORT
-    path = Path(out).expanduser() if out is not None else own if len(folders) == 1 else Path(REPORT)
+        if folder.is_file():
+            raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
+        open_run(folder)
+    default = folders[0] / REPORT
+    path = Path(out).expanduser() if out is not None else default if len(folders) == 1 else Path(REPORT)
     if path.is_dir():
         raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
-    if path != own or len(folders) > 1:
+    if path != default or len(folders) > 1:
         check_replaceable(path, document.MARK, force, folders)
     document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None)
-    if path == own and len(folders) == 1:
+    if path == default and len(folders) == 1:
         note_rewritten(folders[0], [REPORT])
     return path
-
-
-def _check(folder: Path) -> None:
-    """Raises `ResultsError` if it is no results folder of a finished evaluation."""
-    if folder.is_file():
-        raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
-    refuse_unfinished(folder)
-    require_finished(folder)

@@ -7,10 +7,10 @@ from typing import Any
 
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.files.replacing import check_replaceable
+from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.program import command
-from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.results.run import Run
 from rag_evaluator.reviews.apply import Change, Dataset, history_path, read_dataset, revise
 from rag_evaluator.reviews.record import FLAGS
 from rag_evaluator.reviews.revision import next_name, write_revision
@@ -75,7 +75,7 @@ def apply_reviews(
     if not (folder / NAME).is_file():
         view = command("view", folder, "--review")
         raise ResultsError(f"{folder / NAME}: not there: nobody has reviewed this run. To begin: {view}")
-    run = RunFiles(folder)
+    run = Run(folder)
     reviewed = _dataset(run, dataset)
     store = ReviewStore(folder)
     revision = revise(store, reviewed, drop)
@@ -98,9 +98,9 @@ def apply_reviews(
     )
 
 
-def _dataset(run: RunFiles, given: str | Path | None) -> Dataset:
+def _dataset(run: Run, user_data: str | Path | None) -> Dataset:
     """The dataset that a run has judged; where its rows came from Python, as the run has kept them."""
-    mapping, configured = run.config.get("columns") or {}, given or run.config.get("dataset")
+    mapping, configured = run.config.get("columns") or {}, user_data or run.config.get("dataset")
     if configured is None:
         return Dataset(f"{run.folder / 'scores.jsonl'}", None, open_dataset(list(_kept_rows(run)), mapping), mapping)
     path = Path(configured).expanduser()
@@ -109,7 +109,7 @@ def _dataset(run: RunFiles, given: str | Path | None) -> Dataset:
     return read_dataset(path, mapping)
 
 
-def _kept_rows(run: RunFiles) -> Iterator[dict[str, Any]]:
+def _kept_rows(run: Run) -> Iterator[dict[str, Any]]:
     """The rows as they were given: without scores. Any: JSON."""
     added = {*run.metrics, DROPPED}
     for row in run.rows():
@@ -124,8 +124,8 @@ def _out(folder: Path, dataset: Dataset, out: str | Path | None) -> Path:
 
 
 def _refuse_to_replace(path: Path, folder: Path, dataset: Dataset, force: bool) -> None:
-    for there in (path, history_path(path)):
-        check_replaceable(there, None, force, [dataset.path, folder])
+    for file in (path, history_path(path)):
+        check_replaceable(file, None, force, [dataset.path, folder])
 
 
 def _edited(store: ReviewStore, records: Any, dataset: Dataset) -> DatasetError:

@@ -1,5 +1,6 @@
 """The scores that `compare` and `gate` are given, from wherever they are; and the scales of their metrics."""
 
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -7,41 +8,41 @@ from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics.table import canonical_name, scale_of
+from rag_evaluator.results.details import Cell, Details, Record
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.saved import SavedScores, of_own_table, of_results, of_table
-from rag_evaluator.run.saved import finished_scores
-from rag_evaluator.tasks.panel import refuse_unfinished
+from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.score_table import ScoreTable, of_own_table, of_table
+from rag_evaluator.tasks.open_run import open_run
 from rag_evaluator.trust.scale import Scale
 
 
-def read_scores(source: Any, position: int = 0, others: Collection[str] = ()) -> SavedScores:
+def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ()) -> ScoredRows:
     """The scores of a results folder, of `Results`, or of a file or frame of scores from elsewhere.
 
     Args:
         source: Any: one of these.
         position: in the list of runs, for the name of one that has none.
-        others: columns of a table that hold no scores.
+        no_scores: columns of a table that hold no scores.
 
     Raises `RagEvaluatorError` for a folder without scores, an unfinished run, a table without scores.
     """
     name = f"run {position + 1}"
+    scores: ScoredRows
     if isinstance(source, Results):
-        scores = of_results(source, str(source.manifest.get("name") or name), canonical_name)
+        scores = _of_results(source, str(source.manifest.get("name") or name))
     elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
-        folder = Path(source).expanduser()
-        refuse_unfinished(folder)
-        scores = finished_scores(folder)
+        scores = open_run(Path(source).expanduser())
     elif isinstance(source, str | Path):
         path = Path(source).expanduser()
-        scores = of_own_table(path, canonical_name) or of_table(path, str(source), canonical_name, others)
+        scores = of_own_table(path, canonical_name) or of_table(path, str(source), canonical_name, no_scores)
     else:
-        scores = of_table(source, name, canonical_name, others)
+        scores = of_table(source, name, canonical_name, no_scores)
     for metric, values in scores.scores.items():
         _check_range(scores, metric, values)
     return scores
 
 
-def scales_for(metrics: Sequence[str], runs: Sequence[SavedScores]) -> tuple[dict[str, Scale], list[str]]:
+def scales_for(metrics: Sequence[str], runs: Sequence[ScoredRows]) -> tuple[dict[str, Scale], list[str]]:
     """The scale of each metric; and a sentence for each that nobody has described.
 
     It is that of `METRICS`, else what the manifest of a run says of its own metric. Else the metric is taken for a
@@ -60,7 +61,7 @@ def scales_for(metrics: Sequence[str], runs: Sequence[SavedScores]) -> tuple[dic
     return scales, remarks
 
 
-def scales_said(runs: Sequence[SavedScores], better: Mapping[str, str]) -> dict[str, Scale]:
+def scales_with_directions(runs: Sequence[ScoredRows], better: Mapping[str, str]) -> dict[str, Scale]:
     """The scale of every metric of the runs, with what the user says of those that nobody has described.
 
     Args:
@@ -83,12 +84,12 @@ def scales_said(runs: Sequence[SavedScores], better: Mapping[str, str]) -> dict[
     return scales
 
 
-def known_scale(metric: str, runs: Sequence[SavedScores]) -> Scale | None:
+def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     """The scale of a metric; None where neither `METRICS` nor a manifest describes it."""
     return scale_of(metric) or _declared(metric, runs)
 
 
-def _check_range(scores: SavedScores, metric: str, values: Sequence[float]) -> None:
+def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> None:
     scale = known_scale(metric, [scores])
     expected = "a finite number" if scale is None else f"a number from {scale.low:g} to {scale.high:g}"
     for place, value in enumerate(values):
@@ -98,17 +99,36 @@ def _check_range(scores: SavedScores, metric: str, values: Sequence[float]) -> N
             )
 
 
-def _declared(metric: str, runs: Sequence[SavedScores]) -> Scale | None:
+def _declared(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     """What a manifest says of a metric that the user made."""
     for run in runs:
         about = run.manifest.get("metrics")
-        said = about.get(metric) if isinstance(about, Mapping) else None
-        if isinstance(said, Mapping) and isinstance(said.get("range"), Sequence):
-            low, high = said["range"]
-            return Scale(float(low), float(high), said.get("kind", "judged"), said.get("better", "higher"))
+        row = about.get(metric) if isinstance(about, Mapping) else None
+        if isinstance(row, Mapping) and isinstance(row.get("range"), Sequence):
+            low, high = row["range"]
+            return Scale(float(low), float(high), row.get("kind", "judged"), row.get("better", "higher"))
     return None
 
 
-def _seen(metric: str, runs: Sequence[SavedScores]) -> Scale:
+def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:
     values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
     return Scale(min([0.0, *values]), max([1.0, *values]), "continuous")
+
+
+def _of_results(results: Results, name: str) -> ScoreTable:
+    """The scores of an evaluation in memory, under the canonical names of the metrics."""
+
+    def named(metric: str) -> str:
+        return canonical_name(metric) or metric
+
+    def records(cells: Collection[Cell]) -> Details:
+        chosen: dict[Cell, list[Record]] = {}
+        rows = {row for row, _ in cells}
+        for place, row in enumerate(results):
+            for record in map(json.loads, row.details()) if place in rows else ():
+                if (cell := (place, named(record["metric"]))) in cells:
+                    chosen.setdefault(cell, []).append(record)
+        return chosen
+
+    scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
+    return ScoreTable(name, results.samples, scores, results.manifest, records)

@@ -12,7 +12,7 @@ from markupsafe import escape
 
 from rag_evaluator.progress import ACTIVITY, Progress, State, automatic
 from rag_evaluator.progress.lines import Lines, line_of
-from rag_evaluator.progress.watch import Display, Several, Told, Watch
+from rag_evaluator.progress.watch import CallbackDisplay, Display, Displays, Watch
 
 logger = logging.getLogger("rag_evaluator.progress")
 
@@ -28,7 +28,7 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
     with ExitStack() as stack:
         counted = stack.enter_context(ACTIVITY.counted(noun))
         if displays := _displays(progress):
-            stack.enter_context(Watch(Several(*displays)))
+            stack.enter_context(Watch(Displays(*displays)))
 
         def at(done: int, total: int) -> None:
             counted(done, total)
@@ -42,7 +42,7 @@ def _displays(progress: Progress) -> list[Display]:
     if progress is automatic and in_notebook():
         displays.append(NotebookBar())
     if callable(show := getattr(progress, "show", None)):
-        displays.append(Told(show))
+        displays.append(CallbackDisplay(show))
     if progress is automatic and logger.isEnabledFor(logging.INFO):
         displays.append(Lines(lambda line: logger.info("%s", line)))
     return displays
@@ -50,8 +50,8 @@ def _displays(progress: Progress) -> list[Display]:
 
 def in_notebook() -> bool:
     """Whether this process is the kernel of a notebook."""
-    found = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(found, "kernel", None) is not None
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
 
 
 class NotebookBar:

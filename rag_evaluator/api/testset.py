@@ -9,16 +9,15 @@ from typing import Any
 from rag_evaluator.api.functions import Settings, judge_source, settings_of
 from rag_evaluator.api.shown import shown
 from rag_evaluator.config import Config, with_arguments
-from rag_evaluator.dataset import check_columns, open_dataset
+from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.files.jsonl import read_lines
-from rag_evaluator.models.embeddings_source import embeddings_of
+from rag_evaluator.models.embeddings import embeddings_of
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import Progress, automatic
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
-from rag_evaluator.tasks.question import Asking
-from rag_evaluator.tasks.rows import chosen_rows
+from rag_evaluator.tasks.question import TaskJudge
 from rag_evaluator.tasks.testset.check import NEEDED, check_stage, summary_of
 from rag_evaluator.tasks.testset.check import TASK as CHECK
 from rag_evaluator.tasks.testset.prepare import corpus_of
@@ -76,10 +75,10 @@ def make_testset(
     settings = settings_of(config, language)
     settings = settings.model_copy(update={"testset": with_arguments(settings.testset, size=size)})
     settings = _in_folder(settings, output_dir)
-    asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
+    asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)
-    found = embeddings_of(embeddings, settings.embeddings, settings.offline)
-    stage = testset_stage(settings, corpus, asking, found, second_judge)
+    source = embeddings_of(embeddings, settings.embeddings, settings.offline)
+    stage = testset_stage(settings, corpus, asking, source, second_judge)
     with shown(progress, stage.plan.cell_noun) as at:
         run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
@@ -125,11 +124,9 @@ def check_testset(
     settings = _in_folder(settings_of(config, language), output_dir)
     path = Path(data).expanduser().resolve() if isinstance(data, str | Path) else None
     settings = settings.model_copy(update={"dataset": path})
-    asking = Asking("testset", settings, judge_source(judge, settings), OWNERS)
-    samples = open_dataset(data, settings.columns)
-    check_columns(samples, {CHECK: NEEDED}, "data" if path is None else path.name)
-    samples = chosen_rows(samples, settings)
-    stage = check_stage(samples, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
+    asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
+    rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
+    stage = check_stage(rows, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
     with shown(progress, stage.plan.cell_noun) as at:
         journal = run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
     findings = stage.findings(ChunkTable(journal, stage))

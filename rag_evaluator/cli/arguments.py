@@ -2,28 +2,25 @@
 
 import argparse
 import re
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from rag_evaluator import __version__
 from rag_evaluator.cli.certify import add_certify_commands
 from rag_evaluator.cli.check import add_check_command
 from rag_evaluator.cli.compare import add_compare_command
 from rag_evaluator.cli.doctor import add_doctor_command
 from rag_evaluator.cli.duel import add_duel_command
-from rag_evaluator.cli.examples import with_examples
 from rag_evaluator.cli.gate import add_gate_command
 from rag_evaluator.cli.init import add_init_command
 from rag_evaluator.cli.lists import add_list_command
+from rag_evaluator.cli.options import ROWS, add_beginning, add_config, add_count, add_json, add_rows, with_examples
 from rag_evaluator.cli.plan import add_plan_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
 from rag_evaluator.cli.review import add_review_commands
 from rag_evaluator.cli.testset import add_testset_commands
 from rag_evaluator.cli.view import add_view_command
-from rag_evaluator.program import NAME, program
-from rag_evaluator.signals import GRACE
+from rag_evaluator.program import NAME, __version__, program
 
 EXAMPLES = """examples:
   rag-evaluator init my_rows.csv --judge /models/Qwen3-8B
@@ -86,7 +83,6 @@ EXAMPLES_OF = {
 
 
 OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begins
-ROWS = {"limit": "only the first N rows", "sample": "only N rows, drawn by sample_seed"}
 FUNCTIONS = {
     "sort": "order each row's contexts by the judge, and compare with the retriever's order",
     "generate": "write a reference answer for each row that has none, from its contexts",
@@ -115,18 +111,16 @@ def parser_of_commands() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_init_command(commands)
-    check = add_check_command(commands)
-    _add_config(check)
-    add_rows(check)
+    add_check_command(commands)
     run = commands.add_parser(
         "evaluate",
         help="score a dataset; the default: 'rag-evaluator config.yaml'",
         description="Score a dataset, write the results, print the means. The same command continues a stopped run.",
         **with_examples(*EXAMPLES_OF["evaluate"], note=EXIT_CODES),
     )
-    _add_config(run)
+    add_config(run)
     add_rows(run)
-    _add_beginning(run)
+    add_beginning(run)
     for name, help_text in (
         ("merge", "check that all chunks are there and write the result files; exit code 75 if some are missing"),
         ("status", "done, missing, rate, time left, and each worker"),
@@ -139,7 +133,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
         help="submit a run to Slurm: an array of workers, and the merge after it",
         **with_examples(*EXAMPLES_OF["submit"], note="what follows '--' goes to sbatch"),
     )
-    _add_config(slurm)
+    add_config(slurm)
     add_rows(slurm)
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument(
@@ -167,49 +161,25 @@ def parser_of_commands() -> argparse.ArgumentParser:
         command = commands.add_parser(
             name, help=help_text, description=f"{help_text.capitalize()}.", **with_examples(*EXAMPLES_OF[name])
         )
-        _add_config(command)
+        add_config(command)
         add_rows(command, *(("limit",) if name == "probe" else ROWS))
-        _add_beginning(command)
+        add_beginning(command)
         if name == "probe":
-            _add_count(command, "--sample", "probe.sample", "only N rows are changed; default: 50")
-    duel = add_duel_command(commands)
-    add_rows(duel)
-    _add_beginning(duel)
-    add_rows(add_plan_command(commands), "limit")
+            add_count(command, "--sample", "probe.sample", "only N rows are changed; default: 50")
+    add_duel_command(commands)
+    add_plan_command(commands)
     add_report_command(commands)
     add_compare_command(commands)
     add_gate_command(commands)
     add_certify_commands(commands)
     add_view_command(commands)
     add_review_commands(commands)
-    add_testset_commands(commands, _add_config, _add_beginning, add_rows)
+    add_testset_commands(commands)
     add_prompt_commands(commands)
     add_list_command(commands)
     add_doctor_command(commands)
     _add_verbose(commands)
     return parser
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
-
-
-def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:
-    """Flags for which rows are taken; each is another name for `--set key=N`."""
-    for key in keys or ROWS:
-        _add_count(parser, f"--{key}", key, f"{ROWS[key]}; a later run with more rows asks nothing twice")
-
-
-def _add_count(parser: argparse.ArgumentParser, flag: str, key: str, meaning: str) -> None:
-    """A flag for a number of rows, in place of `--set key=N`."""
-    parser.add_argument(flag, dest="set", action="append", type=partial(_count, key), metavar="N", help=meaning)
-
-
-def _count(key: str, text: str) -> str:
-    """`limit=20`. Raises `ArgumentTypeError`: the message names the flag that was typed, and not `--set`."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, received {text!r}")
-    return f"{key}={int(text)}"
 
 
 def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -222,33 +192,3 @@ def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
             command.add_argument(
                 "-v", "--verbose", action="store_true", help="also what transformers and other libraries say"
             )
-
-
-def _add_beginning(parser: argparse.ArgumentParser) -> None:
-    start = parser.add_mutually_exclusive_group()
-    start.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
-    start.add_argument(
-        "--update", action="store_true", help="the configuration or the rows have changed: keep what still holds"
-    )
-    parser.add_argument(
-        "--worker", metavar="N/COUNT", help="this process is worker N of COUNT, from 0; default: from the environment"
-    )
-    parser.add_argument(
-        "--grace",
-        type=float,
-        default=GRACE,
-        metavar="SECONDS",
-        help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
-    )
-    add_json(parser)
-
-
-def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
-    )

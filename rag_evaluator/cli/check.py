@@ -4,21 +4,21 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import add_config, add_rows, with_examples
 from rag_evaluator.errors import JudgeLostError, MissingChunksError
 from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
-    from rag_evaluator.api.check import Check, CheckReport
+    from rag_evaluator.api.checks import Check, CheckReport
 
 OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
 
-def add_check_command(commands: Any) -> argparse.ArgumentParser:
+def add_check_command(commands: Any) -> None:
     """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
-    command: argparse.ArgumentParser = commands.add_parser(
+    command = commands.add_parser(
         "check",
         help="look at everything that a run needs, and judge one row",
         description="Look at configuration, rows, prompts, model, memory, disk and what is in the results folder;\n"
@@ -33,7 +33,8 @@ def add_check_command(commands: Any) -> argparse.ArgumentParser:
     )
     command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
     command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")
-    return command
+    add_config(command)
+    add_rows(command)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -45,7 +46,7 @@ def check(options: argparse.Namespace) -> int:
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.check import check as look
 
-    report = look(config, shown=lambda found: None if options.json else _print(found, options.prompt))
+    report = look(config, shown=lambda result: None if options.json else _print(result, options.prompt))
     if options.json:
         print_json(report.to_json())
     else:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.examples import with_examples
-from rag_evaluator.results.comparison_lines import number, parts_of
+from rag_evaluator.cli.options import add_json, with_examples
 
 if TYPE_CHECKING:
     from rag_evaluator.results.comparison import ChangedScore, Comparison
@@ -51,7 +50,7 @@ def add_compare_command(commands: Any) -> None:
         action="append",
         help="figures also for each value of this column; may be repeated",
     )
-    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(command)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
 
@@ -60,7 +59,7 @@ def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     from rag_evaluator.api.compare import compare as compare_runs
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.files.replacing import check_replaceable
+    from rag_evaluator.files.atomic import check_replaceable
 
     if options.csv:
         check_replaceable(options.csv, HEADER, options.force, options.runs)
@@ -79,13 +78,16 @@ def compare(options: argparse.Namespace) -> int:
 def print_comparison(comparison: "Comparison") -> None:
     """What must be known first, then the tables, then the scores that changed most."""
     from rag_evaluator.cli.console import print_parts, say
+    from rag_evaluator.results.comparison import tables_of
 
-    print_parts(parts_of(comparison))
+    print_parts(tables_of(comparison))
     for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
         say(line)
 
 
 def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[str]:
+    from rag_evaluator.results.comparison import number
+
     heading = ""
     for change in changes:
         above = HEADINGS[change.direction] + (f", {change.run}" if several else "")

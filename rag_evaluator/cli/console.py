@@ -6,22 +6,17 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from rag_evaluator.cli.watching import make_room
+from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.config import Config
 from rag_evaluator.config_sections import DEMO
-from rag_evaluator.judge.paths import slow_reasons
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.judge.engine.engines import slow_reasons
 from rag_evaluator.program import command
 from rag_evaluator.progress import duration
 from rag_evaluator.results.certificate import LABELS
-from rag_evaluator.results.overview import REASONS_SHOWN, Grid
+from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
 from rag_evaluator.results.panel_names import BETWEEN
-from rag_evaluator.results.shown import by_stage, interval, mean_heading
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.status import Status
 
@@ -29,57 +24,30 @@ CHUNKS_SHOWN = 20
 FILE_WIDTH = 160  # characters of a table in a file
 GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
-WINDOW = "did not fit the judge's window"
 
 
 def print_summary(
-    summary: Mapping[str, Mapping[str, Any]], rows: str, config: Config, wrote: bool = True, changed: Sequence[str] = ()
+    summary: Mapping[str, Mapping[str, Any]],
+    rows: str,
+    config: Config,
+    asks_judge: bool,
+    wrote: bool = True,
+    changed: Sequence[str] = (),
 ) -> None:
     """Mean and coverage of each metric, and why scores are missing.
 
     Args:
         rows: how many, see `results.manifest.rows_of`.
+        asks_judge: whether some metric does.
         wrote: whether this run has written the result files.
         changed: result files that are not as they were written.
     """
-    own = {name: row for name, row in summary.items() if not (config.judges and BETWEEN in name)}
-    print_means(f"{config.name}: {rows}", "metric", own, "no score", REASONS_SHOWN)
+    metrics = {name: row for name, row in summary.items() if not (config.judges and BETWEEN in name)}
+    print_parts(means(f"{config.name}: {rows}", "metric", metrics, "no score", REASONS_SHOWN))
     print_panel(summary)
     print_labels(summary)
-    print_groups(own)
-    print_end(config, any(metric.judge for metric in chosen_metrics(config).values()), wrote, changed)
-
-
-def print_means(
-    title: str, kind: str, rows: Mapping[str, Mapping[str, Any]], none: str, reasons: int | None = None
-) -> None:
-    """A table of means with coverage, by stage, and the most frequent reasons for what is missing.
-
-    Args:
-        kind: what the rows are, the heading of their names.
-        rows: name -> mean, scored, count, reasons; `stage` where it has one, `dropped` where contexts may be left out.
-        none: shown where there is nothing to average.
-        reasons: shown per row at most; None shows all.
-    """
-    table = Table(title=title)
-    for heading, side in ((kind, "left"), (mean_heading(rows.values()), "right"), ("coverage", "right")):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
-    for stage, part in by_stage(rows):
-        if stage:
-            table.add_section()
-            table.add_row(stage)
-        for name, row in part.items():
-            table.add_row(f"  {name}" if stage else name, interval(row, none), f"{row['scored']}/{row['count']}")
-    console().print(table)
-    for name, row in rows.items():
-        for reason, count in list(row["reasons"].items())[:reasons]:
-            say(f"  {name}: {count} missing: {reason}")
-    for name, row in rows.items():
-        if row.get("dropped"):
-            say(f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})")
-        for warning in (row.get("ci_warning"), row.get("thinking", {}).get("warning")):
-            if warning:
-                say(f"  {name}: warning: {warning}")
+    print_groups(metrics)
+    print_end(config, asks_judge, wrote, changed)
 
 
 def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
@@ -192,71 +160,43 @@ def print_status(status: Status) -> None:
     if status.unreadable:
         say(f"{status.unreadable} notes of workers cannot be read")
     if status.workers:
-        table = Table()
-        for heading, side in (
-            ("worker", "left"),
-            ("process", "left"),
-            ("chunks", "right"),
-            (status.noun, "right"),
-            (f"{status.noun}/s", "right"),
-            ("last seen", "right"),
-            ("state", "left"),
-        ):
-            table.add_column(heading, justify=side)  # type: ignore[arg-type]  # rich wants a Literal
+        texts = [(heading, "left") for heading in ("worker", "process")]
+        counts = [(heading, "right") for heading in ("chunks", status.noun, f"{status.noun}/s", "last seen")]
+        rows = []
         for worker in status.workers:
             seen = time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
-            table.add_row(worker.note.worker, worker.process, *numbers, seen, worker.state(status.at))
-        console().print(table)
+            rows.append((worker.note.worker, worker.process, *numbers, seen, worker.state(status.at)))
+        print_table("", [*texts, *counts, ("state", "left")], rows)
     for line in sorted({line for worker in status.workers for line in slow_reasons(worker.note.engine)}):
         say(line)
 
 
 def console() -> Console:
     """Standard output: as wide as the terminal; where it is none, as COLUMNS says, else as tables need."""
-    make_room()
+    hide_bar()
     narrow = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if narrow else FILE_WIDTH)
 
 
 def print_json(value: Any) -> None:  # Any: JSON
     """The one document that a command with `--json` prints."""
-    from rag_evaluator.files.json_text import json_text
+    from rag_evaluator.files.jsonl import json_text
 
-    make_room()
+    hide_bar()
     print(json_text(value), end="")
 
 
 def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
-    """A table of texts as they are: nothing in them is markup.
-
-    Headings of numbers take a line for each word where the table would be too wide, so that names keep their room.
-
-    Args:
-        columns: (heading, left or right).
-    """
-    screen, rows = console(), list(rows)
-    headings = [heading for heading, _ in columns]
-    needed = sum(max(map(cell_len, cells)) + len(" │ ") for cells in zip(headings, *rows, strict=False)) + 1
-    table = Table(title=Text(title))
-    for heading, side in columns:
-        is_number = side == "right"
-        shown = heading.replace(" ", "\n") if is_number and needed > screen.width else heading
-        table.add_column(Text(shown), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*map(Text, row))
-    screen.print(table)
+    """A table, see `Grid`."""
+    print_parts([Grid(title, columns, list(rows))])
 
 
 def print_parts(parts: Iterable[Grid | str]) -> None:
     """Sentences and tables, one below the other."""
-    for part in parts:
-        if isinstance(part, Grid):
-            print_table(part.title, part.columns, part.rows)
-        else:
-            say(part)
+    show(parts, console())
 
 
 def say(text: str) -> None:
     """A line as it is, however long."""
-    console().print(text, markup=False, highlight=False, soft_wrap=True)
+    print_parts([text])

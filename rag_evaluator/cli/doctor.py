@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import add_json, with_examples
 
 if TYPE_CHECKING:
     from rag_evaluator.api.doctor import Diagnosis
@@ -27,7 +27,7 @@ def add_doctor_command(commands: Any) -> None:
             note="exit codes: 0 nothing is broken, 1 something is: what to do is printed",
         ),
     )
-    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(command)
     command.add_argument("--vllm-python", metavar="FILE", help="bin/python of the environment that has vLLM")
 
 
@@ -36,24 +36,24 @@ def doctor(options: argparse.Namespace) -> int:
     from rag_evaluator.api.doctor import doctor as examine
     from rag_evaluator.cli.console import print_json, say
 
-    found = examine(options.vllm_python)
+    diagnosis = examine(options.vllm_python)
     if options.json:
-        print_json(found.to_json())
+        print_json(diagnosis.to_json())
     else:
-        for line in _lines(found):
+        for line in _lines(diagnosis):
             say(line)
-    return OK if found.healthy else BROKEN
+    return OK if diagnosis.healthy else BROKEN
 
 
-def _lines(found: "Diagnosis") -> Iterator[str]:
-    for heading, values in _sections(found.report).items():
+def _lines(diagnosis: "Diagnosis") -> Iterator[str]:
+    for heading, values in _sections(diagnosis.report).items():
         yield f"{heading}:"
         yield from (f"  {name:<{WIDTH}} {value}" for name, value in values.items())
-    for kind, findings in (("note", found.notes), ("broken", found.problems)):
+    for kind, findings in (("note", diagnosis.notes), ("broken", diagnosis.problems)):
         for finding in findings:
             yield f"{kind}: {finding.what}"
             yield f"  to do: {finding.todo}"
-    yield "nothing is broken" if found.healthy else f"{len(found.problems)} broken"
+    yield "nothing is broken" if diagnosis.healthy else f"{len(diagnosis.problems)} broken"
 
 
 def _sections(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -84,8 +84,8 @@ def _of_torch(torch: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
         f"{each['capability']}, bf16 {'yes' if each['bf16'] else 'no'}"
         for each in torch["devices"]
     }
-    own = {"build": build, "threads": torch["threads"], "CPU": torch["cpu"]}
-    return {"torch": {**own, **({"mps": "yes"} if torch["mps"] else {}), **(devices or {"GPUs": "none"})}}
+    torch_lines = {"build": build, "threads": torch["threads"], "CPU": torch["cpu"]}
+    return {"torch": {**torch_lines, **({"mps": "yes"} if torch["mps"] else {}), **(devices or {"GPUs": "none"})}}
 
 
 def _of_vllm(versions: Mapping[str, str] | None) -> dict[str, Mapping[str, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.options import add_beginning, add_rows, add_set
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.signals import Stop
@@ -21,9 +22,9 @@ EXAMPLES = """examples:
 exit codes: 0 judged, 1 nothing could be judged, 2 bad input, 75 stopped: run again to continue"""
 
 
-def add_duel_command(commands: Any) -> argparse.ArgumentParser:
+def add_duel_command(commands: Any) -> None:
     """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
-    command: argparse.ArgumentParser = commands.add_parser(
+    command = commands.add_parser(
         "duel",
         help="which of two runs answers better, row by row, by the judge",
         description="For each row that both runs answered, the judge says which answer is better, in both orders. "
@@ -39,16 +40,15 @@ def add_duel_command(commands: Any) -> argparse.ArgumentParser:
         metavar="FILE",
         help="judge, language and prompts_dir of this YAML file; default: those that A was judged with",
     )
-    command.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
-    )
+    add_set(command)
     command.add_argument(
         "--on",
         metavar="COLUMN",
         help="match rows by this column; default: 'id' if every row has its own, else the question",
     )
     command.add_argument("--out", type=Path, metavar="FOLDER", help="where results go; default: duel-A-B beside A")
-    return command
+    add_rows(command)
+    add_beginning(command)
 
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
@@ -61,16 +61,16 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.config import load_config
         from rag_evaluator.offline import disable_network
         from rag_evaluator.tasks.duel import stage as dueling
-        from rag_evaluator.tasks.question import Asking
+        from rag_evaluator.tasks.question import TaskJudge
 
     runs = [dueling.read_run(folder.expanduser()) for folder in (options.a, options.b)]
-    given = load_config(options.config, options.set) if options.config else None
-    config = dueling.for_duel(given or dueling.recorded_config(runs[0], options.set), folder_of(options))
+    user_config = load_config(options.config, options.set) if options.config else None
+    config = dueling.for_duel(user_config or dueling.recorded_config(runs[0], options.set), folder_of(options))
     if config.offline:
         disable_network()
     begun = beginning(options)
     places = [str(_absolute(folder)) for folder in (options.a, options.b)]
-    stage = dueling.of_runs(runs, options.on, Asking(dueling.TASK, config), places)
+    stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), places)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
     if options.json:
@@ -92,9 +92,9 @@ def _code(summary: Mapping[str, Any]) -> int:
 def print_duel(summary: Mapping[str, Any]) -> None:
     """What became of the rows, the win rate, and how much the judge prefers a place."""
     from rag_evaluator.cli.console import print_parts
-    from rag_evaluator.tasks.duel.lines import parts_of
+    from rag_evaluator.tasks.duel.summary import duel_overview
 
-    print_parts(parts_of(summary))
+    print_parts(duel_overview(summary))
 
 
 def duel_inputs(options: argparse.Namespace) -> tuple[Path, list[str]]:

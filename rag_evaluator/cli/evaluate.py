@@ -1,19 +1,18 @@
 """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.panel import evaluate_panel
-from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config, refuse_no_judge_of_metrics
+from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_run, refuse_no_judge_of_metrics
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.notes import now
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import Worker
+from rag_evaluator.run.workers import Worker, now
 from rag_evaluator.signals import Stop
 
 NOTHING_SCORED = 1
@@ -21,23 +20,42 @@ NOTHING_SCORED = 1
 
 def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator config.yaml`."""
-    config = read_config(options)
+    config, chosen = read_run(options)
     worker, start = beginning(options)
     if config.judges:
-        evaluate_panel(config, start, lambda: _run(config, worker, start, stop), options.json)
+        _evaluate_panel(config, chosen, start, lambda: _run(config, chosen, worker, start, stop), options.json)
         return _reported(config, options.json)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.finished import outcome
-    from rag_evaluator.tasks.run_digest import find_finished
+    from rag_evaluator.tasks.manifest import find_finished
 
     began = now()
-    journal = (None if start == "fresh" else find_finished(config)) or _run(config, worker, start, stop)
+    journal = (None if start == "fresh" else find_finished(config, chosen)) or _run(config, chosen, worker, start, stop)
     summary = read_summary(config.results_dir)
     if not options.json:
-        print_summary(summary, rows_of(journal.about), config, *outcome(journal, began))
+        asks_judge = any(metric.judge for metric in chosen.values())
+        print_summary(summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
     return _reported(config, options.json)
+
+
+def _evaluate_panel(
+    config: Config, chosen: Mapping[str, Metric], start: Start, run: Callable[[], object], silent: bool
+) -> None:
+    """Have all judges score the rows and print the tables; nothing is judged or written where all is there already."""
+    from rag_evaluator.cli.console import print_summary
+    from rag_evaluator.results.manifest import read_manifest, rows_of
+    from rag_evaluator.results.summary import read_summary
+    from rag_evaluator.tasks.panel import Panel, is_finished
+
+    began = now()
+    if start == "fresh" or not is_finished(config, chosen):
+        run()
+    if silent:
+        return
+    panel, summary = Panel(config, config.results_dir, chosen), read_summary(config.results_dir)
+    print_summary(summary, rows_of(read_manifest(config.results_dir)), config, True, *panel.outcome(began))
 
 
 def _reported(config: Config, as_json: bool) -> int:
@@ -102,11 +120,11 @@ def _print_failed(results: Path) -> None:
             say(f"requirement failed: {verdict}")
 
 
-def _run(config: Config, worker: Worker, start: Start, stop: Stop) -> Journal:
-    refuse_no_judge_of_metrics(config)
+def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> Journal:
+    refuse_no_judge_of_metrics(config, chosen)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.evaluator import RAGEvaluator
 
-    evaluator = RAGEvaluator(config)
+    evaluator = RAGEvaluator(config, chosen=chosen)
     with ACTIVITY.counted("scores") as progress:
         return evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import with_examples
 from rag_evaluator.errors import ConfigError
 
 OK, FAILED = 0, 1
@@ -66,10 +66,10 @@ def add_gate_command(commands: Any) -> None:
 
 def gate(options: argparse.Namespace) -> int:
     """`rag-evaluator gate results/demo --min faithfulness=0.8`."""
+    from rag_evaluator.api.gate import MARK, write_junit
     from rag_evaluator.api.gate import gate as check
     from rag_evaluator.cli.console import print_json, say
-    from rag_evaluator.files.replacing import check_replaceable
-    from rag_evaluator.results.junit import MARK, write_junit
+    from rag_evaluator.files.atomic import check_replaceable
     from rag_evaluator.trust.gate import parse_limit
 
     if options.junit:

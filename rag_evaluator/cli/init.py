@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import with_examples
 from rag_evaluator.program import command
 
 OK = 0
@@ -44,31 +44,33 @@ def add_init_command(commands: Any) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
-    from rag_evaluator.api.starter import Wishes, propose, run_name, write_new
+    from rag_evaluator.api.starter import InitOptions, propose, run_name, write_new
     from rag_evaluator.config_sections import DEMO
     from rag_evaluator.errors import ResultsError
 
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     out = options.out or CONFIG
     if out.exists() and not (asks and options.out is None):
-        raise ResultsError(_there(out))
-    wishes = Wishes(out, options.name, options.language, options.metrics, options.judge or DEMO, options.embeddings)
-    proposal = propose(options.data, _named(wishes, options.columns))  # what is wrong is said before anything is asked
-    _print_found(proposal)
+        raise ResultsError(_exists_message(out))
+    wanted = InitOptions(
+        out, options.name, options.language, options.metrics, options.judge or DEMO, options.embeddings
+    )
+    proposal = propose(options.data, _named(wanted, options.columns))  # what is wrong is said before anything is asked
+    _print_survey(proposal)
     if asks:
-        wishes = _asked(options, wishes, run_name(options.data))
-        proposal = propose(options.data, _named(wishes, options.columns))
-    write_new(wishes.out.expanduser(), proposal.text)
-    _print_next(proposal, wishes.out)
+        wanted = _with_answers(options, wanted, run_name(options.data))
+        proposal = propose(options.data, _named(wanted, options.columns))
+    write_new(wanted.out.expanduser(), proposal.text)
+    _print_next(proposal, wanted.out)
     return OK
 
 
-def _there(out: Path) -> str:
+def _exists_message(out: Path) -> str:
     return f"{out}: is there already, and is not overwritten. Choose another name with --out, or delete it."
 
 
-def _named(wishes: Any, columns: list[str]) -> Any:
-    """The wishes with the columns of `NAME=COLUMN`. Any: `Wishes`, imported late."""
+def _named(wanted: Any, columns: list[str]) -> Any:
+    """The options with the columns of `NAME=COLUMN`. Any: `InitOptions`, imported late."""
     from dataclasses import replace
 
     from rag_evaluator.errors import ConfigError
@@ -77,20 +79,20 @@ def _named(wishes: Any, columns: list[str]) -> Any:
     for text, (name, column) in zip(columns, pairs, strict=True):
         if not (name and column):
             raise ConfigError(f"--columns {text}: expected NAME=COLUMN, for instance --columns texto=user_input.")
-    return replace(wishes, columns=dict(pairs))
+    return replace(wanted, columns=dict(pairs))
 
 
-def _asked(options: argparse.Namespace, wishes: Any, name: str) -> Any:
-    """The wishes with what the user says on the terminal. Any: `Wishes`, imported late."""
+def _with_answers(options: argparse.Namespace, wanted: Any, name: str) -> Any:
+    """The options with what the user says on the terminal. Any: `InitOptions`, imported late."""
     from dataclasses import replace
 
     judge = options.judge or _judge()
     name = options.name or _answer("name of the run", name)
     out = options.out or Path(_answer("file to write", str(CONFIG)))
     while out.exists():
-        print(_there(out), file=sys.stderr)
+        print(_exists_message(out), file=sys.stderr)
         out = Path(_answer("file to write", "config2.yaml"))
-    return replace(wishes, judge=judge, name=name, out=out)
+    return replace(wanted, judge=judge, name=name, out=out)
 
 
 def _judge() -> str:
@@ -116,16 +118,16 @@ def _answer(question: str, default: str) -> str:
         raise KeyboardInterrupt from None
 
 
-def _print_found(proposal: Any) -> None:
+def _print_survey(proposal: Any) -> None:
     """Any: `Proposal`, imported late."""
     from rag_evaluator.cli.console import say
 
-    found = proposal.survey
-    rows = f"{len(found.samples)} rows" if found.is_all else f"the first {len(found.samples)} rows"
-    columns = ", ".join(f"{', '.join(names)} = {column}" for column, names in found.names.items())
+    surveyed = proposal.survey
+    rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
+    columns = ", ".join(f"{', '.join(names)} = {column}" for column, names in surveyed.names.items())
     say(f"read {rows}: {columns}")
-    if found.unused:
-        say(f"not used: {', '.join(found.unused)}")
+    if surveyed.unused:
+        say(f"not used: {', '.join(surveyed.unused)}")
     say(f"language: {proposal.language}")
     say(f"metrics: {', '.join(proposal.metrics)}")
 

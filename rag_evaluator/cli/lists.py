@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import add_json, with_examples
 
 OK = 0
 Rows = list[dict[str, Any]]  # JSON
@@ -23,7 +23,7 @@ def add_list_command(commands: Any) -> None:
         **with_examples("rag-evaluator list metrics", "rag-evaluator list languages --json"),
     )
     command.add_argument("kind", choices=sorted(LISTS), help="what to list")
-    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(command)
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -89,7 +89,7 @@ def readers() -> Rows:
 
 def engines() -> Rows:
     """Each engine that can run a judge."""
-    from rag_evaluator.judge.engine.table import ENGINES
+    from rag_evaluator.judge.engine.engines import ENGINES
 
     return [{"name": name, "made_by": path} for name, path in ENGINES.items()]
 

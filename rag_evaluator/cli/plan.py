@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import add_json, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.progress import ACTIVITY, duration
 from rag_evaluator.signals import GRACE, Stop
 
 if TYPE_CHECKING:
-    from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
+    from rag_evaluator.api.plan import PlannedJudge, PlannedMetric, PlannedRun
     from rag_evaluator.tasks.expected import Expected
 
 OK = 0
@@ -20,12 +20,12 @@ OTHERS = ("sort", "generate", "probe", "duel", "testset")  # tasks that have no 
 SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.api.plan`, which loads ragas
 
 
-def add_plan_command(commands: Any) -> argparse.ArgumentParser:
+def add_plan_command(commands: Any) -> None:
     """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
-    command: argparse.ArgumentParser = commands.add_parser(
+    command = commands.add_parser(
         "plan",
         help="what an evaluation will ask the judge, how long it will take, how many rows it needs",
-        description="Count the questions to the judge, and judge some rows to estimate the rest: tokens, time, memory, "
+        description="Judge some rows, and scale what they took to all rows: judge calls, tokens, time. Also memory, "
         "and the rows with which an interval is narrow enough.",
         **with_examples(
             "rag-evaluator plan config.yaml",
@@ -37,15 +37,14 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
         ),
     )
     command.add_argument("config", type=_config, help="YAML file, as of the run")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
-    )
+    add_set(command)
     command.add_argument(
         "--sample",
         type=int,
         default=SAMPLE,
         metavar="N",
-        help="rows that are judged for the estimates; 0 loads no model; default: %(default)s",
+        help="rows that are judged for the estimates; 0 loads no model, and gives the rows needed only; "
+        "default: %(default)s",
     )
     command.add_argument(
         "--workers", type=int, default=1, metavar="N", help="that share the work; default: %(default)s"
@@ -57,9 +56,9 @@ def add_plan_command(commands: Any) -> argparse.ArgumentParser:
         metavar="NUMBER",
         help="half the width that an interval should have, in units of the metric; default: %(default)s",
     )
-    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(command)
     command.add_argument("--grace", type=float, default=GRACE, help=argparse.SUPPRESS)
-    return command
+    add_rows(command, "limit")
 
 
 def _config(text: str) -> Path:
@@ -121,10 +120,9 @@ def print_plan(planned: "PlannedRun") -> None:
     ]
     for judge in planned.judges:
         name = f", judge {judge.judge}" if judge.judge else ""
-        rows = [_row(metric) for metric in judge.metrics]
-        is_exact = all(metric.is_exact for metric in judge.metrics)
+        rows = [_row(metric, judge.judged) for metric in judge.metrics]
         for label, part in (("together", judge.all), ("not done yet", judge.left)):
-            rows.append([label, "", *_figures(part, is_exact), ""])
+            rows.append([label, "", *_figures(part), ""])
         print_table(f"plan of {planned.name}: {planned.rows}{name}", columns, rows)
         for line in _lines(judge, planned):
             say(line)
@@ -132,21 +130,23 @@ def print_plan(planned: "PlannedRun") -> None:
         say(f"all judges, one after the other: {_duration(planned.seconds)}")
 
 
-def _row(metric: "PlannedMetric") -> list[str]:
+def _row(metric: "PlannedMetric", judged: int) -> list[str]:
     done = f"{metric.done:,}/{metric.scores:,}"
-    needed = "not known" if metric.rows_needed is None else f"~{metric.rows_needed:,}"
-    return [metric.metric, done, *_figures(metric.all, metric.is_exact), needed]
+    needed = "not known" if metric.rows_needed is None else f"{'~' if judged else 'at most '}{metric.rows_needed:,}"
+    return [metric.metric, done, *_figures(metric.all), needed]
 
 
-def _figures(part: "Expected | None", is_exact: bool) -> list[str]:
+def _figures(part: "Expected | None") -> list[str]:
     from rag_evaluator.tasks.expected import Expected
 
     if part is None:
         return ["not known"] * 3
     within = part.within or Expected(0)
-    calls = f"{part.calls:,.0f}" if is_exact else _estimate(part.calls, within.calls)
-    tokens = (part.prompt_tokens, within.prompt_tokens), (part.generated_tokens, within.generated_tokens)
-    return [calls, *(_estimate(count, margin) for count, margin in tokens)]
+    return [
+        _estimate(part.calls, within.calls),
+        _estimate(part.prompt_tokens, within.prompt_tokens),
+        _estimate(part.generated_tokens, within.generated_tokens),
+    ]
 
 
 def _estimate(count: float | None, margin: float | None) -> str:
@@ -171,8 +171,6 @@ def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
             yield "± says how these rows vary; rows in which the judge writes far more than in these are not in it"
     else:
         yield "no row was judged: --sample 20 gives the figures that are not known"
-    if any(metric.is_exact and metric.all and metric.all.calls for metric in judge.metrics):
-        yield "judge calls without ~ are counted: exact while every prompt fits the judge's window"
     yield from judge.notes
 
 
@@ -190,5 +188,5 @@ def _duration(seconds: float | None) -> str:
     return f"~{duration(seconds)}" if seconds else "nothing is left to be scored"
 
 
-def _size(count: int | None) -> str:
-    return "not known" if count is None else f"{count / 2**30:.1f} GiB"
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB"

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_config, refuse_no_judge_of_metrics
+from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_run, refuse_no_judge_of_metrics
 from rag_evaluator.progress import ACTIVITY
 
 NOTHING = 1  # exit code: nothing could be scored
@@ -15,22 +15,24 @@ if TYPE_CHECKING:
 
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
-    config, (worker, start) = read_config(options), beginning(options)
-    refuse_no_judge_of_metrics(config)
+    (config, chosen), (worker, start) = read_run(options), beginning(options)
+    refuse_no_judge_of_metrics(config, chosen)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.api.evaluator import RAGEvaluator
         from rag_evaluator.api.probe import run_probe
     from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say
-    from rag_evaluator.tasks.probe.lines import parts_of
+    from rag_evaluator.tasks.probe.figures import probe_overview
     from rag_evaluator.tasks.probe.stage import FOLDER, read_report
 
     with ACTIVITY.counted("scores") as progress:
-        journal = run_probe(RAGEvaluator(config), config.results_dir, None, worker, progress, stop, start)
+        journal = run_probe(
+            RAGEvaluator(config, chosen=chosen), config.results_dir, None, worker, progress, stop, start
+        )
     report = read_report(config.results_dir)
     if options.json:
         print_json({**about_run(config, journal.plan), **report})
         return _code(report)
-    print_parts(parts_of(report, config.name))
+    print_parts(probe_overview(report, config.name))
     print_part(journal.plan)
     say(f"changed rows with both scores: {config.results_dir / FOLDER}")
     return _code(report)

@@ -2,24 +2,22 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import add_json, add_set, with_examples
 from rag_evaluator.cli.start import LIBRARIES
 from rag_evaluator.config import Config, default_config, load_config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.errors import PromptError
 from rag_evaluator.metrics.definitions import own_metrics
-from rag_evaluator.metrics.table import METRICS, questions_of, select_metrics
+from rag_evaluator.metrics.table import METRICS, choose_owners, questions_of, select_metrics
 from rag_evaluator.offline import disable_network
 from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.check import Checked
+    from rag_evaluator.prompts.check import CheckedPack
     from rag_evaluator.prompts.pack import Key
     from rag_evaluator.prompts.source import Source
 
@@ -59,14 +57,14 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     )
     check.add_argument("folder", type=Path, nargs="?", help="default: prompts_dir of the configuration, else prompts")
     check.add_argument("--config", type=Path, help="also check the packs of the custom_metrics of this YAML file")
-    check.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
+    add_set(check)
     check.add_argument(
         "--installed",
         action="store_true",
         help="compare with the prompts of the installed ragas, not with those that come with this program",
     )
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
-    check.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(check)
     _add_choice(check, "instructions may be in English")
     adapt = actions.add_parser(
         "adapt",
@@ -80,7 +78,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
     adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and custom_metrics from this file")
-    adapt.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
+    add_set(adapt)
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
     adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
     _add_choice(adapt, "leave instructions in English, as ragas does by default")
@@ -110,7 +108,7 @@ def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
 
 def export_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts export`: write ragas' English prompts."""
-    from rag_evaluator.prompts.english import export
+    from rag_evaluator.metrics.english import export
 
     written = export(options.folder)
     print(
@@ -121,9 +119,8 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
-    from rag_evaluator.cli.console import console, print_json, say
-    from rag_evaluator.prompts.check import check_language, languages_in
-    from rag_evaluator.prompts.source import choose_owners
+    from rag_evaluator.cli.console import print_json, print_table, say
+    from rag_evaluator.prompts.check import KINDS, check_language, languages_in
 
     folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
     sources = {**_sources(options.installed), **_own_sources(config)}
@@ -136,7 +133,8 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
         return BAD_PACKS if faults else OK
-    console().print(_table(checked))
+    columns = [("language", "left"), *((heading, "right") for heading in ("good", *KINDS))]
+    print_table("prompt packs", columns, _rows(checked))
     for path, fault in faults:
         say(f"{path}: {fault}")
     if not faults:
@@ -145,7 +143,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     return BAD_PACKS if faults else OK
 
 
-def _as_json(packs: Sequence["Checked"]) -> dict[str, Any]:
+def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:
     faults = [{"file": str(pack.path), **fault._asdict()} for pack in packs for fault in pack.faults]
     return {"packs": len(packs), "good": sum(not pack.faults for pack in packs), "faults": faults}
 
@@ -155,7 +153,7 @@ def _sources(installed: bool) -> "Mapping[Key, Source]":
 
     if not installed:
         return packaged_sources()
-    from rag_evaluator.prompts.english import installed_sources
+    from rag_evaluator.metrics.english import installed_sources
 
     return installed_sources()
 
@@ -188,19 +186,18 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.offline:
         disable_network()
     with ACTIVITY.phase(LIBRARIES):
-        from rag_evaluator.judge.source import GivenJudge
+        from rag_evaluator.judge.source import LazyJudge
+        from rag_evaluator.metrics.english import all_prompts
         from rag_evaluator.prompts.adapt.adapt import adapt
         from rag_evaluator.prompts.definition import definition_prompts
-        from rag_evaluator.prompts.english import all_prompts
         from rag_evaluator.prompts.loading import PackSet
-        from rag_evaluator.prompts.source import choose_owners
 
     refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))
     owners = choose_owners(options.metrics, {**all_prompts(), **definition_prompts(questions)})
     wanted = {name: question for name, question in questions.items() if name in owners}
-    packs = PackSet(owners, options.language, options.folder or config.prompts_dir, wanted)
-    judge = GivenJudge(None, config.judge, config.offline)
+    packs = PackSet(owners, options.language, options.folder or config.prompts_dir, all_prompts, wanted)
+    judge = LazyJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     with ACTIVITY.counted("texts") as progress:
         done = adapt(packs, judge, instruction, options.force, progress)
@@ -213,19 +210,14 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     return OK
 
 
-def _table(checked: Mapping[str, Sequence["Checked"]]) -> Table:
+def _rows(checked: Mapping[str, Sequence["CheckedPack"]]) -> Iterator[list[str]]:
     """A row per language: packs that are good, and how many have which fault."""
     from rag_evaluator.prompts.check import KINDS
 
-    table = Table(title="prompt packs")
-    table.add_column("language")
-    for heading in ("good", *KINDS):
-        table.add_column(heading, justify="right")
     for language, packs in checked.items():
         good = sum(not pack.faults for pack in packs)
         wrong = Counter(kind for pack in packs for kind in {fault.kind for fault in pack.faults})
-        table.add_row(language, f"{good}/{len(packs)}", *(str(wrong[kind] or "") for kind in KINDS))
-    return table
+        yield [language, f"{good}/{len(packs)}", *(str(wrong[kind] or "") for kind in KINDS)]
 
 
 ACTIONS: Mapping[str, Callable[[argparse.Namespace, Config], int]] = {

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import with_examples
 
 OK = 0
 

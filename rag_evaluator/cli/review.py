@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.options import add_json
+
 if TYPE_CHECKING:
     from rag_evaluator.api.review import Applied
 
@@ -52,7 +54,7 @@ def add_review_commands(commands: Any) -> None:
     )
     command.add_argument("--force", action="store_true", help="replace a file that is there")
     command.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
-    command.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    add_json(command)
 
 
 def review(options: argparse.Namespace) -> int:

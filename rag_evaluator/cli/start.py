@@ -2,11 +2,13 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from rag_evaluator.config import Config, load_config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.models.hub import refuse_no_folder
 from rag_evaluator.offline import disable_network
@@ -19,11 +21,17 @@ LIBRARIES = "loading libraries"  # ragas, torch: seconds
 
 def read_config(options: argparse.Namespace) -> Config:
     """The configuration, its metrics checked before ragas and torch are imported, which takes seconds."""
+    return read_run(options)[0]
+
+
+def read_run(options: argparse.Namespace) -> tuple[Config, Mapping[str, Metric]]:
+    """The configuration and its metrics, checked."""
     config = load_config(options.config, options.set)
-    check_reported(config, chosen_metrics(config))
+    chosen = chosen_metrics(config)
+    check_reported(config, chosen)
     if config.offline:
         disable_network()
-    return config
+    return config, chosen
 
 
 def refuse_no_judge(config: Config) -> None:
@@ -34,9 +42,9 @@ def refuse_no_judge(config: Config) -> None:
             refuse_no_folder(model, key)
 
 
-def refuse_no_judge_of_metrics(config: Config) -> None:
+def refuse_no_judge_of_metrics(config: Config, chosen: Mapping[str, Metric]) -> None:
     """The same, where a metric asks the judge."""
-    if any(metric.judge for metric in chosen_metrics(config).values()):
+    if any(metric.judge for metric in chosen.values()):
         refuse_no_judge(config)
 
 

@@ -6,22 +6,21 @@ import time
 from collections import Counter
 from typing import Any
 
-from rag_evaluator.cli.console import about_run, print_end, print_json, print_means, print_part, say
+from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
 from rag_evaluator.cli.start import OK, beginning, read_config, refuse_no_judge
 from rag_evaluator.config import Config
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.results.overview import means
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.notes import now
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import Worker
+from rag_evaluator.run.workers import Worker, now
 from rag_evaluator.signals import Stop
 from rag_evaluator.tasks import generate as generating
 from rag_evaluator.tasks import sort as sorting
-from rag_evaluator.tasks.question import Asking, QuestionStage
-from rag_evaluator.tasks.rows import read_rows
+from rag_evaluator.tasks.question import QuestionStage, TaskJudge, read_rows
 
 NOTHING_MADE = 1
 
@@ -30,14 +29,14 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
     config, begun = read_config(options), beginning(options)
     refuse_no_judge(config)
-    stage = sorting.of_samples(read_rows(config, "sort"), Asking("sort", config))
+    stage = sorting.of_samples(read_rows(config, "sort"), TaskJudge("sort", config))
     _, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / sorting.SUMMARY).read_bytes())
     code = OK if summary["sorted"] else NOTHING_MADE
     if options.json:
         print_json({**about_run(config, stage.plan), **summary})
         return code
-    print_means(f"{config.name}: order of contexts", "measure", summary["measures"], "none")
+    print_parts(means(f"{config.name}: order of contexts", "measure", summary["measures"], "none", reasons=None))
     say(
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
         f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
@@ -52,7 +51,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     refuse_no_judge(config)
     samples = read_rows(config, "generate")
-    stage = generating.of_samples(samples, Asking("generate", config))
+    stage = generating.of_samples(samples, TaskJudge("generate", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     reasons = Counter(reference.reason for reference in stage.references(table))
     answered, asked = reasons.pop(None, 0), len(stage.units)

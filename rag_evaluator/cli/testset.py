@@ -1,11 +1,11 @@
 """`rag-evaluator testset make` and `testset check`: questions from documents, and checks of questions that exist."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.examples import with_examples
+from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.signals import Stop
 
@@ -20,12 +20,7 @@ MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 7
 CHECK_CODES = "exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue"
 
 
-def add_testset_commands(
-    commands: Any,
-    add_config: Callable[..., None],
-    add_beginning: Callable[..., None],
-    add_rows: Callable[..., None],
-) -> None:
+def add_testset_commands(commands: Any) -> None:
     """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
     testset = commands.add_parser(
         "testset",
@@ -68,7 +63,7 @@ def add_testset_commands(
     )
     check.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
     check.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
-    check.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate")
+    add_set(check)
     add_rows(check)
     add_beginning(check)
 
@@ -88,12 +83,12 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.api.testset import OWNERS
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.tasks import run_task
-        from rag_evaluator.models.embeddings_source import embeddings_of
-        from rag_evaluator.tasks.question import Asking
+        from rag_evaluator.models.embeddings import embeddings_of
+        from rag_evaluator.tasks.question import TaskJudge
         from rag_evaluator.tasks.testset.prepare import corpus_of
         from rag_evaluator.tasks.testset.stage import TASK, read_summary, start_of, testset_stage
 
-    asking = Asking(TASK, config, owners=OWNERS)
+    asking = TaskJudge(TASK, config, owners=OWNERS)
     corpus = corpus_of(config)
     stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
     if not options.json:
@@ -132,7 +127,7 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
         columns = [("kind", "left"), ("questions", "right")]
         print_table("kinds of questions", columns, [(kind, str(count)) for kind, count in summary["kinds"].items()])
     reasons = [
-        (step, reason, str(count)) for step, found in summary["left_out"].items() for reason, count in found.items()
+        (step, reason, str(count)) for step, counts in summary["left_out"].items() for reason, count in counts.items()
     ]
     if reasons:
         print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], reasons[:SHOWN])
@@ -154,14 +149,13 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.api.testset import OWNERS
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
         from rag_evaluator.cli.tasks import run_task
-        from rag_evaluator.models.embeddings_source import embeddings_of
-        from rag_evaluator.tasks.question import Asking
-        from rag_evaluator.tasks.rows import read_rows
+        from rag_evaluator.models.embeddings import embeddings_of
+        from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.testset.check import NEEDED, TASK, check_stage, summary_of
 
-    samples = read_rows(config, TASK, NEEDED)
-    asking = Asking(TASK, config, owners=OWNERS)
-    stage = check_stage(samples, config, asking, embeddings_of(None, config.embeddings, config.offline))
+    rows = read_rows(config, TASK, NEEDED)
+    asking = TaskJudge(TASK, config, owners=OWNERS)
+    stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = summary_of(stage.findings(table))
     code = FLAGGED if summary["flagged"] else OK

@@ -61,14 +61,14 @@ def add_view_command(commands: Any) -> None:
 
 def view(options: argparse.Namespace) -> int:
     """`rag-evaluator view results/`."""
-    from rag_evaluator.view.folders import open_folders
+    from rag_evaluator.view.state import open_folders
 
     token = _token()
     if options.who is not None and not options.review:
         raise ConfigError("--as names the person who reviews, and needs --review.")
     open_folders(options.results)
     from rag_evaluator.view.app import make_app
-    from rag_evaluator.view.review_request import checked_name
+    from rag_evaluator.view.reviews import checked_name
 
     who = None if options.who is None else checked_name(options.who)
     with _listen(options.host, options.port) as listening:

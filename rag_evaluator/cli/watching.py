@@ -39,7 +39,7 @@ def watching(command: str) -> Iterator[None]:
         _watches.remove(watch)
 
 
-def make_room() -> None:
+def hide_bar() -> None:
     """Take the bar away before something is printed; it comes back where work goes on."""
     for watch in _watches:
         watch.display.close()

@@ -1,8 +1,8 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-The parts: `readers` (file formats), `columns` (aliases), `values` and `typed_values` (types), `json_values`, `blank`
-(what counts as no text), `retrieval_log` (lines of a log as rows), `on_disk` (samples kept on disk), `choice` (which
-rows are taken).
+The parts: `readers` (file formats), `columns` (names of columns), `values` and `field` (types), `json_values`,
+`on_disk` (samples kept on disk), `retrieval_log` (lines of a log as rows), `choice` (which rows are taken), `checked`
+(the step that every start uses).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset.blank import is_blank
 from rag_evaluator.dataset.choice import whole_of
 from rag_evaluator.dataset.columns import (
     ALIASES,
@@ -20,7 +19,7 @@ from rag_evaluator.dataset.columns import (
     accepted_names,
     column_names,
 )
-from rag_evaluator.dataset.json_values import EMPTY, as_text, plain
+from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank, plain
 from rag_evaluator.dataset.on_disk import OnDiskSamples
 from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import READERS, read_records
@@ -93,9 +92,9 @@ def _load(source: Any, names: ColumnNames) -> list[Sample]:
 
 
 def _samples(name: str, records: Sequence[InputRecord], names: ColumnNames) -> list[Sample]:
-    there = column_names(record.row for record in records)
-    names.check(there, name)
-    is_log = names.is_log(there)
+    present = column_names(record.row for record in records)
+    names.check(present, name)
+    is_log = names.is_log(present)
     if is_log:
         records = list(rows_of_log(records, names))
     return [names.sample(index, record, is_log) for index, record in enumerate(records)]
@@ -139,11 +138,11 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
     check_readable(samples, {column for columns in needed.values() for column in columns})
-    there = present_columns(samples)
+    present = present_columns(samples)
     missing: dict[str, list[str]] = {}
     for metric, columns in needed.items():
         for column in columns:
-            if column not in there:
+            if column not in present:
                 missing.setdefault(column, []).append(metric)
     if missing:
         lines = [_missing_column(samples, column, metrics) for column, metrics in missing.items()]

@@ -1,9 +1,10 @@
 """Which rows of a dataset a run takes: the first ones, or some that a seed draws."""
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any, TypeVar, overload
 
 from rag_evaluator.dataset.sample import Sample
@@ -51,10 +52,10 @@ class RowChoice:
     @cached_property
     def places(self) -> Sequence[int]:
         """The rows that are taken, by their place in the dataset, in order."""
-        there = range(self.of if self.limit is None else self.limit)
+        first = range(self.of if self.limit is None else self.limit)
         if self.sample is None:
-            return there
-        return sorted(heapq.nsmallest(self.sample, there, key=partial(_drawn, self.seed)))
+            return first
+        return sorted(heapq.nsmallest(self.sample, first, key=partial(_drawn, self.seed)))
 
     def holds(self, other: "RowChoice") -> bool:
         """Whether it takes every row that another choice from the same dataset takes."""
@@ -86,6 +87,9 @@ class ChosenRows(Sequence[S]):
     def __len__(self) -> int:
         return len(self._places)
 
+    def __iter__(self) -> Iterator[S]:
+        return super().__iter__() if self.choice.sample is not None else islice(iter(self.whole), len(self))
+
     @overload
     def __getitem__(self, index: int) -> S: ...
     @overload
@@ -107,11 +111,6 @@ def choose(samples: Sequence[S], part: Mapping[str, int]) -> Sequence[S]:
 def whole_of(samples: Sequence[S]) -> Sequence[S]:
     """The rows that some were chosen from; all, if none were left out."""
     return samples.whole if isinstance(samples, ChosenRows) else samples
-
-
-def part_of(samples: Sequence[Any]) -> dict[str, int]:
-    """Which rows were chosen, as `RowChoice.to_json` has it."""
-    return samples.choice.to_json() if isinstance(samples, ChosenRows) else {}
 
 
 def _drawn(seed: int, place: int) -> tuple[str, int]:

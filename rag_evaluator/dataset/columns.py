@@ -1,19 +1,57 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
+import json
+import math
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from rag_evaluator.dataset.blank import is_blank
-from rag_evaluator.dataset.cells import text_or_list
-from rag_evaluator.dataset.field import Field
-from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.field import Field, text_or_list
+from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG
 from rag_evaluator.errors import DatasetError, did_you_mean
+
+EXACT = 2**53  # floats from here on need not be the integer that was written
+
+
+def value_of(sample: Sample, column: str) -> Any:
+    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
+    if column in sample.row:
+        return sample.row[column]
+    names = (name for name in ALIASES if column in accepted_names(name))
+    return next((sample.columns.get(name) for name in names), None)
+
+
+def as_key(value: Any) -> str | None:
+    """A value as text, to be compared: composed (NFC), trimmed, 7.0 as 7; None for a blank. Any: JSON."""
+    if is_blank(value):
+        return None
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value).strip()
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        value = int(value)
+    return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+
+def weight_of(sample: Sample, column: str | None) -> float:
+    """What a row counts for: 1 without a column. Raises `DatasetError` for a value that is no number >= 0."""
+    if column is None:
+        return 1.0
+    value = value_of(sample, column)
+    try:
+        weight = math.nan if isinstance(value, bool) or is_blank(value) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        weight = math.nan
+    if not 0 <= weight < math.inf:
+        received = "blank" if is_blank(value) else repr(value)
+        raise DatasetError(f"{sample.where}: '{column}' is {received:.40}, expected a number from 0 up.")
+    return weight
+
 
 # Any in this module: the users' values, plain JSON.
 
@@ -71,11 +109,11 @@ class ColumnNames:
     marks: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        divided = {name: found for name, to in self.mapping.items() if (found := DIVIDED.fullmatch(str(to)))}
-        object.__setattr__(self, "marks", {name: found[2] for name, found in divided.items()})
-        object.__setattr__(self, "mapping", {**self.mapping, **{name: found[1] for name, found in divided.items()}})
+        divided = {name: match for name, to in self.mapping.items() if (match := DIVIDED.fullmatch(str(to)))}
+        object.__setattr__(self, "marks", {name: match[2] for name, match in divided.items()})
+        object.__setattr__(self, "mapping", {**self.mapping, **{name: match[1] for name, match in divided.items()}})
 
-    def check(self, there: Collection[str], source_name: str) -> None:
+    def check(self, present: Collection[str], source_name: str) -> None:
         """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
         for name, canonical in self.mapping.items():
             if canonical not in ALIASES:
@@ -83,10 +121,10 @@ class ColumnNames:
                     f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
                     f"{did_you_mean(str(canonical), ALIASES)}"
                 )
-            if name not in there:
+            if name not in present:
                 raise DatasetError(
                     f"{source_name}: columns maps '{name}' to '{canonical}', but no row has a column '{name}'."
-                    f"{did_you_mean(str(name), there)}"
+                    f"{did_you_mean(str(name), present)}"
                 )
             twice = [other for other, target in self.mapping.items() if target == canonical and other != name]
             if twice and canonical not in LISTS:
@@ -199,7 +237,7 @@ def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> l
 
 def _with_text(values: Mapping[str, Any], canonical: str) -> dict[str, Any]:
     """Those that are not blank; else the first that is not empty; else the first list that says so; else none."""
-    there = {name: value for name, value in values.items() if value not in EMPTY}
+    nonempty = {name: value for name, value in values.items() if value not in EMPTY}
     empty = {name: value for name, value in values.items() if value == [] and canonical in MAY_BE_EMPTY}
-    filled = {name: value for name, value in there.items() if not is_blank(value)}
-    return filled or dict(islice((there or empty).items(), 1))
+    filled = {name: value for name, value in nonempty.items() if not is_blank(value)}
+    return filled or dict(islice((nonempty or empty).items(), 1))

@@ -1,16 +1,67 @@
-"""`plain`: any value of an input row, of any library, as a value that JSON can hold."""
+"""Any value of an input row as a value that JSON can hold (`plain`), whether it is blank, and what it no longer is."""
 
 import datetime
 import decimal
 import enum
 import math
+import re
+import unicodedata
 import uuid
 from collections.abc import Callable, Mapping
 from functools import singledispatch
 from pathlib import PurePath
 from typing import Any
 
-from rag_evaluator.dataset.marks import Repeated, Unwritable
+
+class Unwritable(str):
+    """Text in place of a value that JSON cannot hold.
+
+    reason: what it was: 'a value of type bytes, which JSON cannot hold'.
+    """
+
+    reason: str
+
+    def __new__(cls, text: str, reason: str) -> "Unwritable":
+        made = super().__new__(cls, text)
+        made.reason = reason
+        return made
+
+    def __reduce__(self) -> tuple[type["Unwritable"], tuple[str, str]]:  # for copies on disk
+        return Unwritable, (str(self), self.reason)
+
+
+class Repeated(list[Any]):
+    """The values of a column that the row has several times. Any: whatever the user's columns hold."""
+
+
+class Differing(list[Any]):
+    """The values of a column in the lines of one question, which should be equal where a metric needs the column.
+
+    reason: which lines differ, and what to do.
+    """
+
+    reason: str = ""
+
+
+INVISIBLE = {"Cc", "Cf", "Zs", "Zl", "Zp"}
+"""Unicode categories: controls, format characters such as the zero width space, and white space."""
+FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that show nothing: fillers, joiners, variation selectors, the empty Braille pattern."""
+
+
+def is_blank(value: Any) -> bool:
+    """Whether it is None, text of white space and invisible characters only, or a list of nothing else.
+
+    Any: a JSON value; numbers, booleans and objects are never blank.
+    """
+    if isinstance(value, str):
+        return all(unicodedata.category(sign) in INVISIBLE or FILLERS.match(sign) for sign in value)
+    if isinstance(value, list):
+        return all(map(is_blank, value))
+    return value is None
+
 
 TOO_MANY_DIGITS = "an integer of more than 4300 digits"  # Python writes no longer ones
 _LARGEST = 10**4300
@@ -101,8 +152,8 @@ def _list(value: list[Any] | tuple[Any, ...]) -> list[Any]:
 def _repeated(value: Repeated) -> Any:
     """The one value where the column has the same each time, or is empty but once."""
     values = [plain(item) for item in value]
-    there = [item for item in values if item not in EMPTY] or values[:1]
-    return there[0] if all(item == there[0] for item in there) else Repeated(values)
+    nonempty = [item for item in values if item not in EMPTY] or values[:1]
+    return nonempty[0] if all(item == nonempty[0] for item in nonempty) else Repeated(values)
 
 
 @plain.register(datetime.date)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,9 +16,47 @@ from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import iterate_records
 from rag_evaluator.dataset.retrieval_log import rows_of_log
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.stored_records import stored
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.progress import ACTIVITY
+
+
+class StoredRecords(Sequence[InputRecord]):
+    """Records in a temporary file without a name; their marks are kept, which JSON would lose."""
+
+    def __init__(self, records: Iterable[InputRecord]) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `stored`
+        self._places = array("Q")
+        for record in records:
+            self._places.append(self._file.tell())
+            pickle.dump(record, self._file)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> InputRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[InputRecord]: ...
+    def __getitem__(self, index: int | slice) -> InputRecord | Sequence[InputRecord]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        self._file.seek(self._places[index])
+        record: InputRecord = pickle.load(self._file)
+        return record
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def stored(records: Iterable[InputRecord]) -> Iterator[StoredRecords]:
+    """The records on disk, until the context ends."""
+    kept = StoredRecords(records)
+    try:
+        yield kept
+    finally:
+        kept.close()
+
 
 AT_ONCE = 256  # samples read together
 
@@ -109,9 +149,9 @@ class OnDiskSamples(Sequence[Sample]):
 def _line(sample: Sample) -> bytes:
     """A sample as JSON; of canonical columns that the row has unchanged only the names are kept."""
     same = [name for name, value in sample.columns.items() if _is_same(sample.row.get(name), value)]
-    others = {name: None if name in same else value for name, value in sample.columns.items()}
+    changed = {name: None if name in same else value for name, value in sample.columns.items()}
     return (
-        json.dumps([sample.row, others, sample.where, sample.wrong, sample.digest], ensure_ascii=False).encode("utf-8")
+        json.dumps([sample.row, changed, sample.where, sample.wrong, sample.digest], ensure_ascii=False).encode("utf-8")
         + b"\n"
     )
 

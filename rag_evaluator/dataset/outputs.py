@@ -69,8 +69,8 @@ def _has(output: Mapping[str, Any], canonical: str) -> bool:
 
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
     """The row with texts in the place of messages, nodes and documents, under names that datasets have."""
-    for canonical, others in OTHER_NAMES.items():
-        named = [row[name] for name in others if name in row]
+    for canonical, aliases in OTHER_NAMES.items():
+        named = [row[name] for name in aliases if name in row]
         if named and all(row.get(name) is None for name in accepted_names(canonical)):
             row[canonical] = named[0]
     answer = _only(row.get("response"))
@@ -108,8 +108,8 @@ def _of_messages(messages: Sequence[Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"user_input": _text(messages[start - 1])} if start else {}
     if turn and turn[-1][0] == "ai":
         row["response"] = turn[-1][1]
-    found = [document for kind, message in turn if kind == "tool" for document in _found(message)]
-    return {**row, "retrieved_contexts": found} if turn else row
+    documents = [document for kind, message in turn if kind == "tool" for document in _found(message)]
+    return {**row, "retrieved_contexts": documents} if turn else row
 
 
 def _found(message: Any) -> list[Any]:

@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rag_evaluator.dataset.blank import is_blank
-from rag_evaluator.dataset.cells import is_written_by_python, json_or_text
-from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, column_names, descending
-from rag_evaluator.dataset.json_values import EMPTY
-from rag_evaluator.dataset.keys import as_key
-from rag_evaluator.dataset.marks import Differing
+from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, as_key, column_names, descending
+from rag_evaluator.dataset.field import is_written_by_python, json_or_text
+from rag_evaluator.dataset.json_values import EMPTY, Differing, is_blank
 from rag_evaluator.dataset.readers.record import InputRecord
-from rag_evaluator.dataset.typed_values import as_number, is_number
+from rag_evaluator.dataset.values import as_number, is_number
 from rag_evaluator.files.digest import short_digest
 
 # Any in this module: the users' values, plain JSON.
@@ -92,14 +89,14 @@ def _score(line: InputRecord, name: str) -> Any:
 
 def _once(name: str, lines: Sequence[InputRecord], chunks: Sequence[InputRecord]) -> Any:
     """The value that all lines have which have one; else all values in the order of the chunks."""
-    there = [line for line in lines if not is_blank(line.row.get(name))] or lines[:1]
-    first = there[0].row.get(name)
-    other = next((line for line in there if as_key(line.row.get(name)) != as_key(first)), None)
+    nonblank = [line for line in lines if not is_blank(line.row.get(name))] or lines[:1]
+    first = nonblank[0].row.get(name)
+    other = next((line for line in nonblank if as_key(line.row.get(name)) != as_key(first)), None)
     if other is None:
         return first
     values = Differing(line.row.get(name) for line in chunks)
     values.reason = (
-        f"expected the same value in all lines of a question, received {first!r:.60} ({there[0].where}) and "
+        f"expected the same value in all lines of a question, received {first!r:.60} ({nonblank[0].where}) and "
         f"{other.row[name]!r:.60} ({other.where}). Correct one of them, or give each question its own '{ID}'."
     )
     return values

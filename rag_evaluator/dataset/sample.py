@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rag_evaluator.dataset.blank import is_blank
-from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.files.digest import short_digest
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and names of files that are made of texts."""
 
 import json
 import os
@@ -6,15 +6,63 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import psutil
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.json_text import json_text, wide_json_text
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.jsonl import json_text, wide_json_text
+
+HEAD = 4096  # bytes in which the mark of a file is
+
+
+def check_replaceable(path: Path, mark: bytes | None, force: bool = False, inputs: Iterable[Path | None] = ()) -> None:
+    """Raises `ResultsError` if a file is there that this command must not replace.
+
+    A file that the same command wrote is replaced without a word, as CI writes its reports to the same place at each
+    run. It is known by its mark: the beginning that all files of its kind have, and no file of another program, a JUnit
+    file of pytest for instance, has. So a file that a user wrote or filled in needs `--force`, and what the command
+    reads is never replaced: a table of labels, a table of scores, what a run left in its results folder.
+
+    Args:
+        path: where the output goes.
+        mark: bytes near the beginning of what the command writes; None: whatever is there may be somebody's work.
+        force: replace a file of another kind.
+        inputs: files and folders that the command reads; None is none.
+    """
+    if not path.exists() or path.is_dir():  # that a folder is there is said when it is written
+        return
+    if not path.is_file():
+        raise ResultsError(f"{path}: is no ordinary file. Choose another name.")
+    head = _head(path)
+    is_own = mark is not None and mark in head
+    for source in inputs:
+        if source is not None and _is_read(path, source, is_own):
+            raise ResultsError(f"{path}: is read by this command, and is not replaced. Choose another name.")
+    if head and not is_own and not force:
+        why = "; somebody may have filled it in" if mark is None else ", and this command did not write it"
+        raise ResultsError(f"{path} exists already{why}. Choose another name, or --force.")
+
+
+def _is_read(path: Path, source: Path, is_own: bool) -> bool:
+    """Whether a file is an input, or was left in a folder that is one by another command."""
+    if source.is_dir():
+        return not is_own and source.resolve() in path.resolve().parents
+    return source.exists() and path.samefile(source)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. Choose another name.") from error
+
 
 SCRATCH = ".writing-"
 
@@ -40,8 +88,8 @@ def scratch(folder: Path) -> Iterator[Path]:
         pid = left.name.split("-")[2]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(left, ignore_errors=True)
-    with _own_folder(folder) as own:
-        yield own
+    with _own_folder(folder) as path:
+        yield path
 
 
 def write_text(path: Path, text: str) -> None:
@@ -96,3 +144,49 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 def _host() -> str:
     return re.sub(r"\W", "_", socket.gethostname())
+
+
+NAME_BYTES = 160  # file systems allow 255 for the whole name
+UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+
+
+def safe_names(texts: Sequence[str]) -> list[str]:
+    """A file name for each text, all different, also where upper and lower case are one.
+
+    A text is its own name as far as every file system allows it. Names that had to be shortened or changed before their
+    end carry a digest; equal ones are numbered: `_2`, `_3`.
+    """
+    taken: set[str] = set()
+    names = []
+    for text in texts:
+        base, number = _safe(text), 1
+        name = base
+        while name.casefold() in taken:
+            number += 1
+            name = f"{base}_{number}"
+        taken.add(name.casefold())
+        names.append(name)
+    return names
+
+
+def _safe(text: str) -> str:
+    plain = unicodedata.normalize("NFC", text).strip().rstrip("?!. ")
+    name = UNSAFE.sub("_", plain).encode("utf-8", "ignore")
+    short = name[:NAME_BYTES].decode("utf-8", "ignore").strip()
+    if short == plain and short:
+        return short
+    return f"{short}_{short_digest(text)[:8]}"
+
+
+def folder_names(paths: Sequence[str]) -> dict[str, str]:
+    """What files or folders are called: of their paths so many last parts as tell them apart."""
+    parts = {path: PurePath(path).parts or (path,) for path in paths}
+
+    def shortest(path: str) -> str:
+        other_paths = [other for name, other in parts.items() if name != path]
+        for length in range(1, len(parts[path])):
+            if all(other[-length:] != parts[path][-length:] for other in other_paths):
+                return "/".join(parts[path][-length:])
+        return str(PurePath(*parts[path]))
+
+    return {path: shortest(path) for path in paths}

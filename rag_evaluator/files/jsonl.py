@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -10,6 +11,25 @@ from typing import Any, TypeVar
 
 from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.digest import short_digest
+
+NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
+NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
+
+
+def json_text(value: Any) -> str:
+    """Indented by 2: results, journals, prompt packs, which ragas saves so. Any: JSON."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def wide_json_text(value: Any) -> str:
+    """Indented by 4, lists of numbers on one line: what `sort` and `generate` write, whose ranks are read by eye."""
+    text = json.dumps(value, ensure_ascii=False, indent=4, allow_nan=False)
+    return NUMBERS.sub(_on_one_line, text) + "\n"
+
+
+def _on_one_line(match: re.Match[str]) -> str:
+    return f"[{', '.join(match[1].replace(',', ' ').split())}]"
+
 
 SYNC_SECONDS = 1.0
 BLOCK = 1 << 16  # bytes read at once

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.json_text import json_text
+from rag_evaluator.files.jsonl import json_text
 
 NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 

@@ -20,7 +20,7 @@ class Records:
         path: the file of this process; it is made with the first record, its folder must be there.
         keys: names of the texts that make a record's key.
         check: reads a record; raises `ValueError`, `KeyError` or `TypeError` where it is damaged.
-        others: files of other processes, read as they are now.
+        other_files: of other processes, read as they are now.
         checked: whether each line has a checksum.
         first: called when the first record of this process is on disk.
 
@@ -33,7 +33,7 @@ class Records:
         path: Path,
         keys: Sequence[str],
         check: Check = dict,
-        others: Sequence[Path] = (),
+        other_files: Sequence[Path] = (),
         checked: bool = False,
         first: Callable[[], None] = lambda: None,
     ) -> None:
@@ -42,7 +42,7 @@ class Records:
         self._decode: Callable[[bytes], dict[str, Any]] = read_checked if checked else json.loads
         self._places: dict[Key, tuple[Path, int]] = {}  # where each record begins, bytes
         self._appender: Appender | None = None
-        for other in others:
+        for other in other_files:
             self._read(other)
         self._end = self._read(path) if path.is_file() else 0
 

@@ -59,8 +59,8 @@ KNOWN = (
 
 def installed() -> dict[str, str]:
     """Name -> version of the packages that matter and are there."""
-    found = {name: installed_version(name) for name in SHOWN}
-    return {name: number for name, number in found.items() if number is not None}
+    versions = {name: installed_version(name) for name in SHOWN}
+    return {name: number for name, number in versions.items() if number is not None}
 
 
 def installed_version(name: str) -> str | None:
@@ -83,8 +83,8 @@ def declared(package: Path = PACKAGE) -> list[str]:
     except PackageNotFoundError:
         if not project.is_file():
             return []
-        found: list[str] = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
-        return found
+        dependencies: list[str] = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
+        return dependencies
 
 
 def _unmet() -> Iterator[tuple[str, str]]:
@@ -94,13 +94,13 @@ def _unmet() -> Iterator[tuple[str, str]]:
     while waiting:
         owner, texts = waiting.pop()
         for needed in _for_us(texts):
-            found = installed_version(needed.name)
+            number = installed_version(needed.name)
             wanted = f"{needed.name}{needed.specifier}"
-            if found is None:
+            if number is None:
                 yield f"{owner} needs {wanted}, which is not installed", f"pip install '{wanted}'"
-            elif not _meets(needed, found):
-                yield f"{owner} needs {wanted}, installed is {found}", f"pip install '{wanted}'"
-            if found is not None and (name := canonicalize_name(needed.name)) not in seen:
+            elif not _meets(needed, number):
+                yield f"{owner} needs {wanted}, installed is {number}", f"pip install '{wanted}'"
+            if number is not None and (name := canonicalize_name(needed.name)) not in seen:
                 seen.add(name)
                 waiting.append((needed.name, _requires(needed.name)))
 
@@ -120,9 +120,9 @@ def _requires(name: str) -> list[str]:
     return requires(name) or []
 
 
-def _meets(needed: Requirement, found: str) -> bool:
+def _meets(needed: Requirement, number: str) -> bool:
     try:
-        return needed.specifier.contains(found, prereleases=True)
+        return needed.specifier.contains(number, prereleases=True)
     except InvalidVersion:  # built by somebody, with a name of theirs
         return True
 
@@ -130,8 +130,8 @@ def _meets(needed: Requirement, found: str) -> bool:
 def _clashes() -> Iterator[tuple[str, str]]:
     for clash in KNOWN:
         needed = [Requirement(text) for text in clash.packages]
-        found = [installed_version(each.name) for each in needed]
-        pairs = list(zip(needed, found, strict=True))
+        numbers = [installed_version(each.name) for each in needed]
+        pairs = list(zip(needed, numbers, strict=True))
         if all(number is not None and _meets(each, number) for each, number in pairs):
             names = " with ".join(f"{each.name} {number}" for each, number in pairs)
             yield f"{names}: {clash.what}", clash.todo

@@ -7,9 +7,8 @@ from pydantic import BaseModel, ValidationError
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.server.schema import plain
-from rag_evaluator.judge.grammar.schema import Schema, off_scale, tighten
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.grammar.schema import Schema, off_scale, plain, tighten
+from rag_evaluator.judge.judge import Judge, RagasLLM
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
@@ -20,13 +19,15 @@ def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
 
     Args:
         judge: users may give anything.
-        signature: what its answers depend on, where somebody knows; a `JudgeProtocol` has its own.
+        signature: what its answers depend on, if that is known; a `JudgeProtocol` has its own.
 
     Raises `TypeError` for what is no judge.
     """
     judge = unwrapped(judge)
     if isinstance(judge, Judge):
         judge.inner.signature = signature or judge.inner.signature
+        return judge.inner
+    if isinstance(judge, RagasLLM):
         return judge.inner
     if isinstance(judge, InstructorBaseRagasLLM):
         return RagasJudge(judge, signature)
@@ -43,7 +44,7 @@ def unwrapped(judge: Any) -> Any:
 
 
 def is_langchain(judge: Any) -> bool:
-    """Whether an object is a LangChain language model, told without importing LangChain."""
+    """Whether an object is a LangChain language model, found out without importing LangChain."""
     return any(kind.__module__.startswith("langchain_core.language_models") for kind in type(judge).__mro__)
 
 
@@ -94,8 +95,8 @@ class RagasJudge(_WithoutTokens):
 class LangchainJudge(_WithoutTokens):
     """A LangChain LLM or chat model; an answer that is not what was asked for, or is off its scale, is no judgement.
 
-    A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some can only in
-    LangChain's eyes: they call no tools, or their server knows none. Their text is read, too, as long as no structured
+    A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some have the
+    method and cannot: they call no tools, or their server takes none. Their text is read, too, as long as no structured
     output has come.
     """
 
@@ -107,10 +108,10 @@ class LangchainJudge(_WithoutTokens):
         self._has_obeyed = False
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        given = await self._structured(str(prompt), response_model)
-        if given is None:
-            given = _text_of(await self.llm.ainvoke(str(prompt)))
-        answer = _read(given, response_model)
+        reply = await self._structured(str(prompt), response_model)
+        if reply is None:
+            reply = _text_of(await self.llm.ainvoke(str(prompt)))
+        answer = _read(reply, response_model)
         for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
         return Opinion(answer)
@@ -121,7 +122,7 @@ class LangchainJudge(_WithoutTokens):
     async def _structured(self, prompt: str, response_model: type[BaseModel]) -> Any:
         """The answer as LangChain has read it, or the text in its place; None where the model must be asked for text.
 
-        Any: whatever the model has given.
+        Any: whatever the model has answered.
         """
         if response_model not in self._forms:
             self._forms[response_model] = _form(self.llm, response_model)
@@ -143,9 +144,9 @@ class LangchainJudge(_WithoutTokens):
 def _form(llm: Any, response_model: type[BaseModel]) -> Any:
     """The model with structured output; None if it has none. Any: LangChain's runnables."""
     schema = _as_object(plain(tighten(response_model)))
-    told = {"title": response_model.__name__, "description": f"A {response_model.__name__}", **schema}
+    schema_of_answer = {"title": response_model.__name__, "description": f"A {response_model.__name__}", **schema}
     try:
-        return llm.with_structured_output(told, include_raw=True)
+        return llm.with_structured_output(schema_of_answer, include_raw=True)
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         return None
 
@@ -167,12 +168,12 @@ def _text_of(reply: Any) -> str:
     return str(getattr(reply, "text", reply))  # a chat model gives a message
 
 
-def _read(given: Any, response_model: type[BaseModel]) -> BaseModel:
+def _read(reply: Any, response_model: type[BaseModel]) -> BaseModel:
     """An answer from JSON in a text, or from what has been read of it. Raises `JudgementError`."""
     try:
-        if isinstance(given, str):
-            return response_model.model_validate_json(given[given.find("{") : given.rfind("}") + 1])
-        return response_model.model_validate(given)
+        if isinstance(reply, str):
+            return response_model.model_validate_json(reply[reply.find("{") : reply.rfind("}") + 1])
+        return response_model.model_validate(reply)
     except ValidationError as error:
         first = error.errors()[0]["msg"]
-        raise JudgementError(f"the answer {given!r:.80} is no {response_model.__name__}: {first}") from error
+        raise JudgementError(f"the answer {reply!r:.80} is no {response_model.__name__}: {first}") from error

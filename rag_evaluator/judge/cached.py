@@ -1,5 +1,6 @@
-"""A judge that is asked each thing once: its answers are kept, on disk where there are records."""
+"""A judge that is asked each thing once, with answers kept on disk where there are records; the prompts' window."""
 
+import json
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -7,12 +8,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.records import Records
 from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.judge.choices import log_ratio, shares_of, sigmoid
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
-from rag_evaluator.models.single_flight import SingleFlight
+from rag_evaluator.models.event_loop import SingleFlight
 
 Kept = Mapping[str, Any]  # JSON
 Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options
@@ -69,8 +71,8 @@ class CachedJudge:
         """
 
         async def ask() -> Kept:
-            found = await shares_of(self.judge, prompt, options, draw)
-            shares = [found[option] for option in options]
+            by_option = await shares_of(self.judge, prompt, options, draw)
+            shares = [by_option[option] for option in options]
             return {"log_odds": log_ratio(*shares)} if len(shares) == 2 else {"shares": shares}
 
         def read(kept: Kept) -> Mapping[str, float]:
@@ -112,3 +114,53 @@ class CachedJudge:
             return answer
 
         return read(await self._flights.get((key[1], wanted), ask_and_keep))
+
+
+ENDLESS = 10**9
+RESERVE = 64  # tokens for a short answer, and for tokens that join differently than in the count
+USEFUL = 64  # tokens: less room than that is none
+BREAKS = ["\n\n", "\n", "。", "！", "？", ". ", "; ", ", ", "，", " ", ""]  # best places to split first
+
+
+class Window:
+    """The window of a judge, in tokens; without end where the judge counts none (scripts, remote models).
+
+    Args:
+        judge: a judge, or an LLM that `as_judge` takes.
+    """
+
+    def __init__(self, judge: Any) -> None:
+        self._judge = as_judge(judge)
+        self._counts = self._judge.capabilities.counts_tokens
+
+    def room(self, prompt: str, reserve: int = RESERVE) -> int:
+        """Tokens left for texts in a prompt that holds none yet, beside `reserve` for the answer.
+
+        Raises `PromptTooLongError` if that is not enough for any text.
+        """
+        if not self._counts:
+            return ENDLESS
+        room = self._judge.room(prompt) - reserve
+        if room < USEFUL:
+            window = self._judge.capabilities.window
+            raise PromptTooLongError(f"the prompt without any context fills the model's window of {window} tokens")
+        return room
+
+    def tokens(self, text: str) -> int:
+        """Tokens of a text as JSON; 0 where there is no tokenizer to count with."""
+        return self._judge.count(json.dumps(text, ensure_ascii=False)) if self._counts else 0
+
+    def pieces(self, text: str, tokens: int) -> list[str]:
+        """The text in pieces of at most so many tokens, none of it lost but blanks between them."""
+        if self.tokens(text) <= tokens:
+            return [text]
+        from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+        splitter = RecursiveCharacterTextSplitter(
+            separators=BREAKS,
+            keep_separator="end",
+            chunk_size=tokens,
+            chunk_overlap=0,
+            length_function=self.tokens,
+        )
+        return splitter.split_text(text)

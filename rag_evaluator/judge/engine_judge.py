@@ -12,15 +12,15 @@ from pydantic_core import from_json
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.judge.choices import probabilities
 from rag_evaluator.judge.engine.protocol import Engine, WeighsTexts
 from rag_evaluator.judge.grammar.budget import share_out
-from rag_evaluator.judge.grammar.choice import probabilities
 from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from rag_evaluator.judge.thinking import Thinker, Thought
-from rag_evaluator.models.single_flight import SingleFlight
+from rag_evaluator.models.event_loop import SingleFlight
 from rag_evaluator.progress import ACTIVITY
 
 Key = tuple[str, str, int]  # digests of the prompt and of the grammar, seed

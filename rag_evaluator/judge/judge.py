@@ -1,4 +1,4 @@
-"""The public judge: ragas hands it a prompt and a response model, and gets a validated object back."""
+"""Judges as ragas LLMs: ragas hands them a prompt and a response model, and gets a validated object back."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator.config_engines import check_engine_keys
+from rag_evaluator.config_judges import check_engine_keys
 from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.engine.engines import find_engine
 from rag_evaluator.judge.engine.protocol import Encoder, Engine
-from rag_evaluator.judge.engine.table import find_engine
-from rag_evaluator.judge.engine_judge import EngineJudge
-from rag_evaluator.judge.protocol import Opinion
+from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
+from rag_evaluator.judge.protocol import JudgeProtocol, Opinion
 from rag_evaluator.models.event_loop import run
 
 if TYPE_CHECKING:
@@ -20,15 +21,60 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-class Judge(InstructorBaseRagasLLM):
+class RagasLLM(InstructorBaseRagasLLM):
+    """Any judge as the LLM of ragas' own metrics.
+
+    Attributes:
+        inner: what is asked, a `JudgeProtocol`. The two are apart because the public `choose` is not a coroutine.
+    """
+
+    def __init__(self, inner: JudgeProtocol) -> None:
+        self.inner = inner
+
+    async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """The judge's answer, always valid. Raises `JudgementError` with the reason if there can be none."""
+        opinion = await self.inner.opinion(prompt, response_model)
+        assert isinstance(opinion.answer, response_model)
+        return opinion.answer
+
+    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """`agenerate` for callers without an event loop; works inside a running one, too."""
+        answer: Answer = run(self.agenerate(prompt, response_model))
+        return answer
+
+    async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """The probability of each option as the answer, summing to 1, from the logits after the prompt.
+
+        Raises `PromptTooLongError` if the prompt does not fit the model's window.
+        """
+        return dict(await self.inner.choose(prompt, options))
+
+    def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """`achoose` for callers without an event loop; works inside a running one, too."""
+        shares: dict[str, float] = run(self.achoose(prompt, options))
+        return shares
+
+    @property
+    def pipeline(self) -> "HuggingFacePipeline":
+        """The model as LangChain runs it; not to be used while it judges.
+
+        Raises `ModelError` for a judge whose model the engine `transformers` does not run.
+        """
+        pipeline: HuggingFacePipeline | None = getattr(engine_of(self.inner), "pipeline", None)
+        if pipeline is None:
+            raise ModelError(
+                "judge: only a model that judge.engine: transformers runs has a HuggingFacePipeline. Set that engine, "
+                "or give LangChain a model of its own, for instance ChatOpenAI with the address of your server."
+            )
+        return pipeline
+
+
+class Judge(RagasLLM):
     """A local causal language model that answers under the grammar of the response model.
 
     Args:
         pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded; or an `Engine`.
         config: decoding settings; its model keys are not used.
-
-    Attributes:
-        inner: what is asked, a `JudgeProtocol`. The two are apart because the public `choose` is not a coroutine.
 
     Identical requests are asked once (the last 65,536 replies are remembered). Safe for any number of concurrent
     `agenerate` calls on one event loop; one thread owns the model. While it judges, the model must not run elsewhere:
@@ -38,7 +84,7 @@ class Judge(InstructorBaseRagasLLM):
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
         engine = pipeline if isinstance(pipeline, Engine) else _engine_of(pipeline, self.config)
-        self.inner = EngineJudge(engine, self.config)
+        self.inner: EngineJudge = EngineJudge(engine, self.config)
         self.model_id = engine.model_id
         self.greedy = self.config.temperature == 0
 
@@ -62,32 +108,9 @@ class Judge(InstructorBaseRagasLLM):
         check_engine_keys([(("judge",), config)], lambda *_: "JudgeConfig")
         return cls(find_engine(config.engine).load(config, offline), config)
 
-    async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
-        """The judge's answer, always valid. Raises `JudgementError` with the reason if there can be none."""
-        opinion = await self.inner.opinion(prompt, response_model)
-        assert isinstance(opinion.answer, response_model)
-        return opinion.answer
-
-    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
-        """`agenerate` for callers without an event loop; works inside a running one, too."""
-        answer: Answer = run(self.agenerate(prompt, response_model))
-        return answer
-
     async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:
         """An answer with its confidences and token counts; `occurrence` tells equal requests apart when sampling."""
         return await self.inner.opinion(prompt, response_model, (0, occurrence))
-
-    async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
-        """The probability of each option as the answer, summing to 1, from the logits after the prompt.
-
-        Raises `PromptTooLongError` if the prompt does not fit the model's window.
-        """
-        return dict(await self.inner.choose(prompt, options))
-
-    def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
-        """`achoose` for callers without an event loop; works inside a running one, too."""
-        shares: dict[str, float] = run(self.achoose(prompt, options))
-        return shares
 
 
 def _engine_of(pipeline: Any, config: JudgeConfig) -> Engine:

@@ -1,20 +1,21 @@
 """What can be known of a judge's work without asking it: prompts as the model gets them, and whether they fit."""
 
 from collections.abc import Mapping, Sequence
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.judge.context_window import Window
-from rag_evaluator.judge.engine.batched import Batched
+from rag_evaluator.judge.cached import Window
+from rag_evaluator.judge.engine.protocol import Batched
 from rag_evaluator.judge.engine_judge import EngineJudge
-from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
+from rag_evaluator.judge.grammar.schema import Schema, tighten
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.scripted import ScriptedJudge
 
 
-class Rehearsal:
-    """Stands in a judge's place and invents answers, so that metrics ask all they would ask; a `JudgeProtocol`.
+class Rehearsal(ScriptedJudge):
+    """Invents answers that fit, so that metrics ask all they would ask, and measures what a judge would be asked.
 
     Args:
         judge: its window counts.
@@ -28,62 +29,46 @@ class Rehearsal:
     Raises `PromptTooLongError` where the judge would.
     """
 
-    signature = None
-    about: Mapping[str, str] = {}
-
     def __init__(self, judge: JudgeProtocol) -> None:
+        super().__init__(self._answer, self._shares)
         self.judge, self.text, self.longest, self.too_long, self.longest_prompt = judge, "", 0, 0, ""
 
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.judge.capabilities
-
-    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+    def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         try:
             self._measure(prompt, response_model)
         except PromptTooLongError:
             self.too_long += 1
             raise
-        return Opinion(response_model.model_validate(self._invented(response_model)))
+        answer: dict[str, Any] = invented(tighten(response_model, getattr(prompt, "data", None)), self.text)
+        return answer
 
-    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
+    def _shares(self, prompt: str, options: Sequence[str]) -> Mapping[str, float]:
         self.longest_prompt = max(self.longest_prompt, prompt, key=len)
-        if self.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
+        if self.judge.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
             self.too_long += 1
             raise PromptTooLongError("the prompt with its options does not fit the model's window")
         return dict.fromkeys(options, 1 / len(options))
 
-    def count(self, text: str) -> int:
-        return self.judge.count(text)
-
-    def room(self, prompt: str) -> int:
-        return self.judge.room(prompt)
-
-    async def aclose(self) -> None:
-        """The judge stays open."""
-
     def _measure(self, prompt: str, response_model: type[BaseModel]) -> None:
-        if isinstance(self.judge, EngineJudge) and self.capabilities.counts_tokens:
+        if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
             request = self.judge.request(prompt, response_model)
             self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
         else:
             Window(self.judge).room(prompt)
 
-    def _invented(self, kind: Any) -> Any:
-        """A value of a type; of lists one item. Any: a type annotation, and a value of it."""
-        origin, inner = get_origin(kind), get_args(kind)
-        if origin is Literal:
-            return inner[0]
-        if origin in (Union, UnionType):
-            return self._invented(next(part for part in inner if part is not type(None)))
-        if origin is list:
-            return [self._invented(inner[0])]
-        if origin is dict:
-            return {}
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            return {name: self._invented(field.annotation) for name, field in kind.model_fields.items()}
-        return {str: self.text, int: 1, float: 1.0, bool: True}.get(kind)
+
+def invented(schema: Schema, text: str) -> Any:
+    """A value that a tightened schema allows: of options the last, of free lists one item. Any: JSON."""
+    if "anyOf" in schema:
+        return invented([part for part in schema["anyOf"] if part.get("type") != "null"][-1], text)
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else schema["enum"][-1]
+    if schema["type"] == "array":
+        return [invented(item, text) for item in schema.get("prefixItems") or [schema["items"]]]
+    if schema["type"] == "object":
+        return {name: invented(part, text) for name, part in schema.get("properties", {}).items()}
+    return {"string": text, "integer": 1, "number": 1.0, "boolean": True}.get(schema["type"])
 
 
 def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:

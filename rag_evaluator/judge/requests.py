@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,13 +14,13 @@ def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The token ids that all of the sequences begin with."""
     first = min(sequences, key=len)
     for sequence in sequences:
-        parted = (i for i, (one, other) in enumerate(zip(first, sequence, strict=False)) if one != other)
+        parted = (i for i, (left, right) in enumerate(zip(first, sequence, strict=False)) if left != right)
         first = first[: next(parted, len(first))]
     return first
 
 
 class PromptText(str):
-    """A prompt that knows what it was made from; ragas metrics hand it to the judge like any `str`.
+    """A prompt with what it was made from; ragas metrics hand it to the judge like any `str`.
 
     Attributes:
         data: the prompt's input model, from which the judge reads what the answer must repeat.
@@ -90,7 +90,7 @@ class TextEnd:
     """What ends a free text, whichever comes first.
 
     Attributes:
-        text: where it stands in the text, in one token or in several.
+        text: anywhere in the text, in one token or in several.
         token_ids: tokens that end the text: that of `text`, if it has one, and control tokens.
     """
 
@@ -99,8 +99,23 @@ class TextEnd:
 
 
 @dataclass(frozen=True)
+class ThoughtFormat:
+    """How a thought ends that the end of a prompt has opened.
+
+    Attributes:
+        stop: what ends it.
+        close: token ids between a thought that has come to its end and the answer, the end of the thought included.
+        close_cut: the same of a thought that was cut.
+    """
+
+    stop: TextEnd
+    close: tuple[int, ...]
+    close_cut: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Reply:
-    """What the model said.
+    """What the model wrote.
 
     Attributes:
         text: the answer, decoded from the tokens' bytes.
@@ -118,45 +133,3 @@ class Reply:
     confidence: tuple[float, ...] = ()
     cut: frozenset[str] = frozenset()
     thinking: str | None = None
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """One call of the judge, as it is written to `details.jsonl`.
-
-    Attributes:
-        prompt: name of the prompt in its metric.
-        prompt_digest: digest of the whole text sent, sample included.
-        source_digest: digest of instruction and examples; tells which pack was used.
-        input: what the prompt was asked about, see `rag_evaluator.results.questions`; the whole text of a prompt that
-            is not in `prompts.json`.
-        response: the validated answer as plain JSON; None if there was none.
-        error: why there was none.
-        confidence: probability of each verdict or rating in the answer, in order; empty where it has none.
-        prompt_tokens: tokens of the prompt; 0 when the judge has no tokenizer.
-        generated_tokens: tokens of the answer.
-        thinking: what the judge thought before; None if it does not think.
-        thinking_tokens: tokens of the thought.
-        cut: what ended at its limit; recorded of judges that think.
-    """
-
-    prompt: str
-    prompt_digest: str
-    source_digest: str
-    input: Mapping[str, Any] | str
-    response: dict[str, object] | None
-    error: str | None
-    confidence: tuple[float, ...]
-    prompt_tokens: int
-    generated_tokens: int
-    thinking: str | None = None
-    thinking_tokens: int = 0
-    cut: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object; what concerns a thought is there only if there was one."""
-        record = asdict(self)
-        if self.thinking is None:
-            for name in ("thinking", "thinking_tokens", "cut"):
-                del record[name]
-        return record

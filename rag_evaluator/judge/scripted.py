@@ -14,7 +14,8 @@ from rag_evaluator.judge.grammar.schema import off_scale
 KEPT = 1024  # prompts
 Answer = TypeVar("Answer", bound=BaseModel)
 Line = BaseModel | Mapping[str, Any] | str
-Script = Callable[[str, type[BaseModel]], Line] | Sequence[Line] | Mapping[str, Line]
+Rule = Callable[[str, type[BaseModel]], Line]
+Script = Rule | Sequence[Line] | Mapping[str, Line]
 Choices = Callable[[str, Sequence[str]], Mapping[str, float] | str]
 
 
@@ -22,8 +23,10 @@ class ScriptedJudge(InstructorBaseRagasLLM):
     """Answers from a script instead of a model; takes the judge's place in `RAGEvaluator` and in ragas metrics.
 
     Args:
-        script: a function of (prompt, response model); or a list of answers, given in the order of asking; or a mapping
-            from the response model's name to its answer. An answer is a pydantic object, a dict or a JSON string.
+        script: a rule, which is a function from the request (prompt, response model) to the answer; or a list of
+            answers, given in the order of asking; or a mapping from the response model's name to its answer. An answer
+            is a pydantic object, a dict or a JSON string. The prompt of a metric has its input as `prompt.data`. What a
+            rule raises, the judge raises.
         choices: for `choose`: a function of (prompt, options) that gives the option chosen, or the probability of each.
         model_id: a name by which answers kept on disk are found again; scripts of one name must say the same.
 
@@ -68,10 +71,10 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         self._note(prompt)
         if self.choices is None:
             raise JudgementError("the script has no choices")
-        said = self.choices(prompt, options)
-        shares = {option: float(option == said) for option in options} if isinstance(said, str) else dict(said)
+        choice = self.choices(prompt, options)
+        shares = {option: float(option == choice) for option in options} if isinstance(choice, str) else dict(choice)
         if set(shares) != set(options) or not math.isclose(sum(shares.values()), 1.0):
-            raise JudgementError(f"the script's choice {said!r:.80} is none of {list(options)!r:.80}")
+            raise JudgementError(f"the script's choice {choice!r:.80} is none of {list(options)!r:.80}")
         return {option: float(shares[option]) for option in options}
 
     def _note(self, prompt: str) -> None:

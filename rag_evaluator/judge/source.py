@@ -7,23 +7,24 @@ from typing import Any
 
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator import __version__
 from rag_evaluator.config import model_path
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge, is_langchain, unwrapped
-from rag_evaluator.judge.engine.table import find_engine
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.engine.engines import find_engine
+from rag_evaluator.judge.judge import Judge, RagasLLM
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
-from rag_evaluator.judge.signature import judge_parts
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.models.identity import UNNAMED, as_line, identity_of
+from rag_evaluator.models.fingerprint import UNNAMED, arguments_part, as_line, fingerprint, identity_of
 from rag_evaluator.models.memory import free_memory
+from rag_evaluator.program import __version__
+
+LLM = InstructorBaseRagasLLM
+"""A judge as metrics of `ragas.metrics.collections` take one."""
 
 
-class GivenJudge:
+class LazyJudge:
     """A judge before it is loaded, a `JudgeSource`.
 
     Args:
@@ -53,6 +54,15 @@ class GivenJudge:
         self.offline, self.model, self.is_object = offline, judge, judge is not None
 
     async def load(self) -> JudgeProtocol:
+        return self._load()
+
+    @property
+    def llm(self) -> LLM:
+        """The judge as the LLM of ragas' own metrics, loaded if it is not yet. Raises `ModelError`."""
+        judge = self._load()
+        return self.model if isinstance(self.model, InstructorBaseRagasLLM) else RagasLLM(judge)
+
+    def _load(self) -> JudgeProtocol:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
         signature = self.signature
         if self.model is None:
@@ -94,7 +104,8 @@ class GivenJudge:
         if self.model is None:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
         if isinstance(self.model, InstructorBaseRagasLLM) or _is_pipeline(self.model):
-            return identity_of(self.model, getattr(_pipeline_of(self.model), "model", None))
+            inner = _pipeline_of(self.model) if _is_pipeline(self.model) else self.model
+            return identity_of(self.model, getattr(inner, "model", None))
         return None if is_langchain(self.model) or self.model.signature is None else short_digest(self.model.signature)
 
     @property
@@ -104,7 +115,7 @@ class GivenJudge:
 
     @cached_property
     def _engine_parts(self) -> Mapping[str, str]:
-        """What only the engine knows of its answers; asked once, since a server is asked for it."""
+        """What answers of this engine depend on; asked once, since a server is asked for it."""
         return find_engine(self.config.engine).signature_parts(self.config, self.offline) if not self.is_object else {}
 
     @property
@@ -117,14 +128,14 @@ class GivenJudge:
         return None if self.identity is None else self.line
 
 
-def judges_by_name(given: Any) -> Mapping[str, Any] | None:
+def judges_by_name(judge: Any) -> Mapping[str, Any] | None:
     """The judges of a panel, by name; None for a single judge. Any: whatever the user gave."""
-    return given if isinstance(given, Mapping) else None
+    return judge if isinstance(judge, Mapping) else None
 
 
-def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> GivenJudge:
+def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> LazyJudge:
     """The source of a judge as users give it; a source as it is. Raises `ModelError` for what cannot judge."""
-    return judge if isinstance(judge, GivenJudge) else GivenJudge(judge, config, offline)
+    return judge if isinstance(judge, LazyJudge) else LazyJudge(judge, config, offline)
 
 
 def _is_judge(judge: Any) -> bool:
@@ -132,9 +143,35 @@ def _is_judge(judge: Any) -> bool:
 
 
 def _is_pipeline(judge: Any) -> bool:
-    return all(hasattr(_pipeline_of(judge), part) for part in ("model", "tokenizer"))
+    return not _is_judge(judge) and all(hasattr(_pipeline_of(judge), part) for part in ("model", "tokenizer"))
 
 
 def _pipeline_of(judge: Any) -> Any:
     """langchain's wrapper holds transformers' pipeline."""
     return getattr(judge, "pipeline", judge)
+
+
+def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
+    """What the judge's answers depend on beside the prompt, by name.
+
+    Args:
+        identity: fingerprint of the model, or `UNNAMED`.
+    """
+    template = Path(judge.chat_template)
+    return {
+        "judge": identity,
+        "engine": judge.engine,
+        "dtype": judge.dtype,
+        **arguments_part("model", judge.model_kwargs),
+        "template": short_digest(template.read_bytes()) if template.is_file() else judge.chat_template,
+        "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
+        "thinking": _thinking(judge),
+        "max_new_tokens": judge.max_new_tokens,
+    }
+
+
+def _thinking(judge: JudgeConfig) -> str:
+    if judge.thinking == "off":
+        return "off"
+    markers = f",markers={short_digest(repr(judge.thinking_markers))}" if judge.thinking_markers else ""
+    return f"on,tokens={judge.thinking_tokens}{markers}"

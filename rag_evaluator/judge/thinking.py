@@ -11,7 +11,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.engine.protocol import Engine
 from rag_evaluator.judge.grammar.budget import Budget
 from rag_evaluator.judge.requests import Reply, Request
-from rag_evaluator.models.single_flight import SingleFlight
+from rag_evaluator.models.event_loop import SingleFlight
 
 CUT = frozenset({"thinking"})
 Ids = tuple[int, ...]

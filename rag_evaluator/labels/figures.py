@@ -1,4 +1,4 @@
-"""What labels say of one metric: verdict on the judge, agreement, calibration, mean label; as JSON."""
+"""The labels of a metric joined with the rows of a run, and what they say of its scores."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rag_evaluator.labels.draw import DrawRecord
-from rag_evaluator.labels.joined import JoinedLabels
 from rag_evaluator.labels.scale import LabelScale
-from rag_evaluator.results.kept_labels import KeptLabels
-from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement
-from rag_evaluator.trust.alpha import krippendorff_alpha
+from rag_evaluator.labels.sheet import DrawRecord
+from rag_evaluator.labels.table import Label
+from rag_evaluator.results.certificate import KeptLabels
+from rag_evaluator.trust.agreement import BinaryAgreement, binary_agreement, graded_agreement, krippendorff_alpha
 from rag_evaluator.trust.counted_labels import with_clusters, with_weights
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.judge_verdict import LEAST, JudgeVerdict, judge_verdict
@@ -25,6 +25,54 @@ Chosen = Literal["drawn", "random", "all", "unknown"]
 NOT_DRAWN = (
     "none: nobody knows how the labelled rows were chosen; 'certify sheet' draws rows, --random says they were drawn"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedLabels:
+    """Labels of all rows of a run.
+
+    Attributes:
+        ratings: of each annotator; NaN: none. *Shape:* (annotators, rows).
+        annotators: their names, in order.
+        means: of the annotators of each row; NaN: no label.
+        votes: the grade that most annotators chose, for binary labels; NaN also where as many say 0 as 1. Of graded
+            labels the same as `means`.
+        drawn: whether the row was drawn; None where no draw is known.
+    """
+
+    ratings: Array
+    annotators: Sequence[str]
+    means: Array
+    votes: Array
+    drawn: NDArray[np.bool_] | None
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        return np.asarray(~np.isnan(self.means))
+
+    @property
+    def tied(self) -> int:
+        """Rows that count nowhere in the comparison: as many annotators accept as reject."""
+        return int(np.count_nonzero(np.isnan(self.votes) & self.labelled))
+
+    def counting(self, values: Array) -> Array:
+        """Labels of rows that were drawn; of others NaN: they may be read, but say nothing of all rows."""
+        return values if self.drawn is None else np.where(self.drawn, values, np.nan)
+
+
+def joined(labels: Sequence[Label], rows: int, scale: LabelScale, draw: DrawRecord | None) -> JoinedLabels:
+    """Labels of whole rows by annotator."""
+    whole = [label for label in labels if label.statement is None and label.value == label.value]
+    annotators = sorted({label.annotator for label in whole})
+    ratings = np.full((len(annotators), rows), np.nan)
+    for label in whole:
+        ratings[annotators.index(label.annotator), label.row] = label.value
+    counts = np.count_nonzero(~np.isnan(ratings), axis=0)
+    means = np.where(counts > 0, np.nansum(ratings, axis=0) / np.maximum(counts, 1), np.nan)
+    votes = means
+    if scale.kind == "binary":
+        votes = np.where(np.isnan(means) | (means == 0.5), np.nan, np.round(means))
+    return JoinedLabels(ratings, annotators, means, votes, None if draw is None else draw.drawn())
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +124,7 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     """All figures of labels of whole rows; Any: JSON. Those of agreement only with `LEAST` labels."""
     labels = metric.labels
     mean = mean_label(metric, level)
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "labels": int(np.count_nonzero(~np.isnan(labels.counting(labels.means)))),
         "compared": metric.compared,
         "blank": mean.blank,
@@ -88,12 +136,12 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     }
     if len(labels.annotators) > 1:
         measure = metric.label_scale.measure
-        found["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
+        figures["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
     verdict = verdict_on(metric)
-    found["verdict"] = asdict(verdict)
+    figures["verdict"] = asdict(verdict)
     if metric.compared < LEAST:
-        return {**found, "reason": verdict.reason}
-    return {**found, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
+        return {**figures, "reason": verdict.reason}
+    return {**figures, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
 
 
 def verdict_on(metric: Labelled) -> JudgeVerdict:
@@ -146,13 +194,13 @@ def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
         return {"graded": asdict(graded)}
     limit = None if metric.threshold is None else _turned(metric, metric.threshold)
     binary = binary_agreement(_raw(metric), labels, limit, metric.clusters, weights, level)
-    return {"binary": binary_json(binary, lambda found: _turned(metric, found))}
+    return {"binary": binary_json(binary, lambda cut: _turned(metric, cut))}
 
 
-def binary_json(found: BinaryAgreement, own: Callable[[float], float] = float) -> dict[str, Any]:
+def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
     """Its fields as JSON, with the threshold in the metric's own unit."""
-    threshold = None if found.threshold is None else own(found.threshold)
-    return {**asdict(found), "threshold": threshold, "confusion": found.confusion._asdict()}
+    threshold = None if agreement.threshold is None else in_unit(agreement.threshold)
+    return {**asdict(agreement), "threshold": threshold, "confusion": agreement.confusion._asdict()}
 
 
 def _raw(metric: Labelled) -> Array:
@@ -197,6 +245,6 @@ def worst_rows(metric: Labelled, count: int) -> list[int]:
     return [row for _, row in order[:count]]
 
 
-def enough(found: Mapping[str, Mapping[str, Any]]) -> bool:
+def enough(figures: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether any metric has figures."""
-    return any("reason" not in part for part in found.values())
+    return any("reason" not in part for part in figures.values())

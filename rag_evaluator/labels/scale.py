@@ -9,7 +9,7 @@ import numpy as np
 
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.labels.table import Label
-from rag_evaluator.trust.alpha import Measure
+from rag_evaluator.trust.agreement import Measure
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.scale import Scale
 
@@ -23,13 +23,13 @@ class LabelScale:
     Attributes:
         grades: all grades, ascending; the first and the last are the ends of the range.
         kind: `binary`: 1 for what people accept, 0 for what they do not; `graded`: several grades.
-        own: whether grades are in the unit of the scores, so that the metric says which end is better. Else the highest
-            is the best.
+        in_score_units: whether grades are in the unit of the scores, so that the metric says which end is better. Else
+            the highest is the best.
     """
 
     grades: tuple[float, ...]
     kind: Literal["binary", "graded"]
-    own: bool = False
+    in_score_units: bool = False
 
     @property
     def low(self) -> float:
@@ -51,7 +51,7 @@ class LabelScale:
         unit already. Others are moved in a straight line from range to range.
         """
         numbers = np.asarray(scores, dtype=np.float64)
-        if not self.own and scale.better == "lower":
+        if not self.in_score_units and scale.better == "lower":
             numbers = scale.low + scale.high - numbers
         if scale.low <= self.low and self.high <= scale.high:
             return numbers
@@ -65,12 +65,12 @@ def parse_scales(texts: Sequence[str]) -> dict[str, LabelScale]:
     """`faithfulness=1..5` as the scale of a metric. Raises `ConfigError`."""
     scales = {}
     for text in texts:
-        found = re.fullmatch(r"\s*(.+?)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", text)
-        if found is None or not 0 < int(found[3]) - int(found[2]) < MOST_GRADES:
+        match = re.fullmatch(r"\s*(.+?)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", text)
+        if match is None or not 0 < int(match[3]) - int(match[2]) < MOST_GRADES:
             raise ConfigError(f"--scale: expected METRIC=LOW..HIGH, such as faithfulness=1..5, received '{text}'.")
-        low, high = int(found[2]), int(found[3])
+        low, high = int(match[2]), int(match[3])
         grades = tuple(map(float, range(low, high + 1)))
-        scales[found[1]] = BINARY if (low, high) == (0, 1) else LabelScale(grades, "graded")
+        scales[match[1]] = BINARY if (low, high) == (0, 1) else LabelScale(grades, "graded")
     return scales
 
 
@@ -81,11 +81,11 @@ def scale_of_labels(
 
     Raises `DatasetError` for a label outside of it, for a word among grades, or if the scale is not known.
     """
-    found = _scale(metric, labels, scale, declared)
+    label_scale = _scale(metric, labels, scale, declared)
     word = next((label for label in labels if label.is_word), None)
-    if found.kind == "graded" and word is not None:
+    if label_scale.kind == "graded" and word is not None:
         raise DatasetError(f"{word.where}: a word, where other labels of {metric} are grades. Give a number.")
-    return found
+    return label_scale
 
 
 def _scale(metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]) -> LabelScale:
@@ -97,7 +97,9 @@ def _scale(metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping
     if all(scale.holds(value) for value in values):
         whole = scale.width >= 2 and all(value.is_integer() for value in values)
         steps = range(round(scale.low), round(scale.high) + 1) if whole and scale.low.is_integer() else ()
-        return LabelScale(tuple(sorted({scale.low, scale.high, *values, *map(float, steps)})), "graded", own=True)
+        return LabelScale(
+            tuple(sorted({scale.low, scale.high, *values, *map(float, steps)})), "graded", in_score_units=True
+        )
     outside = next(label for label in labels if label.value == label.value and not scale.holds(label.value))
     raise DatasetError(
         f"{outside.where}: {outside.value:g} is neither 0 or 1 nor a value of {metric} ({scale.low:g} to "

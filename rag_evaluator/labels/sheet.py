@@ -1,26 +1,96 @@
-"""The workbook that people fill in: rows without scores or reasons, cells with a list of answers, instructions."""
+"""The rows that are drawn for people, kept beside the run, and the workbook in which people label them."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any  # xlsxwriter has no types
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.dataset.cells import json_or_text
-from rag_evaluator.labels.draw import DrawRecord
-from rag_evaluator.labels.keys import ROW, SAMPLE
-from rag_evaluator.labels.table import DRAW
+from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.labels.table import DRAW, ROW, SAMPLE
 from rag_evaluator.labels.texts import choices_of, question_of, texts_of
 from rag_evaluator.languages import find_language
+from rag_evaluator.results.certificate import FOLDER
 from rag_evaluator.results.sheet import LINES, Sheet, formats_of
 from rag_evaluator.results.xlsx import OPTIONS, XLSX_DATE, new_worksheet
 from rag_evaluator.trust.scale import Scale
 
+PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
 TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
 RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
 TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
 MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
+
+
+@dataclass(frozen=True)
+class DrawRecord:
+    """A draw as it is kept in `labels/<draw>.json` of the results folder.
+
+    Attributes:
+        data: digest of the rows of the run.
+        metrics: that are to be labelled; strata and uncertainty are those of the first.
+        kind: `stratified` or `uncertain`.
+        rows: that were drawn, in the order in which they are shown.
+        probabilities: of each row of the run, to be drawn.
+        strata: of each row of the run, the number of its stratum.
+        like: name of the draw of another run whose rows these are; None: drawn for this run.
+    """
+
+    data: str
+    metrics: Sequence[str]
+    kind: str
+    size: int
+    seed: int
+    rows: Sequence[int]
+    probabilities: Sequence[float]
+    strata: Sequence[int]
+    like: str | None = None
+
+    @property
+    def name(self) -> str:
+        return short_digest(json.dumps(asdict(self), sort_keys=True))[:PLACES]
+
+    def drawn(self) -> NDArray[np.bool_]:
+        """Whether each row was drawn."""
+        mask = np.zeros(len(self.probabilities), dtype=np.bool_)
+        mask[list(self.rows)] = True
+        return mask
+
+
+def draw_path(results: Path, name: str) -> Path:
+    return results / FOLDER / f"{name}.json"
+
+
+def write_draw(results: Path, record: DrawRecord) -> Path:
+    """Keep a draw. A draw has its name from its content, so that nothing else is overwritten."""
+    path = draw_path(results, record.name)
+    write_json(path, asdict(record))
+    return path
+
+
+def read_draw(results: Path, name: str, data: str) -> DrawRecord:
+    """A draw that a label table names. Raises `ResultsError` if it is not there, or is of other rows."""
+    path = draw_path(results, Path(name).name)
+    try:
+        record = DrawRecord(**json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        raise ResultsError(
+            f"{path}: not there. The labels come from the draw {name}, whose probabilities 'certify sheet' has written "
+            f"into the folder '{FOLDER}' of the results. Give these results, or copy that folder."
+        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. Draw again with 'certify sheet'.") from error
+    if record.data != data:
+        raise ResultsError(f"{path}: drawn from other rows than those of {results}. Give the results of these rows.")
+    return record
 
 
 @dataclass(frozen=True)

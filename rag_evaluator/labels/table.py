@@ -1,4 +1,4 @@
-"""Reads a table of labels, wide or long, and finds the rows of the run that they are about."""
+"""Labels that people gave, read from tables: to which row of a run each line belongs, and what it says."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,20 +7,134 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.columns import column_names
-from rag_evaluator.dataset.keys import as_key
+from rag_evaluator.dataset.columns import accepted_names, as_key, column_names
 from rag_evaluator.dataset.readers.record import InputRecord
 from rag_evaluator.dataset.readers.table import read_records
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.files.names import folder_names
-from rag_evaluator.labels.keys import key_of
-from rag_evaluator.labels.words import EXPECTED, is_word, label_of
+from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.labels.texts import EXPECTED, is_word, label_of
+from rag_evaluator.results.aligned import ID, QUESTION, keys_of
+from rag_evaluator.results.details import DETAILS
 from rag_evaluator.results.panel_names import BETWEEN
-from rag_evaluator.results.saved import Canonical, SavedScores
+from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.score_table import Canonical
 
+ROW, SAMPLE = "row", "sample"
+RowOf = Callable[[InputRecord], int | None]  # None for a line without any cell
 METRIC, LABEL, STATEMENT, ANNOTATOR, DRAW = "metric", "label", "statement", "annotator", "draw"
 SAMPLED = "sampled"  # a column that says `false` of rows that were chosen for some reason, and not drawn
 Cell = tuple[str, str, str | None, Any, str]  # metric, annotator, statement, what the cell says, its column
+
+
+def key_of(name: str, columns: Sequence[str], run: ScoredRows, digests: Sequence[str], on: str | None) -> RowOf:
+    """What finds the row of a line. Its errors are `DatasetError` with the line.
+
+    Args:
+        name: of the table.
+        on: the key column; None takes `row`, `sample`, `id` or the question, the first of these that is there. All of
+            them that a line has must be of the same row.
+    """
+    column = on or _first_key(name, columns)
+    if column not in columns:
+        raise DatasetError(f"{name}: no column '{column}' (--on).{did_you_mean(column, columns)}")
+    keys = {each: _run_keys(run, digests, each) for each in (column, *_keys_in(columns))}
+    places: dict[str, list[int]] = {}
+    for place, key in enumerate(keys[column]):
+        if key is not None:
+            places.setdefault(key, []).append(place)
+
+    def row_of(record: InputRecord) -> int | None:
+        if not any(as_key(cell) for cell in record.row.values()):
+            return None
+        place = _place(record, column, places, run)
+        _check_digest(record, run, digests, place)
+        if as_key(record.row.get(SAMPLE)) is None:
+            _check_others(record, column, keys, place)
+        return place
+
+    return row_of
+
+
+def _keys_in(columns: Sequence[str]) -> list[str]:
+    """The columns that say which row a line is about, the first one most exactly."""
+    return [column for column in (ROW, SAMPLE, ID, *accepted_names(QUESTION)) if column in columns]
+
+
+def _check_digest(record: InputRecord, run: ScoredRows, digests: Sequence[str], place: int) -> None:
+    """The digest is of all that a row has: where it is right, a question that was shortened for people is none."""
+    if (digest := as_key(record.row.get(SAMPLE))) not in (None, digests[place]):
+        raise DatasetError(
+            f"{record.where}: row {place} of {run.name} is not the row that was labelled: 'sample' is {digest}, "
+            f"its digest is {digests[place]}. Give the results that the labels are about."
+        )
+
+
+def _check_others(record: InputRecord, column: str, keys: Mapping[str, Sequence[str | None]], place: int) -> None:
+    """Raises `DatasetError` where another key of the line is not that of the row."""
+    for other, known in keys.items():
+        cell = as_key(record.row.get(other))
+        if cell is None or known[place] is None or _folded(cell) == _folded(known[place] or ""):
+            continue
+        what = "question" if other in accepted_names(QUESTION) else other
+        rows = [str(row) for row, key in enumerate(known) if key is not None and _folded(key) == _folded(cell)]
+        belongs = f"the {what} is that of row {', '.join(rows[:5])}" if rows else _of_no_row(what, cell)
+        raise DatasetError(
+            f"{record.where}: '{column}' is {_shown(record.row.get(column))}, but {belongs}. Rows count from 0, as in "
+            f"{DETAILS}. Correct the line, or remove the column that is wrong."
+        )
+
+
+def _of_no_row(what: str, cell: str) -> str:
+    return f"the {what} {cell!r:.60} is that of no row"
+
+
+def _shown(cell: object) -> str:
+    key = as_key(cell) or ""
+    return key if key.isdigit() else f"{key!r:.60}"
+
+
+def _folded(key: str) -> str:
+    """Line breaks and blanks are the first that tables change."""
+    return " ".join(key.split())
+
+
+def _run_keys(run: ScoredRows, digests: Sequence[str], column: str) -> Sequence[str | None]:
+    if column == ROW:
+        return [str(place) for place in range(len(run.samples))]
+    if column == SAMPLE:
+        return digests
+    return keys_of(run.samples, QUESTION if column in accepted_names(QUESTION) else column)
+
+
+def _first_key(name: str, columns: Sequence[str]) -> str:
+    for column in _keys_in(columns):
+        return column
+    raise DatasetError(
+        f"{name}: no column says which row a label is about. Expected 'row' (from 0, as in {DETAILS}), 'sample', "
+        f"'id' or the question, or --on COLUMN; received {', '.join(map(repr, columns))}."
+    )
+
+
+def _place(record: InputRecord, column: str, places: dict[str, list[int]], run: ScoredRows) -> int:
+    key = as_key(record.row.get(column))
+    if key is None:
+        raise DatasetError(f"{record.where}: '{column}' is blank, so that its labels belong to no row.")
+    rows_of_key = places.get(key, [])
+    if len(rows_of_key) == 1:
+        return rows_of_key[0]
+    if rows_of_key:
+        first = ", ".join(map(str, rows_of_key[:5]))
+        raise DatasetError(
+            f"{record.where}: {len(rows_of_key)} rows of {run.name} have the {column} {key!r:.60} (rows {first}). Give "
+            "the number of the row in a column 'row'."
+        )
+    raise DatasetError(f"{record.where}: no row of {run.name} has the {column} {key!r:.60}.{_hint(column, run)}")
+
+
+def _hint(column: str, run: ScoredRows) -> str:
+    if column == ROW:
+        return f" Rows count from 0 to {len(run.samples) - 1}, as in {DETAILS}."
+    return " Choose the key column with --on, or give the number of the row in a column 'row'."
 
 
 @dataclass(frozen=True)
@@ -62,7 +176,7 @@ class LabelTable:
 
 
 def read_labels(
-    path: Path, run: SavedScores, digests: Sequence[str], canonical: Canonical, on: str | None
+    path: Path, run: ScoredRows, digests: Sequence[str], canonical: Canonical, on: str | None
 ) -> LabelTable:
     """The labels in a file.
 
@@ -129,7 +243,7 @@ def _annotators(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def labels_in_column(run: SavedScores, metric: str, column: str, canonical: Canonical) -> LabelTable:
+def labels_in_column(run: ScoredRows, metric: str, column: str, canonical: Canonical) -> LabelTable:
     """The labels in a column of the run's own rows. Raises `DatasetError`; `ConfigError` for a column of scores."""
     if {column, column.partition(BETWEEN)[0], canonical(column)} & run.scores.keys():
         raise ConfigError(
@@ -149,7 +263,7 @@ def labels_in_column(run: SavedScores, metric: str, column: str, canonical: Cano
     return LabelTable(f"column '{column}'", labels)
 
 
-def metric_named(column: str, run: SavedScores, canonical: Canonical) -> tuple[str, str] | None:
+def metric_named(column: str, run: ScoredRows, canonical: Canonical) -> tuple[str, str] | None:
     """Metric and annotator of a column: `faithfulness`, or `faithfulness.anna`; None for a column of something else."""
     for metric, _, annotator in ((column, "", ""), column.partition("."), column.rpartition(".")):
         name = metric if metric in run.scores else canonical(metric)
@@ -159,12 +273,12 @@ def metric_named(column: str, run: SavedScores, canonical: Canonical) -> tuple[s
 
 
 def _layout(
-    name: str, columns: Sequence[str], run: SavedScores, canonical: Canonical
+    name: str, columns: Sequence[str], run: ScoredRows, canonical: Canonical
 ) -> Callable[[InputRecord], Iterator[Cell]]:
     """Long if there are the columns `metric` and `label`, else wide: what gives the cells of a line."""
     if METRIC in columns and LABEL in columns:
         return lambda record: _long(record, run, canonical)
-    wide = {column: found for column in columns if (found := metric_named(column, run, canonical))}
+    wide = {column: named for column in columns if (named := metric_named(column, run, canonical))}
     if not wide:
         raise DatasetError(
             f"{name}: no column has the name of a metric, and there are no columns 'metric' and 'label'. Received "
@@ -182,7 +296,7 @@ def _wide(record: InputRecord, metrics: Mapping[str, tuple[str, str]]) -> Iterat
         yield metric, ".".join(filter(None, (line, annotator))), None, record.row.get(column), column
 
 
-def _long(record: InputRecord, run: SavedScores, canonical: Canonical) -> Iterator[Cell]:
+def _long(record: InputRecord, run: ScoredRows, canonical: Canonical) -> Iterator[Cell]:
     metric = as_key(record.row.get(METRIC)) or ""
     name = metric if metric in run.scores else canonical(metric) or metric
     _refuse_unscored(f"{record.where}, column '{METRIC}'", name, run)
@@ -190,7 +304,7 @@ def _long(record: InputRecord, run: SavedScores, canonical: Canonical) -> Iterat
     yield name, as_key(record.row.get(ANNOTATOR)) or "", statement, record.row.get(LABEL), LABEL
 
 
-def _refuse_unscored(where: str, metric: str, run: SavedScores) -> None:
+def _refuse_unscored(where: str, metric: str, run: ScoredRows) -> None:
     if metric not in run.scores:
         raise DatasetError(f"{where}: {run.name} has no scores of '{metric}'.{did_you_mean(metric, run.scores)}")
 

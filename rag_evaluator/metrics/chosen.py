@@ -7,13 +7,12 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rag_evaluator.config import Config
-from rag_evaluator.config_errors import explain
 from rag_evaluator.config_sections import Section
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
-from rag_evaluator.origin import Key
+from rag_evaluator.origin import Key, explain
 
 
 def chosen_metrics(config: Config) -> dict[str, Metric]:
@@ -22,8 +21,8 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     Raises `ConfigError` for an unknown metric, and for options that a metric does not have.
     """
     metrics = select_metrics(config.metrics, config.place, own_metrics(config))
-    given = _given_options(config, metrics)
-    return {name: _with_options(config, name, metric, given) for name, metric in metrics.items()}
+    written = _given_options(config, metrics)
+    return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
 
 
 def for_metrics(config: Config, names: Sequence[str]) -> Config:
@@ -31,10 +30,10 @@ def for_metrics(config: Config, names: Sequence[str]) -> Config:
 
     Options of what is no metric stay, to be refused. Raises `ConfigError` for an unknown metric.
     """
-    own = own_metrics(config)
-    chosen = select_metrics(list(names), config.place, own)
-    others = {*METRICS, *own}.difference(chosen)
-    options = {name: row for name, row in config.metric_options.items() if (canonical_name(name) or name) not in others}
+    custom = own_metrics(config)
+    chosen = select_metrics(list(names), config.place, custom)
+    unused = {*METRICS, *custom}.difference(chosen)
+    options = {name: row for name, row in config.metric_options.items() if (canonical_name(name) or name) not in unused}
     return config.model_copy(
         update={
             "metrics": list(names),
@@ -67,12 +66,12 @@ def _given_options(config: Config, metrics: Mapping[str, Metric]) -> dict[str, s
     return written
 
 
-def _with_options(config: Config, name: str, metric: Metric, given: Mapping[str, str]) -> Metric:
+def _with_options(config: Config, name: str, metric: Metric, written: Mapping[str, str]) -> Metric:
     if metric.section:
         return metric.with_options(getattr(config, metric.section))
-    if metric.settings is None or name not in given:
+    if metric.settings is None or name not in written:
         return metric
-    return metric.with_options(_valid(config, given[name], metric.settings))
+    return metric.with_options(_valid(config, written[name], metric.settings))
 
 
 def _valid(config: Config, name: str, settings: type[Section]) -> Section:

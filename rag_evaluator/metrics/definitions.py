@@ -8,15 +8,14 @@ from pydantic_core import ErrorDetails
 
 from rag_evaluator.config import Config
 from rag_evaluator.config_custom import AskedMetric, ComputedMetric
-from rag_evaluator.config_errors import explain
 from rag_evaluator.config_sections import Section
-from rag_evaluator.dataset import ALIASES, Sample, is_blank, row_names
+from rag_evaluator.dataset import ALIASES, is_blank
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import canonical_name, plain_name
-from rag_evaluator.origin import Key, dotted
+from rag_evaluator.origin import Key, dotted, explain
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.prompts.question import CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
@@ -39,24 +38,6 @@ def own_metrics(config: Config) -> dict[str, Metric]:
     return rows
 
 
-def check_rows(config: Config, metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
-    """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
-    names = row_names(samples)
-    for name, metric in metrics.items():
-        if name not in config.custom_metrics:
-            continue
-        if name in names:
-            _fail(config, (SECTION, name), "is also a column of the rows, which its scores would replace. Rename one.")
-        for position, column in enumerate(metric.columns):
-            if column not in {*ALIASES, *names}:
-                place = (SECTION, name, "columns", position)
-                _fail(
-                    config,
-                    place,
-                    f"is '{column}', which no row has.{did_you_mean(column, dict.fromkeys([*names, *ALIASES]))}",
-                )
-
-
 def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` if a function is not there, or takes other arguments."""
     for name, metric in metrics.items():
@@ -69,16 +50,16 @@ def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
                 _fail(config, (SECTION, name, "function"), f"is {error}")
 
 
-def _check_name(config: Config, name: str, others: Mapping[str, Any]) -> None:
-    there = canonical_name(name)
+def _check_name(config: Config, name: str, names: Mapping[str, Any]) -> None:
+    existing = canonical_name(name)
     columns = {accepted for canonical in ALIASES for accepted in accepted_names(canonical)}
-    alike = [other for other in others if plain_name(other) == plain_name(name)]
+    alike = [other for other in names if plain_name(other) == plain_name(name)]
     like = f"is too much like '{alike[0] if alike else ''}': names are compared without case and _. Choose another."
     faults = {
         f"is no name of a metric: expected at most {LONGEST} letters, digits and _, no digit first, such as 'tone'.": (
             not name.isidentifier() or len(name) > LONGEST
         ),
-        f"is the name of a metric that exists, {there}. Choose another name.": there is not None,
+        f"is the name of a metric that exists, {existing}. Choose another name.": existing is not None,
         "is the name of a column. Choose another name.": name in columns,
         "is a name that this program uses for something else. Choose another name.": name.lower() in RESERVED,
         like: bool(alike),
@@ -95,7 +76,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     question = CustomQuestion(options.question, options.scale, language, _examples(config, name, options, columns))
     _check_language(config, name, question, written["scale"])
     return Metric(
-        "rag_evaluator.metrics.own.custom:Asked",
+        "rag_evaluator.metrics.own.sentences:QuestionMetric",
         columns,
         options={"columns": columns},
         prompts=("prompt",),
@@ -111,7 +92,7 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     if not isinstance(options.function, str):
         _fail(config, (SECTION, name, "function"), f"is {options.function!r:.60}: expected module:function.")
     return Metric(
-        "rag_evaluator.metrics.own.function:Computed",
+        "rag_evaluator.metrics.own.function:FunctionScore",
         options.columns,
         judge=False,
         options={"function": options.function, "range": list(options.range)},
@@ -164,7 +145,7 @@ def _example(
     config: Config, place: Key, example: Mapping[str, Any], options: AskedMetric, columns: Sequence[str]
 ) -> dict[str, Any]:
     """`values`, `reason` and `label` of an example."""
-    given = {key if key in ANSWER else _canonical(config, key): value for key, value in example.items()}
+    canonical = {key if key in ANSWER else _canonical(config, key): value for key, value in example.items()}
     for key in example:
         if key not in ANSWER and _canonical(config, key) not in columns:
             known = [*options.columns, *ANSWER]
@@ -174,12 +155,16 @@ def _example(
                 f"is neither a column of the metric nor reason or label.{did_you_mean(key, known)}",
             )
     for key in (*columns, *ANSWER):
-        if is_blank(given.get(key)):
+        if is_blank(canonical.get(key)):
             _fail(config, place, f"has no {key}. An example has {', '.join((*options.columns, *ANSWER))}.")
-    if not isinstance(given["reason"], str):
-        _fail(config, (*place, "reason"), f"is {given['reason']!r:.40}: expected a text. Put it in quotes.")
-    values = {column: as_shown(given[column]) for column in columns}
-    return {"values": values, "reason": given["reason"], "label": _label(config, place, given["label"], options.scale)}
+    if not isinstance(canonical["reason"], str):
+        _fail(config, (*place, "reason"), f"is {canonical['reason']!r:.40}: expected a text. Put it in quotes.")
+    values = {column: as_shown(canonical[column]) for column in columns}
+    return {
+        "values": values,
+        "reason": canonical["reason"],
+        "label": _label(config, place, canonical["label"], options.scale),
+    }
 
 
 def _label(config: Config, place: Key, written: Any, scale: Mapping[int, str]) -> int:

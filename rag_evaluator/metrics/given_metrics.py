@@ -1,8 +1,11 @@
 """Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects, users' own; and models they hold."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import update_wrapper
 from inspect import isfunction
-from typing import Any
+from typing import Any, Literal
 
 from ragas.metrics.base import SimpleBaseMetric
 from ragas.metrics.collections.base import BaseMetric
@@ -11,8 +14,104 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.own_metrics import CustomMetric, FunctionMetric
 from rag_evaluator.metrics.table import METRICS, canonical_name
+
+# Any in this module: examples and values of rows.
+
+
+@dataclass(frozen=True)
+class CustomMetric:
+    """A metric that asks the judge a question about each row; see docs/custom-metrics.md.
+
+    Args:
+        name: of the metric.
+        question: what is asked.
+        columns: what the judge is shown of a row.
+        scale: the labels with their meaning: `{0: "rude", 1: "polite"}`, `["fail", "pass"]`, `"pass/fail"`, `"0..10"`.
+        better: which end of the scale is the better one.
+        stage: the part of the system that it measures.
+        examples: dicts with the columns, `reason` and `label`.
+        language: in which question, scale and examples are written; None: that of the run.
+    """
+
+    name: str
+    question: str
+    columns: Sequence[str]
+    scale: Any
+    better: Literal["higher", "lower"] = "higher"
+    stage: Literal["retrieval", "generation"] = "generation"
+    examples: Sequence[Mapping[str, Any]] = ()
+    language: str | None = None
+
+    def definition(self) -> dict[str, Any]:
+        """What `custom_metrics` says of it."""
+        fields = {name: value for name, value in asdict(self).items() if name != "name"}
+        return {**fields, "columns": _listed(self.columns), "examples": list(self.examples)}
+
+
+class FunctionMetric:
+    """A function as a metric; it can be called as before.
+
+    Attributes:
+        name: of the metric.
+        function: the function itself.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str, definition: Mapping[str, Any]) -> None:
+        self.function, self.name, self._definition = function, name, definition
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def definition(self) -> dict[str, Any]:
+        """What `custom_metrics` says of it."""
+        from rag_evaluator.metrics.own.function import FunctionName
+
+        return {"function": FunctionName(self.function), **self._definition}
+
+
+def metric(
+    function: Callable[..., Any] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    range: tuple[float, float] = (0.0, 1.0),
+    name: str | None = None,
+    kind: Literal["judged", "continuous"] = "judged",
+    better: Literal["higher", "lower"] = "higher",
+    stage: Literal["retrieval", "generation"] = "generation",
+) -> Any:
+    """Makes a metric of a function of the row, which asks no judge.
+
+    The function gives a number, true or false, or None where there is no score, or one of these with a reason, as a
+    pair. It may be asynchronous. An error that it raises is the reason of a missing score.
+
+    Args:
+        columns: the columns that are its arguments; None takes the names of its parameters.
+        range: the lowest and the highest value.
+        name: of the metric; None takes the function's.
+        kind: `continuous` for a number on a fine scale, `judged` for one of few values, such as true and false.
+        better: which end of the range is the better one.
+        stage: the part of the system that it measures.
+
+    Examples:
+        >>> @metric(columns=["response"])
+        ... def short(response):
+        ...     return len(response) < 200
+        >>> RAGEvaluator({"metrics": ["faithfulness", short], "dataset": "data.jsonl"})
+    """
+
+    def made(function: Callable[..., Any]) -> FunctionMetric:
+        taken = list(inspect.signature(function).parameters) if columns is None else _listed(columns)
+        about = {"columns": taken, "range": list(range), "kind": kind, "better": better, "stage": stage}
+        return FunctionMetric(function, name or str(getattr(function, "__name__", type(function).__name__)), about)
+
+    return made if function is None else made(function)
+
+
+def _listed(columns: Sequence[str]) -> list[str]:
+    return [columns] if isinstance(columns, str) else list(columns)
+
 
 MODELS = ("llm", "embeddings")
 OWN = (CustomMetric, FunctionMetric)
@@ -48,8 +147,8 @@ def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises `ConfigError`. What is no mapping stays, for the configuration to refuse.
     """
-    metrics, there = as_list(config["metrics"]), config.get("custom_metrics") or {}
-    all_own = _joined(there, own_definitions(metrics)) if isinstance(there, Mapping) else there
+    metrics, defined = as_list(config["metrics"]), config.get("custom_metrics") or {}
+    all_own = _joined(defined, own_definitions(metrics)) if isinstance(defined, Mapping) else defined
     return {**config, "metrics": metric_names(metrics), **({"custom_metrics": all_own} if all_own else {})}
 
 
@@ -58,14 +157,14 @@ def with_own(config: Config, metrics: Sequence[Any]) -> Config:
     return config.model_copy(update={"custom_metrics": _joined(config.custom_metrics, own_definitions(metrics))})
 
 
-def _joined(there: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    for name in own:
-        if name in there and there[name] != own[name]:
+def _joined(defined: Mapping[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
+    for name in custom:
+        if name in defined and defined[name] != custom[name]:
             raise ConfigError(f"custom_metrics.{name}: metrics has another one of this name. Rename one.")
-    return {**there, **own}
+    return {**defined, **custom}
 
 
-def model_of(metrics: Sequence[Any], attribute: str, given: Any) -> Any:
+def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
     """The model that was given, else the one that metrics given as objects hold; None if there is neither.
 
     Args:
@@ -75,7 +174,7 @@ def model_of(metrics: Sequence[Any], attribute: str, given: Any) -> Any:
     Raises `ConfigError` if there are several.
     """
     held = [getattr(m, attribute) for m in metrics if isinstance(m, BaseMetric) and hasattr(m, attribute)]
-    models = [*([] if given is None else [given]), *held]
+    models = [*([] if user_model is None else [user_model]), *held]
     if any(model is not models[0] for model in models):
         raise ConfigError(
             f"metrics: the objects hold several models as {attribute}, or another than was given. One run has one."
@@ -83,19 +182,19 @@ def model_of(metrics: Sequence[Any], attribute: str, given: Any) -> Any:
     return models[0] if models else None
 
 
-def _name(given: Any, place: str) -> Any:
-    if isinstance(given, Metric):
-        name = next((name for name, row in METRICS.items() if row == given), None)
+def _name(metric: Any, place: str) -> Any:
+    if isinstance(metric, Metric):
+        name = next((name for name, row in METRICS.items() if row == metric), None)
         if name is None:
             raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
         return name
-    if isinstance(given, OWN):
-        return given.name
-    if isfunction(given):
+    if isinstance(metric, OWN):
+        return metric.name
+    if isfunction(metric):
         raise ConfigError(
-            f"{place} is the function {given.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
+            f"{place} is the function {metric.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
         )
-    kind = given if isinstance(given, type) else type(given)
+    kind = metric if isinstance(metric, type) else type(metric)
     if not issubclass(kind, BaseMetric):
         if issubclass(kind, SimpleBaseMetric):
             raise ConfigError(
@@ -110,28 +209,28 @@ def _name(given: Any, place: str) -> Any:
                 else f"It is not a metric here. Known: {', '.join(METRICS)}."
             )
             raise ConfigError(f"{place} is {kind.__name__} of ragas' older metrics. {advice}")
-        return given
+        return metric
     name = canonical_name(kind.__name__) if kind.__module__.startswith("ragas.metrics.collections.") else None
     if name is None:
         raise ConfigError(f"{place} is {kind.__name__}, which is not a metric here. Known: {', '.join(METRICS)}.")
-    if isinstance(given, BaseMetric):
-        _refuse_settings(given, name, place)
+    if isinstance(metric, BaseMetric):
+        _refuse_settings(metric, name, place)
     return name
 
 
-def _refuse_settings(given: BaseMetric, name: str, place: str) -> None:
+def _refuse_settings(metric: BaseMetric, name: str, place: str) -> None:
     """ConfigError if the object is not as its class makes it: prompts, strictness, mode and the like."""
-    metric = METRICS[name]
-    models = {model: getattr(given, model) for model in MODELS if hasattr(given, model)}
-    usual = vars(type(given)(**models, **metric.options))
-    changed = [key for key, value in vars(given).items() if _comparable(value) != _comparable(usual.get(key))]
+    row = METRICS[name]
+    models = {model: getattr(metric, model) for model in MODELS if hasattr(metric, model)}
+    usual = vars(type(metric)(**models, **row.options))
+    changed = [key for key, value in vars(metric).items() if _comparable(value) != _comparable(usual.get(key))]
     if not changed:
         return
-    offered = [key for key in changed if metric.settings is not None and key in metric.settings.model_fields]
-    options = ", ".join(f"{key!r}: {getattr(given, key)!r}" for key in offered)
+    offered = [key for key in changed if row.settings is not None and key in row.settings.model_fields]
+    options = ", ".join(f"{key!r}: {getattr(metric, key)!r}" for key in offered)
     advice = f" metric_options={{'{name}': {{{options}}}}} sets {' and '.join(offered)}." if offered else ""
     raise ConfigError(
-        f"{place}: this {type(given).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
+        f"{place}: this {type(metric).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
         f"'{name}' for the usual settings; other prompts are packs in prompts_dir.{advice}"
     )
 

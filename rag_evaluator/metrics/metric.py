@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config_sections import Section
-from rag_evaluator.dataset.values import READ
 from rag_evaluator.languages import LANGUAGES, Language
 from rag_evaluator.prompts.question import CustomQuestion
 from rag_evaluator.trust.scale import Better, Kind, Scale
@@ -101,10 +100,6 @@ class Metric:
         """The columns without which there is no score, by what is there."""
         return self.instead if self.instead and all(map(has, self.instead)) else self.columns
 
-    def needs_canonical(self, has: Callable[[str], bool]) -> list[str]:
-        """Those of them that ragas' names stand for; users' own metrics may read others, too."""
-        return [column for column in self.needs(has) if column in READ]
-
     def with_options(self, options: Section) -> "Metric":
         """The row with options, an object of `settings`."""
         changes = self.changes(options) if self.changes else {}
@@ -125,9 +120,9 @@ class Metric:
         """
         from rag_evaluator.metrics.strings import localized
 
-        own = localized(self.made_by, language, self.options)
-        if own is not None:
-            return own
+        localised = localized(self.made_by, language, self.options)
+        if localised is not None:
+            return localised
         options = dict(self.options)
         if self.judge:
             options["llm"] = llm

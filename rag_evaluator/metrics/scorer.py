@@ -10,14 +10,14 @@ from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.tracing import Recorder
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 
 if TYPE_CHECKING:
     from ragas.embeddings.base import BaseRagasEmbedding
     from ragas.metrics.collections import BaseMetric
 
     from rag_evaluator.judge.protocol import JudgeProtocol, JudgeSource
-    from rag_evaluator.models.embeddings_source import EmbeddingsSource
+    from rag_evaluator.models.embeddings import EmbeddingsSource
     from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
 
@@ -56,12 +56,12 @@ class Scorer:
         Raises `JudgeLostError` where the judge is lost, whatever the metric makes of that.
         """
         spec = self.specs[metric]
-        there = {column for column in spec.reads if sample.has(column)}
-        there |= {column for column in spec.may_be_empty if sample.columns.get(column) == []}
-        missing = sample.missing([column for column in spec.needs(there.__contains__) if column not in there])
+        present = {column for column in spec.reads if sample.has(column)}
+        present |= {column for column in spec.may_be_empty if sample.columns.get(column) == []}
+        missing = sample.missing([column for column in spec.needs(present.__contains__) if column not in present])
         if missing:
             return Score(math.nan, missing, lasting=True)
-        columns = {column: sample.value(column) for column in spec.reads if column in there}
+        columns = {column: sample.value(column) for column in spec.reads if column in present}
         while True:
             canonical = {column: value for column, value in columns.items() if column in sample.columns}
             recorder = Recorder(self.judge, canonical, repeat)

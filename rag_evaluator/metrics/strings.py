@@ -54,23 +54,23 @@ class WordRouge(RougeScore):
 
 def words(text: str) -> list[str]:
     """Runs of letters, marks and digits, lower case; single letters where the script has no blanks between words."""
-    found: list[str] = []
+    parts: list[str] = []
     before = ""  # what the letter before belongs to: a word, a single letter, or nothing
     for letter in unicodedata.normalize("NFKC", text).lower():
         kind = unicodedata.category(letter)[0]
         if kind == "M" and before:
-            found[-1] += letter
+            parts[-1] += letter
         elif kind not in "LN":
             before = ""
         elif is_unspaced(letter):
-            found.append(letter)
+            parts.append(letter)
             before = "single"
         elif before == "word":
-            found[-1] += letter
+            parts[-1] += letter
         else:
-            found.append(letter)
+            parts.append(letter)
             before = "word"
-    return found
+    return parts
 
 
 def is_unspaced(letter: str) -> bool:

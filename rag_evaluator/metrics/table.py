@@ -1,6 +1,6 @@
 """The metrics: one row each, naming the class that computes it and what it needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rag_evaluator.errors import ConfigError, did_you_mean
@@ -195,7 +195,7 @@ METRICS: Mapping[str, Metric] = {
         about="rating from 1 to 5 by a rubric, against the reference",
     ),
     "instance_specific_rubrics": Metric(
-        f"{OWN}.rubrics:RowRubrics",
+        f"{OWN}.of_ragas:RowRubrics",
         ("user_input", "response", "rubrics"),
         optional=("reference",),
         prompts=("scoring_prompt",),
@@ -204,7 +204,7 @@ METRICS: Mapping[str, Metric] = {
         about="rating by the rubric of each row",
     ),
     "summary_score": Metric(
-        f"{OWN}.summary:DefinedSummary",
+        f"{OWN}.of_ragas:DefinedSummary",
         ("reference_contexts", "response"),
         prompts=("extract_keyphrases_prompt", "generate_questions_prompt", "generate_answers_prompt"),
         aliases=("summarization_score",),
@@ -212,14 +212,14 @@ METRICS: Mapping[str, Metric] = {
         about="whether a summary answers questions made from the text",
     ),
     "quoted_spans_alignment": Metric(
-        f"{OWN}.quotes:DefinedQuotes",
+        f"{OWN}.of_ragas:DefinedQuotes",
         ("response", "retrieved_contexts"),
         judge=False,
         settings=options.QuotesOptions,
         about="quotes of the response that are in the contexts",
     ),
     "answer_rubric": Metric(
-        f"{OWN}.rubric:AnswerRubric",
+        f"{OWN}.sentences:AnswerRubric",
         ("user_input", *PAIR),
         prompts=("prompt",),
         settings=options.AnswerRubricOptions,
@@ -266,18 +266,18 @@ def scale_of(name: str) -> Scale | None:
 
 
 def select_metrics(
-    names: Sequence[str], place: str | Callable[..., str] = "config", own: Mapping[str, Metric] | None = None
+    names: Sequence[str], place: str | Callable[..., str] = "config", custom: Mapping[str, Metric] | None = None
 ) -> dict[str, Metric]:
     """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
 
     Args:
         place: where the names were written, or `Config.place`, which tells it for each.
-        own: the user's own metrics.
+        custom: the user's own metrics.
 
     Raises `ConfigError` for an unknown name, with the nearest known one.
     """
     chosen: dict[str, Metric] = {}
-    known = {**METRICS, **(own or {})}
+    known = {**METRICS, **(custom or {})}
     for position, name in enumerate(names):
         canonical = name if name in known else canonical_name(name)
         if canonical is None:
@@ -292,6 +292,17 @@ def select_metrics(
 def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
     """Whose prompt packs metrics use, each once; those of users' own metrics are made of their questions."""
     return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items() if metric.question is None))
+
+
+def choose_owners(names: Sequence[str], keys: Iterable[tuple[str, str]]) -> list[str]:
+    """Metrics by any of their names, `sort` and `generate`; those that have prompts, all if none is named.
+
+    Raises `ConfigError` for an unknown name.
+    """
+    owners = list(dict.fromkeys(owner for owner, _ in keys))
+    metrics = select_metrics([name for name in names if name not in owners], "--metrics")
+    chosen = {*owners_of(metrics), *(name for name in names if name in owners)}
+    return [name for name in owners if name in chosen or not names]
 
 
 def questions_of(metrics: Mapping[str, Metric]) -> dict[str, CustomQuestion]:

@@ -1,4 +1,4 @@
-"""A judge as a ragas LLM; it records what metrics ask and what they are answered, for `details.jsonl`."""
+"""A judge as a ragas LLM; it records what metrics ask and what they are answered, for the details of a score."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -12,7 +12,8 @@ from rag_evaluator.errors import JudgeLostError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.choices import labels_of
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion, Shares
-from rag_evaluator.judge.requests import Judgement, PromptText
+from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -55,17 +56,17 @@ class Recorder(InstructorBaseRagasLLM):
         It is recorded as a judgement, whose `response` has the probability of each option under its short name.
         """
         question = f"{prompt}\0{sorted(options)}"
-        found = await self._ask(question, prompt, lambda judge, draw: judge.choose(prompt, options, draw))
-        shares = {option: round(float(found[option]), DECIMALS) for option in options}
-        said: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
-        self._write(prompt, said, thought=found if isinstance(found, Shares) else None)
+        chosen = await self._ask(question, prompt, lambda judge, draw: judge.choose(prompt, options, draw))
+        shares = {option: round(float(chosen[option]), DECIMALS) for option in options}
+        response: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
+        self._write(prompt, response, thought=chosen if isinstance(chosen, Shares) else None)
         return shares
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
         raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
 
     async def _ask(self, question: str, prompt: str, ask: Callable[[JudgeProtocol, Draw], Awaitable[Reply]]) -> Reply:
-        """What the judge says. `question` is the prompt, with the options where some are given."""
+        """The judge's reply. `question` is the prompt, with the options where some are given."""
         assert self.judge is not None
         if self.lost is not None:  # the metric goes on after an error: there is no judge to ask
             raise self.lost
@@ -87,8 +88,7 @@ class Recorder(InstructorBaseRagasLLM):
 
     def note(self, name: str, value: float, reason: str) -> None:
         """Record what a function says of its own value: no question belongs to it."""
-        said: dict[str, object] = {"reason": reason, "value": value}
-        self.judgements.append(Judgement(name, "", "", {}, said, None, (), 0, 0).to_json())
+        self.judgements.append(Judgement(name, response={"reason": reason, "value": value}).to_json())
 
     def _write(
         self,
@@ -116,7 +116,8 @@ class Recorder(InstructorBaseRagasLLM):
 
     def _input(self, prompt: str) -> dict[str, Any] | str:
         values = prompt.values if isinstance(prompt, PromptText) else None
-        return str(prompt) if values is None else refer(values, self._known, self.judgements)
+        answers = [judgement["response"] for judgement in self.judgements]
+        return str(prompt) if values is None else refer(values, self._known, answers)
 
     @cached_property
     def _known(self) -> dict[Hashable, dict[str, Any]]:

@@ -78,7 +78,7 @@ class Scheduler:
                 try:
                     answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
                     assert len(answers) == len(batch), "a handler must answer every request"
-                except Exception as error:  # a fault of ours: whoever waits is told instead of waiting for ever
+                except Exception as error:  # raised where the answer is awaited, or that would wait for ever
                     answers = [error] * len(batch)
                 for entry, answer in zip(batch, answers, strict=True):
                     _settle(entry.future, answer)

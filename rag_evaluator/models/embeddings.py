@@ -1,30 +1,37 @@
-"""Local embeddings: langchain's `HuggingFaceEmbeddings` as a ragas embedding, each distinct text embedded once."""
+"""Embeddings: langchain's `HuggingFaceEmbeddings` and others as one of ragas, each distinct text embedded once."""
 
 import asyncio
 from collections.abc import Container, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from langchain_core.embeddings import Embeddings
 from ragas.embeddings.base import BaseRagasEmbedding
 
+from rag_evaluator.config import model_path
 from rag_evaluator.config_sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.models.batching import BatchHandler, Scheduler
+from rag_evaluator.models.event_loop import REMEMBERED, SingleFlight
+from rag_evaluator.models.fingerprint import UNNAMED, arguments_part, fingerprint, identity_of
 from rag_evaluator.models.hub import find_model, load_failure, loading
-from rag_evaluator.models.single_flight import REMEMBERED, SingleFlight
 from rag_evaluator.offline import hub
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
     from langchain_huggingface import HuggingFaceEmbeddings
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
+RagasEmbedding = BaseRagasEmbedding
+"""Embeddings as metrics of `ragas.metrics.collections` take them."""
+LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
 
 
-class LocalEmbeddings(BaseRagasEmbedding):
-    """Embeddings from a model on this machine.
+class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
+    """Embeddings from a model on this machine, for ragas and for LangChain.
 
     Args:
         model: a langchain embedding already loaded, usually `HuggingFaceEmbeddings`.
@@ -34,7 +41,7 @@ class LocalEmbeddings(BaseRagasEmbedding):
     remembered). Vectors have the model's own length and scale, in float32.
     """
 
-    def __init__(self, model: "Embeddings", batch_size: int = 64) -> None:
+    def __init__(self, model: Embeddings, batch_size: int = 64) -> None:
         super().__init__()
         self.model = model
         self._vectors = SingleFlight[str, Vector](REMEMBERED)
@@ -66,6 +73,16 @@ class LocalEmbeddings(BaseRagasEmbedding):
         missing = _without(texts, known)
         made = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in missing))
         return _lists(texts, known | dict(zip(missing, made, strict=True)))
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.embed_texts(texts)
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return await self.aembed_texts(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a search; some models embed it in another way than what is searched."""
+        return self.model.embed_query(text)
 
     async def _submit(self, text: str) -> Vector:
         vector: Vector = await Scheduler.current().submit(self._handler, text)
@@ -140,3 +157,57 @@ def as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
             f"{type(embeddings).__name__}."
         )
     return LocalEmbeddings(embeddings)
+
+
+class EmbeddingsSource:
+    """Embeddings before they are loaded.
+
+    Args:
+        embeddings: a folder or hub id, a langchain `Embeddings` such as `HuggingFaceEmbeddings`, a ragas
+            `BaseRagasEmbedding`; None takes the configured model.
+        config: settings of the embeddings.
+        offline: whether hub ids must be in the cache.
+
+    Attributes:
+        model: the embeddings, as far as they were given or loaded.
+        is_object: whether they were given as an object, so that no configuration says all about them.
+
+    Raises `ModelError` for objects that embed nothing, `ConfigError` for a path with an unknown variable.
+    """
+
+    def __init__(self, embeddings: Any, config: EmbeddingsConfig, offline: bool = True) -> None:
+        if isinstance(embeddings, str | Path):
+            config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
+            embeddings = None
+        self.config, self.offline, self.is_object = config, offline, embeddings is not None
+        self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
+
+    @cached_property
+    def identity(self) -> str | None:
+        """Fingerprint of the model; None where nothing tells two such models apart. Raises `ModelError`."""
+        if not self.is_object:
+            return fingerprint(find_embeddings(self.config, self.offline))
+        model: Any = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
+        identity = identity_of(model, getattr(model, "model", None))
+        arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
+        return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What vectors depend on beside the text, by name."""
+        return {
+            "embeddings": self.identity or UNNAMED,
+            **arguments_part("embed", self.config.model_kwargs),
+            **arguments_part("encode", self.config.encode_kwargs),
+        }
+
+    def load(self) -> BaseRagasEmbedding:
+        """The embeddings, loaded if they are not yet. Raises `ModelError`."""
+        if self.model is None:
+            self.model = LocalEmbeddings.from_config(self.config, self.offline)
+        return self.model
+
+
+def embeddings_of(embeddings: Any, config: EmbeddingsConfig, offline: bool = True) -> EmbeddingsSource:
+    """The source of embeddings as users give them; a source as it is. Raises `ModelError` for what embeds nothing."""
+    return embeddings if isinstance(embeddings, EmbeddingsSource) else EmbeddingsSource(embeddings, config, offline)

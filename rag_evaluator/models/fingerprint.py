@@ -1,4 +1,8 @@
-"""The fingerprint of a model: its whole content, read in parallel and remembered, so that a start takes no minutes."""
+"""What tells models apart: the fingerprint of a model, and lines of named parts made with it.
+
+A fingerprint covers the whole content of a model. It is read in parallel and remembered, so that a start takes no
+minutes.
+"""
 
 import json
 import logging
@@ -8,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.errors import ModelError, ResultsError
 from rag_evaluator.files.atomic import write_text
@@ -22,13 +27,14 @@ READERS = 8  # threads; hashing releases the GIL
 SHA256 = re.compile(r"[0-9a-f]{64}")
 State = tuple[int, ...]  # size, mtime_ns, ctime_ns, inode
 logger = logging.getLogger(__name__)
+UNNAMED = "(unnamed)"  # in place of the name of a model that has none
 
 
 def fingerprint(folder: str | Path) -> str:
     """16 hexadecimal digits that change with a model: path, size and content of its weights and of its other files.
 
-    A copy has the same. A hub id that is not on disk stands for itself. Raises `ModelError` for a file that cannot be
-    read.
+    A copy has the same. Of a hub id that is not on disk it is the id itself. Raises `ModelError` for a file that cannot
+    be read.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -76,10 +82,10 @@ def _digests(paths: Iterable[Path]) -> list[str]:
         return content
 
     with ThreadPoolExecutor(READERS) as readers:
-        found = list(readers.map(digest, paths))
+        digests = list(readers.map(digest, paths))
     if fresh:
         _write_cache(fresh)
-    return found
+    return digests
 
 
 def _blob_digest(path: Path) -> str | None:
@@ -102,9 +108,9 @@ def _now() -> int:
 
 def _cache_path() -> Path:
     """Raises RuntimeError where the user has no home."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = os.environ.get("XDG_CACHE_HOME", "")
     return (
-        (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "rag_evaluator" / "fingerprints.json"
+        (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "rag_evaluator" / "fingerprints.json"
     )
 
 
@@ -136,3 +142,44 @@ def _write_cache(fresh: Mapping[str, tuple[State, str]]) -> None:
         write_text(path, json.dumps(entries))
     except (OSError, RuntimeError, ResultsError) as error:
         logger.debug("fingerprints are not remembered: %s", error)
+
+
+def identity_of(model: Any, inner: Any) -> str | None:
+    """Fingerprint of the folder a loaded model came from, or of the name it goes by.
+
+    Args:
+        model: what users give: a pipeline, an embedding, a ragas LLM.
+        inner: the model inside it, or the name of one, as a ragas LLM has it.
+
+    None if it has neither, or an adapter that its folder does not hold. A model whose weights were changed after it was
+    loaded is not noticed: it must be saved to a folder of its own.
+    """
+    if has_adapter(inner):
+        return None
+    names = (
+        getattr(model, "model_id", None),
+        getattr(model, "model_name", None),
+        inner if isinstance(inner, str) else getattr(inner, "name_or_path", None),
+    )
+    name = next((str(name) for name in names if name), None)
+    return None if name is None else fingerprint(name)
+
+
+def has_adapter(model: Any) -> bool:
+    """Whether a peft adapter was added to a loaded model: the folder it came from says nothing of it then."""
+    return bool(getattr(model, "peft_config", None))
+
+
+def arguments_part(key: str, kwargs: Mapping[str, Any]) -> dict[str, str]:
+    """The user's arguments to a library, if any: quantisation or another pooling changes the numbers."""
+    return {key: ",".join(f"{name}={value}" for name, value in sorted(kwargs.items()))} if kwargs else {}
+
+
+def as_line(parts: Mapping[str, Any]) -> str:
+    """Named parts as one line, in the manner of sacrebleu."""
+    return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def is_unnamed(signature: str) -> bool:
+    """Whether a score or an answer depends on a model without a name: no other run may use it."""
+    return f":{UNNAMED}" in signature

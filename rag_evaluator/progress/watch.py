@@ -92,7 +92,7 @@ class Pace:
         return (state.done - before) / (now - since) if state.done > before and now > since else None
 
 
-class Several:
+class Displays:
     """Displays beside each other."""
 
     def __init__(self, *displays: Display) -> None:
@@ -107,7 +107,7 @@ class Several:
             display.close()
 
 
-class Told:
+class CallbackDisplay:
     """A display of somebody else's: an object with a method `show(state)`."""
 
     def __init__(self, show: Callable[[State], None]) -> None:

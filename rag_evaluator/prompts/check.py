@@ -34,7 +34,7 @@ LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than trans
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedPack:
     """A pack that was checked: its file, which need not exist, and what is wrong with it."""
 
     path: Path
@@ -63,7 +63,7 @@ def check_language(
     owners: Sequence[str] = (),
     instruction: bool = True,
     sources: Mapping[Key, Source] | None = None,
-) -> list[Checked]:
+) -> list[CheckedPack]:
     """Check every pack of a language, in the order of the prompts.
 
     Args:
@@ -76,7 +76,7 @@ def check_language(
         if not owners or key[0] in owners:
             path = pack_path(folder, key, language)
             legacy = None if path.is_file() else legacy_path(folder, key, find_language(language).name)
-            checked.append(Checked(legacy or path, check_file(legacy or path, key, source, language, instruction)))
+            checked.append(CheckedPack(legacy or path, check_file(legacy or path, key, source, language, instruction)))
     return checked
 
 
@@ -149,8 +149,8 @@ def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
     for place, value in source.items():
         if is_prose(place, value):
             groups[place[0], value].append(place)
-    for first, *others in groups.values():
-        for place in others:
+    for first, *repeated in groups.values():
+        for place in repeated:
             if translated[place] != translated[first]:
                 first_name = place_name(("examples", *first))
                 message = f"differs from {first_name}; the source has the same text in both places"

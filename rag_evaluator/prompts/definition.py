@@ -62,7 +62,7 @@ def definition_prompts(questions: Mapping[str, CustomQuestion]) -> dict[Key, Bas
 
 def translated(question: CustomQuestion, pack: Pack, path: Path) -> CustomQuestion:
     """The question as a pack has it. Raises `PromptError` unless it has the same labels."""
-    first, *others = pack.examples
+    first, *more = pack.examples
     labels = [str(label) for label in question.scale]
     if sorted(first["input"].get("scale") or ()) != sorted(labels):
         raise PromptError(
@@ -73,6 +73,6 @@ def translated(question: CustomQuestion, pack: Pack, path: Path) -> CustomQuesti
         question,
         text=pack.instruction,
         scale={label: first["input"]["scale"][str(label)] for label in question.scale},
-        examples=[{"values": example["input"].get("values") or {}, **example["output"]} for example in others],
+        examples=[{"values": example["input"].get("values") or {}, **example["output"]} for example in more],
         language=pack.language,
     )

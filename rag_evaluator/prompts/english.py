@@ -1,31 +1,14 @@
-"""The English prompts of the installed ragas and of our own, and their export to `orig_prompts/`."""
+"""An English prompt of ragas as a pack: its instruction and its examples."""
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
-from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
-from rag_evaluator.judge.scripted import ScriptedJudge
-from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.prompts.own import OWN_PROMPTS, OwnPrompt
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, write_pack
-from rag_evaluator.prompts.source import Source, write_schemas
-
-
-def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
-    """The English prompts: the installed ragas' for every metric of `METRICS` that has some, and those of our own."""
-    judge, embeddings = ScriptedJudge([]), _NoEmbeddings()
-    of_ragas = {
-        (name, attribute): getattr(metric.create(judge, embeddings), attribute)
-        for name, metric in METRICS.items()
-        for attribute in metric.prompts
-        if (metric.owner or name, attribute) not in OWN_PROMPTS
-    }
-    return {**of_ragas, **{key: OwnPrompt(*key) for key in OWN_PROMPTS}}
+from rag_evaluator.prompts.pack import ENGLISH, Pack
+from rag_evaluator.prompts.source import Source
 
 
 def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
@@ -46,39 +29,9 @@ def english_source(prompt: "BasePrompt[Any, Any]") -> Source:
     return Source(english_pack(prompt), prompt.input_model, prompt.output_model)
 
 
-def installed_sources() -> dict[Key, Source]:
-    """The sources in the installed ragas, and those of our own prompts."""
-    return {key: english_source(prompt) for key, prompt in all_prompts().items()}
-
-
-def export(folder: Path) -> list[Path]:
-    """Write the English prompts of the installed ragas, one JSON file each, and the schemas of their models.
-
-    Returns the files of the prompts.
-
-    Raises `ResultsError` when the folder cannot be written.
-    """
-    prompts = all_prompts()
-    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in prompts.items()}
-    for path, pack in packs.items():
-        write_pack(path, pack)
-    write_schemas(folder, prompts)
-    return list(packs)
-
-
 def _shown(model: BaseModel) -> dict[str, Any]:
     """What a prompt shows of an example: nothing of fields that may be left out and are."""
     return model.model_dump(exclude_none=True)
-
-
-class _NoEmbeddings(BaseRagasEmbedding):
-    """Allows to make a metric of which only the prompts are needed."""
-
-    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
-        raise NotImplementedError("made for its prompts only")
-
-    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
-        raise NotImplementedError("made for its prompts only")
 
 
 def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]]]:

@@ -41,8 +41,8 @@ def identified(texts: Iterable[str]) -> Language | None:
     if script == "CJK" or script in LANGUAGES["japanese"].scripts:
         return LANGUAGES["japanese" if (scripts["HIRAGANA"] + scripts["KATAKANA"]) > KANA * asian else "chinese"]
     fitting = [language for language in LANGUAGES.values() if script in language.scripts]
-    own = [name for name, signs in LETTERS.items() if sum(letters[sign] for sign in signs) > OWN_LETTERS * count]
-    return next((language for language in fitting if language.name in own), None) or next(
+    written_in = [name for name, signs in LETTERS.items() if sum(letters[sign] for sign in signs) > OWN_LETTERS * count]
+    return next((language for language in fitting if language.name in written_in), None) or next(
         (language for language in fitting if language.name not in LETTERS), None
     )
 
@@ -70,8 +70,8 @@ def foreign(text: str, language: Language) -> str | None:
     rivals = _latin() if language.words and len(words) >= MANY_WORDS else [LANGUAGES[ENGLISH]]
     counts = {rival.name: sum(word in rival.words for word in words) for rival in rivals}
     best = max(counts, key=lambda name: counts[name])
-    own = sum(word in language.words for word in words)
-    clear = counts[best] > LEAD * own and counts[best] > max(1, WORD_SHARE * len(words))
+    count = sum(word in language.words for word in words)
+    clear = counts[best] > LEAD * count and counts[best] > max(1, WORD_SHARE * len(words))
     return f"it reads like {best}" if clear and best != language.name else None
 
 

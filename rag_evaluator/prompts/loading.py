@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,8 +18,7 @@ from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.languages import Language, file_name, find_language, nearest_language
 from rag_evaluator.program import command
 from rag_evaluator.prompts.definition import definition_prompts, translated
-from rag_evaluator.prompts.english import all_prompts, english_pack
-from rag_evaluator.prompts.frames import LEVELS, find_frames
+from rag_evaluator.prompts.english import english_pack
 from rag_evaluator.prompts.legacy import legacy_path, load_pack
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path
@@ -27,9 +26,42 @@ from rag_evaluator.prompts.question import DEFINITION, SHELL, CustomQuestion
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import Frame, put_together
 
+LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples
+MARK = "input: "  # comes before the input in every prompt of ragas
+LETTER = "é"  # shows whether the text keeps letters that are not ASCII
 PACKAGED = packaged("prompts")
 
 logger = logging.getLogger(__name__)
+
+
+def find_frames(prompt: "BasePrompt[Any, Any]", pack: Pack) -> tuple[Frame, ...]:
+    """The frames of a prompt, one for each set of examples; none for a prompt in which no input can be found."""
+    inputs = [example["input"] for example in pack.examples]
+    levels = {tuple(values[name] for name in LEVELS if name in values): values for values in inputs}
+    probes = [{name: _probe(name, value) for name, value in values.items()} for values in levels.values()]
+    frames = [_find_frame(prompt, values) for values in probes]
+    return tuple(frame for frame in frames if frame is not None)
+
+
+def _probe(name: str, value: Any) -> Any:
+    if name in LEVELS:
+        return value
+    return [LETTER] if isinstance(value, list) else LETTER if isinstance(value, str) else value
+
+
+def _find_frame(prompt: "BasePrompt[Any, Any]", values: dict[str, Any]) -> Frame | None:
+    text = prompt.to_string(prompt.input_model(**values))
+    start = text.rfind(MARK) + len(MARK)
+    try:
+        shown, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError:
+        return None
+    if not isinstance(shown, dict) or list(shown.values()) != list(values.values()):
+        return None
+    when = {name: value for name, value in values.items() if name in LEVELS}
+    keys = {name: key for name, key in zip(values, shown, strict=True) if name != key}
+    frame = Frame(when, text[:start], text[end:], keys, LETTER not in text[start:end])
+    return frame if frame.text(values) == text else None
 
 
 class PackPrompt(BasePrompt[BaseModel, BaseModel]):
@@ -93,14 +125,14 @@ class QuestionPrompt(TracedPrompt):
     def __init__(self, shell: Pack, question: CustomQuestion) -> None:
         self.question = question.text
         self.scale = {str(label): text for label, text in question.scale.items()}
-        own = [
+        examples = [
             {
                 "input": {"question": self.question, "scale": self.scale, "values": example["values"]},
                 "output": {"reason": example["reason"], "label": example["label"]},
             }
             for example in question.examples
         ]
-        pack = Pack(shell.language, shell.instruction, own or shell.examples)
+        pack = Pack(shell.language, shell.instruction, examples or shell.examples)
         super().__init__(PackPrompt(pack, OwnPrompt("custom", "prompt")), SHELL[1], pack)
         asked = [pack.digest, self.question, self.scale]
         self.source = short_digest(json.dumps(asked, ensure_ascii=False))
@@ -118,12 +150,14 @@ class PackSet:
         owners: names of metrics, `sort`, `generate`.
         language: as users write it.
         folder: where packs are; a pack that is not there is taken from those that come with the package.
+        english: gives the English prompts among which those of the owners are.
         questions: those of users' own metrics, by metric.
     """
 
     owners: Sequence[str]
     language: str
     folder: Path
+    english: Callable[[], "Mapping[Key, BasePrompt[Any, Any]]"]
     questions: Mapping[str, CustomQuestion] = field(default_factory=dict)
 
     @cached_property
@@ -136,23 +170,23 @@ class PackSet:
         """The English prompts."""
         owners = {*self.owners, *([SHELL[0]] if self.questions else [])}
         to_translate = {name: q for name, q in self.questions.items() if q.needs_pack(self.language)}
-        usual = {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
+        usual = {key: prompt for key, prompt in self.english().items() if key[0] in owners}
         return {**usual, **definition_prompts(to_translate)}
 
     def path_of(self, key: Key) -> Path:
         return pack_path(self.folder, key, self.spoken.name)
 
-    def find(self, *others: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
+    def find(self, *folders: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
         """The pack files: those that exist, and those that are missing.
 
-        Each is looked for in `folder`, then in `others`. In each of them a file under the name that an older ragas gave
-        it counts where there is none under today's. That of users' own metrics is looked for in the package, too.
+        Each is looked for in `folder`, then in `folders`. In each of them a file under the name of an older ragas
+        counts where there is none under today's. That of users' own metrics is looked for in the package, too.
         English needs none.
         """
         name, existing, missing = self.spoken.name, {}, {}
         for key in self.originals if name != ENGLISH else ():
             shared = [PACKAGED] if key == SHELL and SHELL[0] not in self.owners else []
-            paths = (_pack_file(place, key, name) for place in (self.folder, *others, *shared))
+            paths = (_pack_file(place, key, name) for place in (self.folder, *folders, *shared))
             path = next((path for path in paths if path is not None), None)
             if path is None:
                 missing[key] = self.path_of(key)
@@ -176,8 +210,11 @@ class PackSet:
             else question
             for name, question in self.questions.items()
         }
-        others = {key: prompt for key, prompt in prompts.items() if key[0] in self.owners}
-        return {**others, **{(name, SHELL[1]): QuestionPrompt(shell, question) for name, question in questions.items()}}
+        prompts_of_ragas = {key: prompt for key, prompt in prompts.items() if key[0] in self.owners}
+        return {
+            **prompts_of_ragas,
+            **{(name, SHELL[1]): QuestionPrompt(shell, question) for name, question in questions.items()},
+        }
 
     def _warn_of_unused(self) -> None:
         """A question without `language` is taken for one in that of the run, also if it was translated once."""
@@ -220,11 +257,6 @@ class PackSet:
                 f"'_{written}.json'. Give them a name that is no language tag, for instance '{name}_2', and say "
                 f"language: {name}_2."
             )
-
-
-def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
-    """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
-    return PackSet(owners, language, folder).load()
 
 
 def _pack_file(folder: Path, key: Key, name: str) -> Path | None:

@@ -5,7 +5,7 @@ Class names, docstrings and descriptions are part of a prompt: the judge is show
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 from ragas.prompt.metrics.base_prompt import BasePrompt
@@ -289,3 +289,8 @@ class OwnPrompt(BasePrompt[BaseModel, BaseModel]):
 @cache
 def _english_pack(key: Key) -> Pack:
     return read_pack(pack_path(packaged("orig_prompts"), key, ENGLISH))
+
+
+def own_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
+    """The prompts of `OWN_PROMPTS` in English."""
+    return {key: OwnPrompt(*key) for key in OWN_PROMPTS}

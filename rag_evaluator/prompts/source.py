@@ -4,7 +4,7 @@ Reading `orig_prompts/` takes no ragas: its packs hold instruction and examples,
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field, create_model
 
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_json
-from rag_evaluator.metrics.table import owners_of, select_metrics
 from rag_evaluator.prompts.pack import ENGLISH, Key, Models, Pack, pack_path, read_pack
 from rag_evaluator.resources import packaged
 
@@ -88,14 +87,3 @@ def _annotation(schema: Schema, definitions: Mapping[str, Schema]) -> Any:
     if schema["type"] == "array":
         return list[_annotation(schema["items"], definitions)]  # type: ignore[misc]
     return SCALARS[schema["type"]]
-
-
-def choose_owners(names: Sequence[str], keys: Iterable[Key]) -> list[str]:
-    """Metrics by any of their names, `sort` and `generate`; those that have prompts, all if none is named.
-
-    Raises `ConfigError` for an unknown name.
-    """
-    owners = list(dict.fromkeys(owner for owner, _ in keys))
-    metrics = select_metrics([name for name in names if name not in owners], "--metrics")
-    chosen = {*owners_of(metrics), *(name for name in names if name in owners)}
-    return [name for name in owners if name in chosen or not names]

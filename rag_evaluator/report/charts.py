@@ -1,10 +1,11 @@
-"""`chart`: a Vega-Lite specification as inline SVG; no script in the page draws anything.
+"""Charts: labels, Vega-Lite specifications from figures, and `chart`, which draws one as inline SVG without scripts.
 
 Only the elements and attributes of `KEPT` come out, so that a page may forbid scripts and `style` attributes.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,7 +13,13 @@ from markupsafe import Markup, escape
 
 from rag_evaluator.report.pages import clean
 
-Spec = Mapping[str, Any]  # Any in this module: JSON of Vega-Lite
+LETTERS = 40  # of a label
+Ends = tuple[float, float]
+ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
+LEFT = {"minExtent": 26}  # so that charts above each other are in line
+LETTER = 6.6  # pixels of a letter in the font of the page, which is not the one that labels are measured in
+LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
+Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
 KEPT: Mapping[str, frozenset[str]] = {
     "g": frozenset(),
@@ -64,6 +71,227 @@ CONFIG: Spec = {
 """What all charts look like; colours are those of the page, light or dark."""
 
 
+def chart_labels(names: Sequence[str]) -> list[str]:
+    """One label for each name: long ones are cut, those that are equal then numbered."""
+    labels: dict[str, None] = {}
+    for name in names:
+        plain = " ".join(name.split())
+        cut = plain if len(plain) <= LETTERS else plain[: LETTERS - 1] + "…"
+        label, number = cut, 1
+        while label in labels:
+            number += 1
+            label = f"{cut} ({number})"
+        labels[label] = None
+    return list(labels)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """By name, numbers in them by value: 2 before 10."""
+    return sorted(
+        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _digits_apart(name)]
+    )
+
+
+def _digits_apart(name: str) -> list[str]:
+    return re.split(r"(\d+)", name)
+
+
+@dataclass(frozen=True)
+class ChartPoint:
+    """A figure with its interval, None where there is none.
+
+    Attributes:
+        label: what it is of.
+        description: the same in words, with its figures, for whom points at it.
+        href: where a click goes, `#...`; None: nowhere.
+        series: which of several kinds of dots it is.
+    """
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    description: str
+    href: str | None = None
+    series: str = ""
+
+    def to_json(self) -> Spec:
+        shown = {
+            "label": self.label,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "description": self.description,
+        }
+        return {**shown, "series": self.series, **({} if self.href is None else {"href": self.href})}
+
+
+def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
+    """ChartPoint and whisker for each row, one below the other. `zero`: a line where nothing differs."""
+    left = _extent((row.label for row in rows), LABEL)
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
+    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **left}}
+    return {
+        "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
+        "height": {"step": step},
+        "data": {"values": [row.to_json() for row in rows]},
+        "encoding": {"y": y},
+        "layer": [*_zero(zero), *_whisker(x, "x2"), _point(x, rows)],
+    }
+
+
+def unlabelled(spec: Spec) -> Spec:
+    """Rows without labels: those of the chart to the left."""
+    y = {**spec["encoding"]["y"], "axis": {"title": None, "labels": False}}
+    return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
+
+
+def steps(rows: Sequence[ChartPoint], ends: Ends, title: str, width: int = WIDTH) -> Spec:
+    """ChartPoint and whisker for each step of something in order, from left to right."""
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": list(ends), "nice": False},
+        "axis": {**_ticks(4), **LEFT},
+    }
+    x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
+    return {
+        "width": width,
+        "height": HEIGHT,
+        "data": {"values": [row.to_json() for row in rows]},
+        "encoding": {"x": x},
+        "layer": [*_whisker(y, "y2"), _point(y, rows, "y")],
+    }
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How many scores there are at a place of the axis."""
+
+    at: float
+    count: int
+    description: str
+    href: str | None = None
+
+
+def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDTH) -> Spec:
+    """Bars on the range of a metric; `most` of them fit beside each other."""
+    edge = (ends[1] - ends[0]) / most / 2
+    ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
+    domain = [ends[0] - edge, ends[1] + edge]
+    values = [
+        {
+            "at": bar.at,
+            "count": bar.count,
+            "description": bar.description,
+            **({} if bar.href is None else {"href": bar.href}),
+        }
+        for bar in bars
+        if bar.count
+    ]
+    x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
+    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(ticks), "format": "~s", **LEFT}}
+    return {
+        "width": width,
+        "height": HEIGHT,
+        "data": {"values": values},
+        "mark": {"type": "bar", "size": max(2, width // (most + 1) - 1)},
+        "encoding": {
+            "x": x,
+            "y": {**y, "scale": {"zero": True, "nice": ticks}},
+            "description": {"field": "description"},
+            **_linked(bar.href for bar in bars),
+        },
+    }
+
+
+def dumbbells(
+    pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels: Iterable[str], width: int = 2 * WIDTH
+) -> Spec:
+    """Two dots on a line for each row: a baseline, hollow, and what is compared with it.
+
+    Args:
+        labels: those of all charts that stand above each other.
+    """
+    both = [(a.to_json(), b.to_json()) for a, b in pairs]
+    lines = [
+        {"label": a["label"], "value": a["value"], "high": b["value"], "description": b["description"]} for a, b in both
+    ]
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
+    y = {
+        "field": "label",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"title": None, **_extent(labels, 3 * LABEL)},
+    }
+    first, second = ({"values": [pair[side] for pair in both]} for side in (0, 1))
+    described = {"description": {"field": "description"}}
+    return {
+        "width": width,
+        "height": {"step": 22},
+        "encoding": {"y": y},
+        "layer": [
+            {
+                "data": {"values": lines},
+                "mark": {"type": "rule", "strokeWidth": 3, "color": "var(--line)", "aria": False},
+                "encoding": {"x": x, "x2": {"field": "high"}},
+            },
+            {
+                "data": first,
+                "mark": {
+                    "type": "point",
+                    "fill": "var(--panel)",
+                    "stroke": "var(--first)",
+                    "size": 90,
+                    "strokeWidth": 1.8,
+                },
+                "encoding": {"x": x, **described},
+            },
+            {
+                "data": second,
+                "mark": {"type": "point", "color": "var(--second)", "opacity": 1},
+                "encoding": {"x": x, **described},
+            },
+        ],
+    }
+
+
+def _extent(labels: Iterable[str], most: int) -> dict[str, int]:
+    """So much room for labels that charts with the same ones are in line."""
+    extent = min(most, round(LETTER * max(map(len, labels), default=0)))
+    return {"labelLimit": extent, "minExtent": extent, "maxExtent": extent}
+
+
+def _whisker(along: Mapping[str, Any], end: str) -> list[Spec]:
+    start = end[0]
+    mark = {"type": "rule", "aria": False, "strokeCap": "round"}
+    encoding = {start: {**along, "field": "low"}, end: {"field": "high"}}
+    return [{"transform": [{"filter": "isValid(datum.low)"}], "mark": mark, "encoding": encoding}]
+
+
+def _point(along: Mapping[str, Any], rows: Sequence[ChartPoint], start: str = "x") -> Spec:
+    encoding = {start: along, "description": {"field": "description"}, **_linked(row.href for row in rows)}
+    return {"transform": [{"filter": "isValid(datum.value)"}], "mark": {"type": "point"}, "encoding": encoding}
+
+
+def _zero(shown: bool) -> list[Spec]:
+    mark = {"type": "rule", "color": "var(--quiet)", "strokeWidth": 1, "aria": False}
+    return [{"data": {"values": [{}]}, "mark": mark, "encoding": {"x": {"datum": 0}, "y": None}}] if shown else []
+
+
+def _linked(hrefs: Any) -> Spec:
+    return {"href": {"field": "href"}} if any(href is not None for href in hrefs) else {}
+
+
+def _ticks(count: int = 5) -> Spec:
+    return {"title": None, "tickCount": count, "format": ".3~f"}
+
+
+def _range(ends: Ends) -> Spec:
+    values = [ends[0] + (ends[1] - ends[0]) * quarter / 4 for quarter in range(5)]
+    return {"title": None, "values": [round(value, 6) for value in values], "grid": False, "format": ".2~f"}
+
+
 def chart(spec: Spec, label: str) -> Markup:
     """A specification as SVG of its natural size; a style sheet may make it smaller.
 
@@ -77,7 +305,7 @@ def chart(spec: Spec, label: str) -> Markup:
     config = {"config": {**CONFIG, **spec.get("config", {})}}
     drawn = vl_convert.vegalite_to_svg(_cleaned({**spec, **config}), vl_version=VERSION)
     root = ElementTree.fromstring(drawn)  # made by the line above
-    body = "".join(_parts(root))
+    body = "".join(_kept_parts(root))
     width, height, box = (escape(root.get(name, "")) for name in ("width", "height", "viewBox"))
     role = "group" if "<a " in body else "img"  # what is in an image cannot be reached by keyboard
     return Markup('<svg class="chart" role="{}" aria-label="{}" width="{}" height="{}" viewBox="{}">{}</svg>').format(
@@ -94,16 +322,17 @@ def _cleaned(value: Any) -> Any:
     return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _parts(element: ElementTree.Element, label: str = "") -> Iterator[str]:
+def _kept_parts(element: ElementTree.Element, label: str = "") -> Iterator[str]:
     """The children of an element, with only what is kept of them."""
     for child in element:
         tag = child.tag.rpartition("}")[2]
         if tag not in KEPT or child.get("opacity") == "0" or child.get("class") in ("background", "foreground"):
             continue
-        own = label if tag == "path" or tag == "line" else ""
-        said = child.get("aria-label", own) if child.get("role") == "graphics-symbol" and tag != "g" else own
+        inherited = label if tag == "path" or tag == "line" else ""
+        is_symbol = child.get("role") == "graphics-symbol" and tag != "g"
+        title = child.get("aria-label", inherited) if is_symbol else inherited
         attributes = dict(_attributes(child, tag))
-        inner = _inside(child, tag, said)
+        inner = _inside(child, tag, title)
         if tag == "g" and not attributes:
             yield inner
         elif inner or tag in ("path", "line"):
@@ -111,11 +340,10 @@ def _parts(element: ElementTree.Element, label: str = "") -> Iterator[str]:
             yield f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
 
 
-def _inside(element: ElementTree.Element, tag: str, said: str) -> str:
+def _inside(element: ElementTree.Element, tag: str, title: str) -> str:
     if tag == "text":
         return str(escape(element.text or ""))
-    title = f"<title>{escape(said)}</title>" if said else ""
-    return title + "".join(_parts(element))
+    return (f"<title>{escape(title)}</title>" if title else "") + "".join(_kept_parts(element))
 
 
 def _attributes(element: ElementTree.Element, tag: str) -> Iterator[tuple[str, str]]:

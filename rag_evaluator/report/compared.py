@@ -6,14 +6,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rag_evaluator.files.names import folder_names
-from rag_evaluator.report.charts import chart
-from rag_evaluator.report.labels import short
-from rag_evaluator.report.pages import number, page_text, render, signed
-from rag_evaluator.report.specs import Dot, dots, dumbbells, unlabelled
+from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
+from rag_evaluator.report.pages import number, render, signed
 from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch, word
 from rag_evaluator.trust.comparison import MetricComparison
-from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.scale import Estimate
 
 GROUPS = 40  # in a chart
 
@@ -74,9 +72,9 @@ class LabelLine:
 
 def comparison_html(comparison: Comparison) -> str:
     """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline."""
-    baseline, *others = comparison.runs
+    baseline, *compared = comparison.runs
     names = folder_names(comparison.runs)
-    pairs = [_pair(comparison, run, names[run]) for run in others]
+    pairs = [_pair(comparison, run, names[run]) for run in compared]
     return render("comparison.html", baseline=names[baseline], pairs=pairs, comparison=comparison)
 
 
@@ -103,14 +101,15 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
     for line in lines:
         if line.mean_a is not None:
             by_range.setdefault((line.scale.low, line.scale.high), []).append(line)
-    labels = short([line.metric for line in lines])
+    labels = chart_labels([line.metric for line in lines])
     for ends, group in by_range.items():
-        names = short([line.metric for line in group])
+        names = chart_labels([line.metric for line in group])
         means = [_means(name, line) for name, line in zip(names, group, strict=True)]
         changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
         difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
-        titles = page_text("compare.means_title"), page_text("compare.difference_title")
-        yield chart(beside_each_other(dumbbells(means, ends, labels), difference, titles), page_text("compare.chart"))
+        label = "Means of both runs for each metric, and their paired differences with intervals"
+        titles = "Means", "Paired difference with interval"
+        yield chart(beside_each_other(dumbbells(means, ends, labels), difference, titles), label)
 
 
 def beside_each_other(left: dict[str, Any], right: dict[str, Any], titles: tuple[str, str]) -> dict[str, Any]:
@@ -119,32 +118,36 @@ def beside_each_other(left: dict[str, Any], right: dict[str, Any], titles: tuple
     return {"hconcat": parts, "spacing": 26}
 
 
-def _means(name: str, line: MetricComparison) -> tuple[Dot, Dot]:
-    said = page_text("compare.means", metric=line.metric, a=number(line.mean_a), b=number(line.mean_b))
-    return Dot(name, line.mean_a, None, None, said), Dot(name, line.mean_b, None, None, said)
+def _means(name: str, line: MetricComparison) -> tuple[ChartPoint, ChartPoint]:
+    description = f"{line.metric}: {number(line.mean_a)} in the baseline, {number(line.mean_b)} in this run"
+    return ChartPoint(name, line.mean_a, None, None, description), ChartPoint(
+        name, line.mean_b, None, None, description
+    )
 
 
-def _dot(name: str, line: MetricComparison) -> Dot:
-    found = line.difference
-    said = page_text("compare.point", metric=name, value=_with_ends(found), rows=found.n)
-    return Dot(name, found.mean, found.ci_low, found.ci_high, said)
+def _dot(name: str, line: MetricComparison) -> ChartPoint:
+    difference = line.difference
+    description = f"{name}: {_with_ends(difference)}, {difference.n} rows"
+    return ChartPoint(name, difference.mean, difference.ci_low, difference.ci_high, description)
 
 
-def _around_zero(changes: Sequence[Dot]) -> tuple[float, float]:
+def _around_zero(changes: Sequence[ChartPoint]) -> tuple[float, float]:
     most = max((abs(end) for dot in changes for end in (dot.low, dot.high, dot.value) if end is not None), default=0)
     return -(most or 1) * 1.05, (most or 1) * 1.05
 
 
 def _difference(line: MetricComparison) -> DifferenceLine:
-    found = line.difference
+    difference = line.difference
     return DifferenceLine(
         metric=line.metric,
         lower_is_better=line.scale.better == "lower",
         mean_a=number(line.mean_a, 3),
         mean_b=number(line.mean_b, 3),
-        difference=_signed(found.mean),
-        interval="" if found.ci_low is None else f"[{_signed(found.ci_low)}, {_signed(found.ci_high)}]",
-        why_no_interval=found.ci_method.partition(": ")[2] if found.ci_method.startswith(("none", "range")) else "",
+        difference=_signed(difference.mean),
+        interval="" if difference.ci_low is None else f"[{_signed(difference.ci_low)}, {_signed(difference.ci_high)}]",
+        why_no_interval=difference.ci_method.partition(": ")[2]
+        if difference.ci_method.startswith(("none", "range"))
+        else "",
         p=_p(line.p),
         p_holm=_p(line.p_holm),
         counts=f"{line.wins}/{line.ties}/{line.losses}",
@@ -163,28 +166,28 @@ def _p(value: float | None) -> str:
     return number(None) if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _with_ends(found: Estimate) -> str:
-    ends = "" if found.ci_low is None else f" [{_signed(found.ci_low)}, {_signed(found.ci_high)}]"
-    return _signed(found.mean) + ends
+def _with_ends(estimate: Estimate) -> str:
+    ends = "" if estimate.ci_low is None else f" [{_signed(estimate.ci_low)}, {_signed(estimate.ci_high)}]"
+    return _signed(estimate.mean) + ends
 
 
 def _groups(lines: Sequence[ComparedMetric]) -> dict[str, GroupDifferences]:
     columns: dict[str, list[ComparedMetric]] = {}
     for line in lines:
         columns.setdefault(line.group_by or "", []).append(line)
-    return {column: _group(own) for column, own in columns.items()}
+    return {column: _group(of_column) for column, of_column in columns.items()}
 
 
 def _group(lines: Sequence[ComparedMetric]) -> GroupDifferences:
     names = list(dict.fromkeys(line.group or "" for line in lines))[:GROUPS]
-    labels = dict(zip(names, short(names), strict=True))
-    panels: dict[str, list[Dot]] = {}
+    labels = dict(zip(names, chart_labels(names), strict=True))
+    panels: dict[str, list[ChartPoint]] = {}
     for line in lines:
         if line.group in labels:
             panels.setdefault(line.figures.metric, []).append(_dot(labels[line.group], line.figures))
     return GroupDifferences(
         {
-            metric: chart(dots(rows, _around_zero(rows), zero=True), page_text("compare.groups_chart", metric=metric))
+            metric: chart(dots(rows, _around_zero(rows), zero=True), f"Paired differences by group: {metric}")
             for metric, rows in panels.items()
         },
         [(line.group or "", _difference(line.figures)) for line in lines],
@@ -192,9 +195,9 @@ def _group(lines: Sequence[ComparedMetric]) -> GroupDifferences:
 
 
 def _labels(line: LabelDifference) -> LabelLine:
-    found = line.figures
-    if found is None or found.label_mean is None:
-        return LabelLine(line.metric, line.both, line.reason or (found.ci_method if found else ""))
-    ends = "" if found.ci_low is None else f" [{_signed(found.ci_low)}, {_signed(found.ci_high)}]"
-    only = f"; {found.labels_only}" if found.labels_only else ""
-    return LabelLine(line.metric, line.both, _signed(found.label_mean) + ends + only)
+    figures = line.figures
+    if figures is None or figures.label_mean is None:
+        return LabelLine(line.metric, line.both, line.reason or (figures.ci_method if figures else ""))
+    ends = "" if figures.ci_low is None else f" [{_signed(figures.ci_low)}, {_signed(figures.ci_high)}]"
+    only = f"; {figures.labels_only}" if figures.labels_only else ""
+    return LabelLine(line.metric, line.both, _signed(figures.label_mean) + ends + only)

@@ -1,6 +1,12 @@
 """`report.html`: one file with the figures of a run, or of several, the table of rows, and every row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,19 +16,34 @@ from markupsafe import Markup
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import file_digest
 from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.report.embedding import Block, folded, inline, json_block, packed_block, parts_of
-from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
-from rag_evaluator.report.pages import page_text, stream
-from rag_evaluator.report.row import frames_of, pair_html, row_html
+from rag_evaluator.report.compared import comparison_html
+from rag_evaluator.report.figures import figures_html, runs_html
+from rag_evaluator.report.pages import inline, json_in_page, stream
+from rag_evaluator.report.row import pair_html, row_html
+from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.rows_index import RowsOfRuns, TableRow, columns_of, names_of, rows_of
-from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.comparison import Comparison
+from rag_evaluator.results.run import Run
 
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
 COMMAND = "rag-evaluator view"  # shows what is too much for one file
+LONG_ROWS = f"The rows are long: what the judge said is here for the first of them only. All rows: {COMMAND}"
 KEY = "user_input"  # by which rows of runs belong together where no comparison says it
+JSON_TEXT, PACKED = "application/json", "application/octet-stream"
+PIECES = re.compile(r"(<[^>]*>|&#34;|\\n|\n)")  # a context ends at these on its own and in a prompt
+LONG = 40  # characters; a shorter piece is left to the compression
+PART_BYTES = 256 * 1024  # of fragments packed together: one part is unpacked for a row that is opened
+
+
+@dataclass(frozen=True)
+class Block:
+    """Data in a page: `<script type="..." id="...">`, which no browser runs."""
+
+    name: str
+    kind: str
+    text: Markup
 
 
 @ACTIVITY.phase("writing the report")
@@ -35,18 +56,18 @@ def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | No
 
     Raises `ResultsError` for results that cannot be read, and if the file cannot be written.
     """
-    runs = [RunFiles(folder) for folder in folders]
+    runs = [Run(folder) for folder in folders]
     write_whole(out, lambda to: _write(runs, comparison, to))
 
 
-def _write(runs: Sequence[RunFiles], comparison: Comparison | None, to: Path) -> None:
+def _write(runs: Sequence[Run], comparison: Comparison | None, to: Path) -> None:
     with to.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(stream("run.html", **_page(runs, comparison)))
 
 
-def _page(runs: Sequence[RunFiles], comparison: Comparison | None) -> dict[str, Any]:
+def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
     """The values of the page. Any: see `run.html`."""
-    from rag_evaluator import __version__
+    from rag_evaluator.program import __version__
 
     figures = [figures_html(runs[0])] if len(runs) == 1 else [runs_html(runs)]
     if comparison is not None:
@@ -64,25 +85,25 @@ def _page(runs: Sequence[RunFiles], comparison: Comparison | None) -> dict[str, 
     }
 
 
-def _title(runs: Sequence[RunFiles]) -> str:
-    first, *others = names_of(runs)
-    return page_text("page.runs", first=first, others=", ".join(others)) if others else first
+def _title(runs: Sequence[Run]) -> str:
+    first, *remaining = names_of(runs)
+    return f"{first} and {', '.join(remaining)}" if remaining else first
 
 
-def _notes(runs: Sequence[RunFiles]) -> list[str]:
+def _notes(runs: Sequence[Run]) -> list[str]:
     """What the table does not hold."""
     rows = int(runs[0].manifest.get("rows") or 0)
     if rows <= ROWS:
         return []
-    return [page_text("table.first_rows", rows=f"{rows:,}", shown=f"{ROWS:,}", command=COMMAND)]
+    return [f"The figures are those of all {rows:,} rows. The table holds the first {ROWS:,}. All rows: {COMMAND}"]
 
 
-def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
+def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     """The rows in parts as they are read, then what the table needs to know before one of them is opened."""
     index, starts = _Index(), list[int]()
     lines = index.noting(islice(rows_of(runs, on), ROWS))
     size, detailed = 0, 0
-    for part in parts_of(_fragment(runs, line.numbers) for line in lines):
+    for part in packs_of(_fragment(runs, line.numbers) for line in lines):
         block = packed_block(f"part-{len(starts)}", list(map(folded, part)))
         yield block
         starts.append(detailed)
@@ -103,12 +124,12 @@ def _blocks(runs: Sequence[RunFiles], on: str | None) -> Iterator[Block]:
             "parts": starts,
             "metrics": runs[0].metrics,
             "labels": index.labels,
-            "note": page_text("table.long_rows", command=COMMAND) if detailed < len(index.rows) else None,
+            "note": LONG_ROWS if detailed < len(index.rows) else None,
         },
     )
 
 
-def _fragment(runs: Sequence[RunFiles], numbers: Sequence[int | None]) -> str:
+def _fragment(runs: Sequence[Run], numbers: Sequence[int | None]) -> str:
     if len(runs) > 1:
         return pair_html(runs, numbers)
     assert numbers[0] is not None
@@ -140,3 +161,49 @@ class _Index:
             "groups": {name: [row.groups.get(name, "") for row in self.rows] for name in groups},
             "scores": {name: [row.scores.get(name) for row in self.rows] for name in scores},
         }
+
+
+def json_block(name: str, value: Any) -> Block:
+    """A value as JSON. Any: JSON."""
+    return Block(name, JSON_TEXT, json_in_page(value))
+
+
+def packed_block(name: str, value: Any) -> Block:
+    """A value as JSON, compressed; the same bytes for the same value. Any: JSON."""
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return Block(name, PACKED, Markup(base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")))
+
+
+def folded(fragment: str) -> list[str | int]:
+    """A fragment with each long text once: a number is the place, in the list, of the text that stands here again.
+
+    A row holds its contexts for the reader and in most of its prompts, further apart than compression looks back.
+    """
+    pieces = PIECES.split(fragment)
+    several = {piece for piece, count in Counter(pieces).items() if count > 1 and len(piece) >= LONG}
+    folded_pieces: list[str | int] = []
+    places: dict[str, int] = {}
+    plain: list[str] = []
+    for piece in pieces:
+        if piece not in several:
+            plain.append(piece)
+            continue
+        folded_pieces.append("".join(plain))
+        plain = []
+        folded_pieces.append(places.get(piece, piece))
+        places.setdefault(piece, len(folded_pieces) - 1)
+    return [*folded_pieces, "".join(plain)]
+
+
+def packs_of(fragments: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Fragments put together in parts of about `PART_BYTES`."""
+    part: list[str] = []
+    size = 0
+    for fragment in fragments:
+        part.append(fragment)
+        size += len(fragment)
+        if size >= PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

@@ -8,11 +8,11 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number, page_text
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.results.certificate import CERTIFICATE, LABELS, data_of, digests_in, read_certificate, standing
+from rag_evaluator.report.pages import number
+from rag_evaluator.results.certificate import CERTIFICATE, LABELS, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.run import Run
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
@@ -42,21 +42,21 @@ class Certified:
     agreement: str
 
 
-def facts(run: RunFiles) -> list[RunFact]:
+def facts(run: Run) -> list[RunFact]:
     """The facts that matter, in the order shown."""
     config = run.config
-    found = [
-        RunFact(page_text("run.dataset"), _dataset(config)),
-        RunFact(page_text("run.rows"), partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}"),
-        RunFact(page_text("run.language"), str(config.get("language") or page_text("run.unknown"))),
+    shown = [
+        RunFact("Dataset", _dataset(config)),
+        RunFact("Rows", partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}"),
+        RunFact("Language", str(config.get("language") or "not known")),
         *_judges(run),
         *_embeddings(run),
-        RunFact(page_text("run.intervals"), *_intervals(config)),
-        RunFact(page_text("run.versions"), *_versions(run.manifest.get("versions") or {})),
+        RunFact("Intervals", *_intervals(config)),
+        RunFact("Versions", *_versions(run.manifest.get("versions") or {})),
     ]
     if (config.get("repeats") or 1) > 1:
-        found.append(RunFact(page_text("run.repeats"), str(config["repeats"])))
-    return [fact for fact in found if fact.value]
+        shown.append(RunFact("Repeats of each score", str(config["repeats"])))
+    return [fact for fact in shown if fact.value]
 
 
 def shown_config(value: Any) -> Any:
@@ -73,7 +73,7 @@ def shown_config(value: Any) -> Any:
 
 def _dataset(config: Json) -> str:
     path = config.get("dataset")
-    return _short(str(path)) if path else page_text("run.given_rows")
+    return _short(str(path)) if path else "rows given in Python"
 
 
 def judge_of(manifest: Json) -> Json | str | None:
@@ -85,32 +85,32 @@ def judge_of(manifest: Json) -> Json | str | None:
     return None if identity is None and "signatures" in manifest else judge if is_configured else identity
 
 
-def _judges(run: RunFiles) -> Iterator[RunFact]:
+def _judges(run: Run) -> Iterator[RunFact]:
     panel = {str(about.get("name")): about for about in run.config.get("judges") or () if isinstance(about, Mapping)}
     for name in judges_of(run.manifest):
-        yield RunFact(page_text("run.judge_of", name=name), *_judge(panel.get(name) or {}))
+        yield RunFact(f"Judge {name}", *_judge(panel.get(name) or {}))
     if judges_of(run.manifest):
         return
     model = judge_of(run.manifest)
     if model is None:
-        yield RunFact(page_text("run.judge"), page_text("run.no_judge"))
+        yield RunFact("Judge", "none: no metric asks one")
     elif isinstance(model, str):
-        yield RunFact(page_text("run.judge"), model)
+        yield RunFact("Judge", model)
     else:
-        yield RunFact(page_text("run.judge"), *_judge(model))
+        yield RunFact("Judge", *_judge(model))
 
 
 def _judge(judge: Json) -> tuple[str, str]:
     shown = [f"{key} {judge[key]}" for key in ("engine", "dtype", "temperature", "seed") if judge.get(key) is not None]
-    model = str(judge.get("model") or page_text("run.unknown"))
+    model = str(judge.get("model") or "not known")
     return _short(model), DOT.join(shown)
 
 
-def _embeddings(run: RunFiles) -> Iterator[RunFact]:
+def _embeddings(run: Run) -> Iterator[RunFact]:
     used = any("embeddings" in parts_of(line) for line in (run.manifest.get("signatures") or {}).values())
-    model = str((run.config.get("embeddings") or {}).get("model") or page_text("run.unknown"))
+    model = str((run.config.get("embeddings") or {}).get("model") or "not known")
     if used:
-        yield RunFact(page_text("run.embeddings"), _short(model))
+        yield RunFact("Embeddings", _short(model))
 
 
 def _short(path: str) -> str:
@@ -126,7 +126,8 @@ def _is_absolute(path: str) -> bool:
 
 def _intervals(config: Json) -> tuple[str, str]:
     level = f"{100 * (config.get('ci_level') or 0.95):g} %"
-    by = [page_text(f"run.{key}", column=config[key]) for key in ("cluster", "weight") if config.get(key)]
+    words = {"cluster": "clustered", "weight": "weighted"}
+    by = [f"{word} by {config[key]}" for key, word in words.items() if config.get(key)]
     return level, DOT.join(by)
 
 
@@ -141,7 +142,7 @@ def parts_of(signature: str) -> dict[str, str]:
     return dict(part.split(":", 1) for part in signature.split("|") if ":" in part)
 
 
-def certified(run: RunFiles) -> tuple[str, list[Certified]]:
+def certified(run: Run) -> tuple[str, list[Certified]]:
     """When people's labels were compared, and a line for each metric that the certificate speaks of; empty: never.
 
     A certificate that cannot be read is said to be so.
@@ -151,20 +152,16 @@ def certified(run: RunFiles) -> tuple[str, list[Certified]]:
         return "", []
     try:
         certificate = read_certificate(path)
-        signatures = {**(run.manifest.get("signatures") or {})}
-        words = standing(certificate, signatures, data_of(digests_in(run.folder)))
+        words = standing(certificate, run.manifest.get("signatures") or {}, run.data)
         lines = [
             _certified(metric, words[metric], certificate["metrics"][metric], run.summary.get(metric, {}))
             for metric in words
             if metric in certificate["metrics"]
         ]
     except (ResultsError, KeyError, TypeError, AttributeError) as error:
-        return page_text("trust.unreadable", error=error), []
-    return page_text(
-        "trust.certificate",
-        date=certificate.get("date"),
-        labels=", ".join(map(_short, map(str, certificate["labels"]))),
-    ), lines
+        return f"The certificate cannot be read: {error}", []
+    labels = ", ".join(map(_short, map(str, certificate["labels"])))
+    return f"Certificate of {certificate.get('date')}, labels: {labels}.", lines
 
 
 def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
@@ -193,21 +190,21 @@ def _with_interval(row: Json, key: str) -> str:
     return number(row[key]) + ends
 
 
-def probed(run: RunFiles) -> list[dict[str, Any]]:
+def probed(run: Run) -> list[dict[str, Any]]:
     """What a probe of this judge found, a line for each metric and change; empty where there is no probe."""
     try:
-        found = json.loads((run.folder / PROBE).read_bytes())
+        probe_json = json.loads((run.folder / PROBE).read_bytes())
         return [
             {
                 "metric": metric,
                 "probe": probe,
-                "change": found["probes"][probe]["change"],
+                "change": probe_json["probes"][probe]["change"],
                 "counts": f"{cell['falls']}/{cell['ties']}/{cell['rises']}",
                 "share": cell["share"],
                 "shown": _with_interval(cell["share"], "mean"),
                 "word": str(cell["word"]),
             }
-            for metric, cells in found["metrics"].items()
+            for metric, cells in probe_json["metrics"].items()
             for probe, cell in cells.items()
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

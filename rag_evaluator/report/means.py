@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from rag_evaluator.report.pages import number, page_text
+from rag_evaluator.report.pages import number
+from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.panel_names import BETWEEN
 from rag_evaluator.results.reporting import reporting_of
-from rag_evaluator.results.shown import by_stage
 from rag_evaluator.trust.scale import Scale
 
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
@@ -148,29 +148,26 @@ def _rounded(percent: float) -> str:
 def _notes(row: Figures) -> Iterator[str]:
     """What else is known of a metric, a sentence each."""
     if warning := row.get("ci_warning"):
-        yield page_text("means.warning", warning=warning)
+        yield f"warning: {warning}"
     if rate := row.get("pass_rate"):
         sign = "≤" if row.get("better") == "lower" else "≥"
-        yield page_text("means.pass_rate", threshold=f"{sign} {rate['threshold']:g}", share=with_ends(rate))
+        yield f"passes {sign} {rate['threshold']:g}: {with_ends(rate)}"
     if outcomes := row.get("outcomes"):
-        yield page_text("means.outcomes", outcomes=", ".join(f"{name} {count}" for name, count in outcomes.items()))
+        yield "outcomes: " + ", ".join(f"{name} {count}" for name, count in outcomes.items())
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
-        yield page_text("means.bounds", low=number(row["bound_low"]), high=number(row["bound_high"]))
+        yield f"bounds {number(row['bound_low'])} to {number(row['bound_high'])}"
     if row.get("dropped"):
-        yield page_text("means.dropped", rows=row["dropped"])
+        yield f"{row['dropped']} rows with contexts left out, as they did not fit the judge's window"
     if row.get("repeats"):
-        yield page_text(
-            "means.repeats",
-            repeats=row["repeats"],
-            noise=number(row.get("stderr_rerun"), 4),
-            icc=number(row.get("icc")),
-        )
+        noise, icc = number(row.get("stderr_rerun"), 4), number(row.get("icc"))
+        yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
     if panel := row.get("panel"):
         means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())
         alpha = number(panel["alpha"]) if panel.get("alpha") is not None else f"– ({panel.get('alpha_reason')})"
-        yield page_text("means.panel", alpha=alpha, rows=panel["rows"], judges=means)
+        yield f"agreement of the judges: alpha {alpha} over {panel['rows']} rows; {means}"
     if labels := row.get("labels"):
-        yield page_text("means.labels", share=with_ends({**labels, "mean": labels.get("label_mean")}))
+        share = with_ends({**labels, "mean": labels.get("label_mean")})
+        yield f"mean of people's labels: {share}"
 
 
 def with_ends(row: Figures) -> str:

@@ -1,21 +1,37 @@
-"""Jinja2 templates: everything that comes from data is escaped, cleaned and shown as text."""
+"""Jinja2 templates: everything that comes from data is escaped, cleaned and shown as text. Scripts and styles."""
 
+import base64
+import hashlib
 import json
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 from markupsafe import Markup
-
-from rag_evaluator.report.texts import TEXTS
+from rapidfuzz.distance import Indel
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
+STYLES = ("base.css", "figures.css", "row.css", "table.css")
+SCRIPTS = (
+    "theme.js",
+    "elements.js",
+    "hash.js",
+    "row_dialog.js",
+    "table_keys.js",
+    "table.js",
+    "tooltips.js",
+    "row.js",
+    "embedded.js",
+    "start.js",
+)
+"""In this order; the app links the same, with a source of its own in place of `embedded.js`."""
 NOT_IN_SCRIPT = "<>&\u2028\u2029"  # an HTML parser could take it for the end of a script
-SCRIPTED = ("table.", "row.", "review.", "label.", "view.")  # parts of `TEXTS` that scripts show
 
 
 def clean(text: str) -> str:
@@ -26,11 +42,6 @@ def clean(text: str) -> str:
     return NOT_TEXT.sub(lambda sign: f"[U+{ord(sign[0]):04X}]", text)
 
 
-def page_text(key: str, **values: Any) -> str:
-    """A text of `TEXTS` with its values filled in. Any: whatever `str.format` takes."""
-    return TEXTS[key].format(**values) if values else TEXTS[key]
-
-
 def render(template: str, **values: Any) -> str:
     """A page, or a part of one. `template` is in `templates/` of `report` or of `view`. Any: what it shows."""
     return _environment().get_template(template).render(**values)
@@ -39,11 +50,6 @@ def render(template: str, **values: Any) -> str:
 def stream(template: str, **values: Any) -> Iterator[str]:
     """The same in pieces, for a page that need not fit into memory."""
     return _environment().get_template(template).generate(**values)
-
-
-def script_texts() -> Markup:
-    """The texts that scripts show."""
-    return json_in_page({key: value for key, value in TEXTS.items() if key.startswith(SCRIPTED)})
 
 
 def json_in_page(value: Any) -> Markup:
@@ -59,6 +65,31 @@ def asset(name: str, package: str = "rag_evaluator.report") -> str:
     return (files(package) / "assets" / name).read_text(encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class Inline:
+    """Script and style of a page that needs no other file, and the policy that admits nothing else."""
+
+    script: Markup
+    style: Markup
+    policy: str
+
+
+@cache
+def inline() -> Inline:
+    script, style = ("\n".join(map(asset, names)) for names in (SCRIPTS, STYLES))
+    assert "</script" not in script.lower(), "it would end the script"
+    assert "</style" not in style.lower(), "it would end the style"
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return Inline(Markup(script), Markup(style), policy)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
 @cache
 def _environment() -> jinja2.Environment:
     loader = jinja2.ChoiceLoader(
@@ -68,8 +99,6 @@ def _environment() -> jinja2.Environment:
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.finalize = _cleaned
-    environment.globals["t"] = page_text
-    environment.globals["script_texts"] = script_texts
     environment.filters["number"] = number
     environment.filters["signed"] = signed
     environment.filters["thousands"] = "{:,}".format
@@ -89,3 +118,188 @@ def number(value: float | None, digits: int = 2) -> str:
 def signed(value: float, digits: int = 2) -> str:
     """A difference as the pages show it."""
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
+
+
+FOLDED = 3_000  # characters before the fold
+MOST = 200_000  # characters in a page
+NAME = 120  # characters of a name
+BACK = 200  # characters in which a blank is looked for, so that no word is cut
+Mark = Literal["", "ins", "del"]
+WORDS = 20_000  # characters of a text whose words are compared; also words or lines that are: 0.1 s and 50 MB at most
+LINES = 200_000  # characters of a text whose lines are compared
+UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan, Burmese, Khmer
+    "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+Unit = Literal["words", "lines", "none"]
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """A part of a text; `mark`: only this text has it (`ins`), or only it lacks it in the other (`del`)."""
+
+    text: str
+    mark: Mark = ""
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """What is shown of a text.
+
+    Attributes:
+        start: what a reader sees at once.
+        rest: what is folded; empty for a short text.
+        length: characters of the whole text.
+        source: the file that holds the whole text.
+    """
+
+    start: tuple[TextPart, ...]
+    rest: tuple[TextPart, ...]
+    length: int
+    source: str
+
+    @property
+    def folded(self) -> int:
+        """Characters behind the fold."""
+        return sum(len(piece.text) for piece in self.rest)
+
+    @property
+    def left_out(self) -> int:
+        """Characters that are not in the page."""
+        return self.length - self.folded - sum(len(piece.text) for piece in self.start)
+
+
+def short(name: object) -> str:
+    """A name on one line, cut where it is no name any more."""
+    text = str(name)
+    return text if len(text) <= NAME else f"{text[: NAME - 1]}…"
+
+
+def shown(text: str, source: str) -> ShownText:
+    """A text without marks."""
+    return shown_pieces([TextPart(text)], source)
+
+
+def shown_pieces(pieces: Iterable[TextPart], source: str) -> ShownText:
+    """A text in pieces, which together are the whole text."""
+    pieces = tuple(pieces)
+    length = sum(len(piece.text) for piece in pieces)
+    if length <= FOLDED:
+        return ShownText(pieces, (), length, source)
+    start, rest = _split(pieces, FOLDED)
+    rest, _ = _split(rest, MOST - sum(len(piece.text) for piece in start))
+    return ShownText(start, rest, length, source)
+
+
+def _split(pieces: Iterable[TextPart], at: int) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
+    """The pieces before about so many characters, never more, and those after."""
+    before, after = [], []
+    for piece in pieces:
+        if len(piece.text) <= at:
+            before.append(piece)
+            at -= len(piece.text)
+            continue
+        cut, at = _cut(piece.text, at), 0
+        before.append(TextPart(piece.text[:cut], piece.mark))
+        after.append(TextPart(piece.text[cut:], piece.mark))
+    return tuple(_filled(before)), tuple(_filled(after))
+
+
+def _cut(text: str, at: int) -> int:
+    """The place after the last blank before `at`, if it is near."""
+    blank = max(text.rfind(sign, max(at - BACK, 0), at) for sign in " \n")
+    return blank + 1 if blank >= 0 else at
+
+
+def _filled(pieces: Iterable[TextPart]) -> Iterator[TextPart]:
+    return (piece for piece in pieces if piece.text)
+
+
+@dataclass(frozen=True)
+class WordDiff:
+    """Two texts in pieces.
+
+    Attributes:
+        first: the first text; `ins` where the second has no such words.
+        second: the second text; `del` where the first has no such words.
+        unit: what was compared; `none`: the texts are too long.
+    """
+
+    first: tuple[TextPart, ...]
+    second: tuple[TextPart, ...]
+    unit: Unit
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs, as far as it was compared."""
+        return not any(piece.mark for piece in (*self.first, *self.second))
+
+
+def difference(first: str, second: str) -> WordDiff:
+    """By words; by lines above `WORDS` characters; not at all above `LINES`, unless the texts are equal."""
+    longest = max(len(first), len(second))
+    if first == second:
+        return WordDiff((TextPart(first),), (TextPart(second),), "words")
+    if longest <= WORDS:
+        return _compared(tokens(first), tokens(second), "words")
+    lines = [text.splitlines(keepends=True) if longest <= LINES else [] for text in (first, second)]
+    if longest > LINES or max(map(len, lines)) > WORDS:
+        return WordDiff((TextPart(first),), (TextPart(second),), "none")
+    return _compared(lines[0], lines[1], "lines")
+
+
+def tokens(text: str) -> list[str]:
+    """Words with their marks, single letters of scripts without blanks, runs of white space, other signs one by one."""
+    return _pattern().findall(text)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    marks = "".join(chr(code) for code in range(0x300, 0xFE30) if unicodedata.category(chr(code))[0] == "M")
+    marks += "\u200c\u200d"
+    return re.compile(
+        rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL
+    )
+
+
+def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> WordDiff:
+    numbers: dict[str, int] = {}
+    coded = [[numbers.setdefault(token, len(numbers)) for token in tokens] for tokens in (first, second)]
+    left: list[TextPart] = []
+    right: list[TextPart] = []
+    for code in Indel.opcodes(*coded):
+        same = code.tag == "equal"
+        left.append(TextPart("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
+        right.append(TextPart("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
+    return WordDiff(tuple(_without_ends(_joined(left))), tuple(_without_ends(_joined(right))), unit)
+
+
+def _without_ends(pieces: Iterator[TextPart]) -> Iterator[TextPart]:
+    """Pieces whose marks do not begin or end with white space, unless nothing else differs."""
+    for piece in pieces:
+        inside = piece.text.strip()
+        if not piece.mark or not inside:
+            yield piece
+            continue
+        before, _, after = piece.text.partition(inside)
+        yield from (part for part in (TextPart(before), TextPart(inside, piece.mark), TextPart(after)) if part.text)
+
+
+def _joined(pieces: Sequence[TextPart]) -> Iterator[TextPart]:
+    """Pieces without empty ones; a blank between two marked ones is marked, too: they read as one change."""
+    filled = [piece for piece in pieces if piece.text]
+    text, mark = "", filled[0].mark if filled else ""
+    for place, piece in enumerate(filled):
+        now = _mark(filled, place)
+        if now != mark:
+            yield TextPart(text, mark)
+            text, mark = "", now
+        text += piece.text
+    if text:
+        yield TextPart(text, mark)
+
+
+def _mark(pieces: Sequence[TextPart], place: int) -> Mark:
+    piece = pieces[place]
+    between = 0 < place < len(pieces) - 1 and piece.text.isspace()
+    return pieces[place - 1].mark if between and pieces[place - 1].mark == pieces[place + 1].mark else piece.mark

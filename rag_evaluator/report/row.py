@@ -1,15 +1,268 @@
-"""The page of one row of a run, and of a row in two runs: fragments of HTML for the report and the app."""
+"""The page of one row of a run, and of a row in several runs: what it shows, as values, and fragments of HTML."""
 
-from rag_evaluator.report.pages import render
-from rag_evaluator.report.row_pair import pair_html
-from rag_evaluator.report.row_questions import frames_of
-from rag_evaluator.report.row_view import RowView, row_view
-from rag_evaluator.report.run_files import RunFiles
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
-__all__ = ["RowView", "frames_of", "pair_html", "row_html", "row_view"]
+from rag_evaluator.dataset import load_records
+from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
+from rag_evaluator.dataset.columns import ColumnNames
+from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.report.pages import ShownText, Unit, difference, render, short, shown, shown_pieces
+from rag_evaluator.report.row_scores import MetricView, metric_views
+from rag_evaluator.results.meanings import SIGNS, Tone
+from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.results.run import Run
+from rag_evaluator.reviews.apply import is_cells
+
+Json = Mapping[str, Any]  # Any: JSON
+SCORES = "scores.jsonl"
+Value = TypeVar("Value")
 
 
-def row_html(run: RunFiles, row: int, questions: bool = True) -> str:
+@dataclass(frozen=True)
+class MarkSource:
+    """Who said it of a context; `count`: how many times, where a score was made several times."""
+
+    metric: str
+    section: str
+    judge: str
+    confidence: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ContextMark:
+    """What was said of a context."""
+
+    tone: Tone
+    word: str
+    sources: tuple[MarkSource, ...]
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.tone]
+
+
+@dataclass(frozen=True)
+class ContextView:
+    """A context; `dropped`: the metrics whose judge it was not shown to, as it did not fit the window."""
+
+    text: ShownText
+    marks: tuple[ContextMark, ...]
+    dropped: tuple[str, ...]
+    score: float | None
+
+
+def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dropped: Json) -> tuple[ContextView, ...]:
+    texts = columns.get(column) or ()
+    scores = columns.get("document_score") or ()
+    marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str, str]]]] = {}
+    for place, verdict, source in _marks(column, metrics):
+        marks.setdefault(place, {}).setdefault(verdict, Counter())[source] += 1
+    return tuple(
+        ContextView(
+            shown(text, SCORES),
+            tuple(
+                ContextMark(*verdict, tuple(MarkSource(*source, count) for source, count in sources.items()))
+                for verdict, sources in marks.get(place, {}).items()
+            ),
+            tuple(metric for metric, places in dropped.items() if place in places),
+            scores[place] if column == "retrieved_contexts" and place < len(scores) else None,
+        )
+        for place, text in enumerate(texts)
+    )
+
+
+def _marks(
+    column: str, metrics: Iterable[MetricView]
+) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str, str]]]:
+    """Every verdict on a single context: its place, what it says, and who says it."""
+    for metric in metrics:
+        for score in (metric.score, *metric.judges):
+            for judgement in (judgement for made in score.attempts for judgement in made.judgements):
+                if judgement.context and judgement.context[0] == column:
+                    for verdict in judgement.verdicts:
+                        confidence = verdict.confidence if len(score.attempts) == 1 else ""
+                        source = metric.name, metric.section, score.judge, confidence
+                        yield judgement.context[1], (verdict.tone, verdict.word), source
+
+
+@dataclass(frozen=True)
+class RowView:
+    """What a page shows of a row; `unit`: what was compared of response and reference, empty where one is not there.
+
+    Attributes:
+        equal: whether response and reference are the same.
+        columns: what else the row has: name, text.
+    """
+
+    number: int
+    run: str
+    question: ShownText | None
+    response: ShownText | None
+    reference: ShownText | None
+    unit: Unit | None
+    equal: bool
+    retrieved: tuple[ContextView, ...]
+    expected: tuple[ContextView, ...]
+    metrics: tuple[MetricView, ...]
+    columns: tuple[tuple[str, ShownText], ...]
+
+
+def row_view(run: Run, row: int, questions: bool = True, against: Sequence[str] | None = None) -> RowView:
+    """A row of a run. Raises `IndexError` if there is none of this number, `ResultsError` for damaged files.
+
+    Args:
+        questions: whether the prompts are put together.
+        against: responses of other runs, with the first of which this one is compared; None: it is compared with the
+            reference.
+    """
+    values, mapping = run.row(row), run.config.get("columns") or {}
+    columns = columns_of(run, values)
+    metrics = metric_views(run, row, values, columns, questions)
+    dropped = values.get(DROPPED) or {}
+    response, reference = columns.get("response"), columns.get("reference")
+    other = reference if against is None else next(iter(against), None)
+    diff = difference(response, other) if response is not None and other is not None else None
+    marked = diff if against is None else None
+    return RowView(
+        number=row,
+        run=short(run.title),
+        question=_text(columns.get("user_input")),
+        response=shown_pieces(diff.first, SCORES) if diff else _text(response),
+        reference=shown_pieces(marked.second, SCORES) if marked else _text(reference),
+        unit=diff.unit if diff else None,
+        equal=diff is not None and diff.equal,
+        retrieved=context_views("retrieved_contexts", columns, metrics, dropped),
+        expected=context_views("reference_contexts", columns, metrics, {}),
+        metrics=metrics,
+        columns=tuple(_other_columns(values, run, columns, mapping)),
+    )
+
+
+def columns_of(run: Run, values: Json) -> dict[str, Any]:
+    """The columns of a row under ragas' names; empty where they cannot be read."""
+    mapping = {name: column for name, column in (run.config.get("columns") or {}).items() if name in values}
+    with suppress(RagEvaluatorError):
+        record = InputRecord("", values, is_cells(Path(run.config.get("dataset") or "")))
+        return dict(load_records("", [record], mapping, ())[0].columns)
+    return {}
+
+
+def _text(text: Any) -> ShownText | None:
+    return None if text is None else shown(str(text), SCORES)
+
+
+def _other_columns(values: Json, run: Run, columns: Json, mapping: Json) -> Iterator[tuple[str, ShownText]]:
+    """The columns that are shown nowhere else, as text or JSON."""
+    names, record = ColumnNames(mapping), InputRecord("", values)
+    if names.is_log(values):
+        names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
+    read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}
+    for name, value in values.items():
+        if name not in {*run.metrics, DROPPED, *read} and value is not None:
+            yield short(name), shown(value if isinstance(value, str) else _as_json(value), SCORES)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class PairMetric:
+    """A metric on every side, None where a run has none."""
+
+    name: str
+    sides: tuple[MetricView | None, ...]
+
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        """The score of each side."""
+        return tuple(side.score.value if side else None for side in self.sides)
+
+    @property
+    def difference(self) -> float | None:
+        """The last score less the first; None where one is missing."""
+        first, last = self.values[0], self.values[-1]
+        return None if first is None or last is None else last - first
+
+    @property
+    def has_details(self) -> bool:
+        return any(side is not None and side.has_details for side in self.sides)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run; `view`: its row, None if it has none."""
+
+    run: str
+    row: int | None
+    view: RowView | None
+
+
+@dataclass(frozen=True)
+class PairView:
+    """Sides with what they share.
+
+    Attributes:
+        question, reference, columns: those of all sides; None where they differ: then each side has its own.
+        same_contexts: whether all sides have the same ones.
+    """
+
+    sides: tuple[Side, ...]
+    metrics: tuple[PairMetric, ...]
+    question: ShownText | None
+    reference: ShownText | None
+    columns: tuple[tuple[str, ShownText], ...] | None
+    same_contexts: bool
+
+
+def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
+    """A row in two runs, `None` for a run without it. Raises as `row_html`."""
+    return render("row_pair.html", pair=pair_view(runs, rows))
+
+
+def pair_view(runs: Sequence[Run], rows: Sequence[int | None]) -> PairView:
+    """The sides in the order of the runs; each response is compared with that of the other run."""
+    responses = [_response(run, row) for run, row in zip(runs, rows, strict=True)]
+    sides = []
+    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
+        responses_of_others = [text for other, text in enumerate(responses) if other != place and text is not None]
+        view = None if row is None else row_view(run, row, against=responses_of_others)
+        named = [other.title for other in runs].count(run.title) == 1
+        sides.append(Side(short(run.title if named else run.folder.name), row, view))
+    views = [side.view for side in sides if side.view is not None]
+    return PairView(
+        tuple(sides),
+        tuple(_pair_metrics([side.view for side in sides])),
+        _shared([view.question for view in views]),
+        _shared([view.reference for view in views]),
+        _shared([view.columns for view in views]),
+        len(views) > 1 and _shared([tuple(context.text for context in view.retrieved) for view in views]) is not None,
+    )
+
+
+def _response(run: Run, row: int | None) -> str | None:
+    return None if row is None else columns_of(run, run.row(row)).get("response")
+
+
+def _pair_metrics(views: Sequence[RowView | None]) -> Iterator[PairMetric]:
+    by_side = [{metric.name: metric for metric in view.metrics} if view else {} for view in views]
+    for name in dict.fromkeys(name for side in by_side for name in side):
+        yield PairMetric(name, tuple(side.get(name) for side in by_side))
+
+
+def _shared(values: Sequence[Value]) -> Value | None:
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def row_html(run: Run, row: int, questions: bool = True) -> str:
     """A row as `<article class="row" id="row-17" data-row="17">`.
 
     Args:

@@ -1,20 +1,256 @@
-"""The scores of a row as a page shows them: each metric with what every judge said, every time it was asked."""
+"""The scores of a row as a page shows them: each metric with what every judge said, and the prompts as they were sent.
+
+The text of a prompt before its input is the same in every row: a page has it once, see `frames_of`.
+"""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.row_judgements import JudgementView, judgement_views
-from rag_evaluator.report.row_questions import PromptView, prompt_views
-from rag_evaluator.report.row_verdicts import SOURCE, ScoredMetric
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.shown_text import ShownText, short, shown
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
+from rag_evaluator.results.details import DETAILS
+from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, judgements_of
+from rag_evaluator.results.meanings import SIGNS, Tone, grade_tone
 from rag_evaluator.results.panel_names import BETWEEN, judges_of
+from rag_evaluator.results.questions import questions_of, resolve
+from rag_evaluator.results.run import Run
 
 Json = Mapping[str, Any]  # Any in this module: JSON
+SOURCE = DETAILS
+CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """One verdict, rating or statement of a judge.
+
+    Attributes:
+        tone: whether it is good news.
+        word: what it says, in words: 'not supported', 'label 2'.
+        label: the name of the statement in the answer, where it is none of a statement.
+        statement: what it is about; None where that is what the whole question is about.
+        confidence: of the verdict, as percent; empty where the judge gave none.
+    """
+
+    tone: Tone
+    word: str
+    label: str = ""
+    statement: ShownText | None = None
+    reason: ShownText | None = None
+    confidence: str = ""
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.tone]
+
+
+@dataclass(frozen=True)
+class JudgementView:
+    """An answer of the judge.
+
+    Attributes:
+        about: what the question named, in words: 'retrieved context 2', 'reference'.
+        context: column and position of the context that the verdict is about; None: it is about more.
+        failed: whether there is no answer.
+        error: why; None where that is shown elsewhere.
+        used: lists of texts in the answer that a later question is about: (name, number of texts).
+    """
+
+    prompt: str
+    about: tuple[str, ...]
+    context: tuple[str, int] | None
+    failed: bool
+    error: ShownText | None
+    verdicts: tuple[VerdictView, ...]
+    used: tuple[tuple[str, int], ...]
+
+    @property
+    def has_details(self) -> bool:
+        """Whether there is an answer, or an error that is shown nowhere else."""
+        return not self.failed or self.error is not None
+
+
+def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json) -> list[JudgementView]:
+    """The judgements of a score, in the order of asking.
+
+    Args:
+        columns: the row's columns under ragas' names.
+        metric: what the manifest says of it: its range, and which end is the better one.
+    """
+    asked: dict[tuple[str, str], int] = {}
+    answers = [judgement.response for judgement in judgements]
+    used = {
+        (part["judgement"], part["key"])
+        for judgement in judgements
+        for part in judgement.parts.values()
+        if isinstance(part, Mapping) and "judgement" in part
+    }
+    views = []
+    for place, judgement in enumerate(judgements):
+        response = judgement.response
+        listed = response if isinstance(response, Mapping) else {}
+        later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
+        values = _values(judgement, columns, answers)
+        views.append(
+            JudgementView(
+                short(judgement.prompt),
+                tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
+                None if judgement.verdict is None else _context(values, columns, str(judgement.prompt), asked),
+                judgement.response is None,
+                shown(str(judgement.error), SOURCE) if judgement.error else None,
+                tuple(_verdicts(judgement, values, later, metric)),
+                tuple((short(key), count) for key, count in later.items()),
+            )
+        )
+    return views
+
+
+def _values(judgement: Judgement, columns: Json, answers: Sequence[Any]) -> dict[str, Any]:
+    """The values of the input; those that cannot be found are left out."""
+    values = {}
+    for name, part in judgement.parts.items():
+        try:
+            values[name] = resolve(part, columns, answers)
+        except (LookupError, TypeError):
+            continue
+    return values
+
+
+def _named(part: Any) -> str:
+    """A part of an input in words; empty for what comes from the prompt itself."""
+    if not isinstance(part, Mapping) or not ("column" in part or "judgement" in part):
+        return ""
+    if "judgement" in part:
+        return f"its {short(part['key'])} above"
+    column = short(part["column"])
+    number = part["item"] + 1 if "item" in part else part.get("items")
+    if number is None:
+        return column
+    item = CONTEXTS.get(column, column)
+    items = f"{item}s" if column in CONTEXTS else column
+    return f"{items} 1 to {number}" if part.get("items", 1) > 1 else f"{item} {number}"
+
+
+def _context(values: Json, columns: Json, prompt: str, asked: dict[tuple[str, str], int]) -> tuple[str, int] | None:
+    """The context that a question is about: equal ones are asked about in their order."""
+    for key, column in (("context", "retrieved_contexts"), ("reference_context", "reference_contexts")):
+        text, contexts = values.get(key), columns.get(column, ())
+        if isinstance(text, str):
+            places = [place for place, context in enumerate(contexts) if context == text]
+            count = asked.get((prompt, text), 0)
+            asked[prompt, text] = count + 1
+            if places:
+                return column, places[min(count, len(places) - 1)]
+    return None
+
+
+def _verdicts(judgement: Judgement, values: Json, later: Mapping[str, int], metric: Json) -> Iterator[VerdictView]:
+    """What an answer says; of a choice the probability of each option."""
+    for option, share in judgement.shares.items():
+        yield VerdictView("plain", f"answer {short(option)}", confidence=percent(share))
+    for verdict in () if judgement.shares else judgement.verdicts():
+        if verdict.items is None:
+            yield _verdict(verdict, values, metric)
+        elif verdict.key not in later:
+            for item in verdict.of_items(values):
+                yield _verdict(item, values, metric)
+
+
+def _verdict(verdict: JudgedVerdict, values: Json, metric: Json) -> VerdictView:
+    tone, word = _tone_and_word(verdict, values, metric)
+    named = (name for name, text in verdict.texts.items() if name not in REASONS and text.strip())
+    return VerdictView(
+        tone,
+        word,
+        ", ".join(short(name) for name in named if name != "statement"),
+        shown("\n".join(verdict.about), SOURCE) if verdict.about else None,
+        shown("\n".join(verdict.reasons), SOURCE) if verdict.reasons else None,
+        percent(verdict.confidence),
+    )
+
+
+def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[Tone, str]:
+    """Those of a key that nobody knows are plain."""
+    key, value = verdict.key, verdict.value
+    if (meaning := verdict.meaning) is not None:
+        return meaning.tone, meaning.word
+    if value is None:
+        return "plain", short(key)
+    tone = grade_tone(verdict.judgement.metric, key, value, metric) if isinstance(value, int | float) else "plain"
+    scale = values.get("scale")
+    described = scale.get(str(value)) if isinstance(scale, Mapping) else None
+    number = short(f"{value:g}" if isinstance(value, float) else value)
+    return tone, f"{short(key)} {number}: {short(described)}" if described else f"{short(key)} {number}"
+
+
+def percent(share: Any) -> str:
+    """A probability as percent, never rounded to certainty; empty for none."""
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
+        return ""
+    if 0.995 <= share < 1:
+        return ">99%"
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
+@dataclass(frozen=True)
+class PromptView:
+    """A prompt: `head`, `input` and `tail` together are what was sent.
+
+    Their texts are clean: a template escapes them before it could clean them.
+
+    Attributes:
+        head: its key in `frames_of`; empty where the whole text is the input.
+        head_length: characters of it.
+        left_out: characters of the input that are too many for a page.
+    """
+
+    name: str
+    head: str
+    head_length: int
+    input: str
+    tail: str
+    left_out: int = 0
+
+
+def frames_of(run: Run) -> dict[str, str]:
+    """The texts before the inputs by the key that fragments of rows refer to; each once, for any number of runs."""
+    heads = [frame["head"] for named in run.prompts.values() for prompt in named.values() for frame in prompt["frames"]]
+    return {_key(head): clean(head) for head in heads}
+
+
+def prompt_views(line: Json, columns: Json, prompts: Json) -> tuple[tuple[PromptView, ...], str]:
+    """The prompts behind a score, and why there are no more of them; empty where there are all.
+
+    Args:
+        line: of the details.
+        columns: the row's columns under ragas' names.
+        prompts: what `prompts.json` holds.
+    """
+    views: list[PromptView] = []
+    try:
+        for question in questions_of(line, columns, prompts):
+            frames = prompts.get(line["metric"], {}).get(question["prompt"], {}).get("frames", ())
+            views.append(_prompt_view(question["prompt"], question["text"], frames))
+    except (ResultsError, KeyError, TypeError, AttributeError) as error:
+        return tuple(views), str(error) if isinstance(error, ResultsError) else repr(error)
+    return tuple(views), ""
+
+
+def _prompt_view(name: str, text: str, frames: Any) -> PromptView:
+    around = [(frame["head"], frame["tail"]) for frame in frames]
+    fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
+    head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
+    middle = text[len(head) : len(text) - len(tail)]
+    key = _key(head) if head else ""
+    return PromptView(short(name), key, len(head), clean(middle[:MOST]), clean(tail), max(len(middle) - MOST, 0))
+
+
+def _key(head: str) -> str:
+    return short_digest(head)
 
 
 @dataclass(frozen=True)
@@ -52,7 +288,7 @@ class ScoreView:
         return next(reasons, None) if self.value is None else None
 
     @property
-    def told(self) -> bool:
+    def has_details(self) -> bool:
         """Whether there is more to show than the value."""
         return any(made.judgements or made.reason or made.outcome or made.repeat for made in self.attempts)
 
@@ -74,15 +310,15 @@ class MetricView:
     stage: str
     share: float | None
     better: str
-    own: ScoreView
+    score: ScoreView
     judges: tuple[ScoreView, ...]
 
     @property
-    def told(self) -> bool:
-        return self.own.told or any(judge.told for judge in self.judges)
+    def has_details(self) -> bool:
+        return self.score.has_details or any(judge.has_details for judge in self.judges)
 
 
-def metric_views(run: RunFiles, row: int, values: Json, columns: Json, questions: bool) -> tuple[MetricView, ...]:
+def metric_views(run: Run, row: int, values: Json, columns: Json, questions: bool) -> tuple[MetricView, ...]:
     """The metrics in the order of the run; those of a panel's judges within the metric that they judge."""
     lines: dict[str, list[Json]] = {}
     for line in run.details(row):
@@ -94,11 +330,11 @@ def metric_views(run: RunFiles, row: int, values: Json, columns: Json, questions
 
     def score(name: str, metric: str, judge: str = "") -> ScoreView:
         about = _about(run, metric)
-        made = tuple(_attempt(line, metric, about, columns, prompts, questions) for line in lines.get(name, ()))
+        made = tuple(_attempt(line, about, columns, prompts, questions) for line in lines.get(name, ()))
         return ScoreView(judge, _number(values.get(name)), made)
 
     names = run.metrics
-    own = [name for name in names if name.partition(BETWEEN)[2] not in judges or BETWEEN not in name]
+    unjudged = [name for name in names if name.partition(BETWEEN)[2] not in judges or BETWEEN not in name]
     return tuple(
         MetricView(
             name,
@@ -109,21 +345,20 @@ def metric_views(run: RunFiles, row: int, values: Json, columns: Json, questions
             score(name, name),
             tuple(score(full, name, judge) for judge in judges if (full := f"{name}{BETWEEN}{judge}") in names),
         )
-        for place, name in enumerate(own)
+        for place, name in enumerate(unjudged)
     )
 
 
-def _about(run: RunFiles, metric: str) -> Json:
+def _about(run: Run, metric: str) -> Json:
     about = run.manifest.get("metrics", {}).get(metric)
     return about if isinstance(about, Mapping) else {}
 
 
-def _attempt(line: Json, metric: str, about: Json, columns: Json, prompts: Json, questions: bool) -> Attempt:
-    judgements = line.get("judgements") or ()
-    views = judgement_views(ScoredMetric(metric, about, columns, judgements))
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json, questions: bool) -> Attempt:
+    views = judgement_views(judgements_of(line), columns, about)
     sent, missing = prompt_views(line, columns, prompts) if questions else ((), "")
     reason, repeat = line.get("reason"), line.get("repeat")
-    views = [replace(view, error=None) if reason and _says(view, str(reason)) else view for view in views]
+    views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
     return Attempt(
         None if repeat is None else repeat + 1,
         _number(line.get("value")),
@@ -135,7 +370,7 @@ def _attempt(line: Json, metric: str, about: Json, columns: Json, prompts: Json,
     )
 
 
-def _says(view: JudgementView, reason: str) -> bool:
+def _is_reason(view: JudgementView, reason: str) -> bool:
     """Whether the error of a judgement is the reason why the score is missing, which is shown already."""
     return view.error is not None and view.error == shown(reason, SOURCE)
 

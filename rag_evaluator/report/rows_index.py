@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_evaluator.dataset.columns import ALIASES, ColumnNames
-from rag_evaluator.dataset.keys import as_key
+from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key
 from rag_evaluator.dataset.readers.record import InputRecord
-from rag_evaluator.report.pages import clean, page_text
-from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.report.pages import clean
 from rag_evaluator.results.reporting import NO_VALUE
+from rag_evaluator.results.run import Run
 
 QUESTION, GROUP, SEARCHED = 300, 80, 2000  # characters of a question, of a group's name, of each text to search in
 SEARCH_IN = ("id", "user_input", "response", "reference")
@@ -67,7 +66,7 @@ class RowReader:
         run: tells metrics, names of columns and groups.
     """
 
-    def __init__(self, run: RunFiles) -> None:
+    def __init__(self, run: Run) -> None:
         self.metrics, self.groups = run.metrics, list(run.config.get("group_by") or ())
         self.names = ColumnNames(run.config.get("columns") or {})
 
@@ -93,26 +92,28 @@ class RowReader:
         return TableRow(self.question(row), groups, self.scores(row), "\n".join(filter(None, texts)))
 
 
-def names_of(runs: Sequence[RunFiles]) -> list[str]:
+def names_of(runs: Sequence[Run]) -> list[str]:
     """The names of runs; their folders where several have the same name."""
-    names = [run.name for run in runs]
+    names = [run.title for run in runs]
     return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
 
 
-def columns_of(runs: Sequence[RunFiles]) -> list[Column]:
+def columns_of(runs: Sequence[Run]) -> list[Column]:
     """The columns of the table: groups, scores of the first run, and what the others differ by."""
-    first, *others = runs
+    first, *remaining = runs
     base, *names = names_of(runs)
-    found = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
+    columns = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
     for metric in first.metrics:
         low, high = first.manifest.get("metrics", {}).get(metric, {}).get("range") or (0.0, 1.0)
-        found.append(Column(metric, metric, "score", None, low, high))
-        for place, (other, name) in enumerate(zip(others, names, strict=True), start=1):
+        columns.append(Column(metric, metric, "score", None, low, high))
+        for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
-                title = page_text("table.difference", metric=metric, run=name, first=base)
-                short = page_text("table.difference_short", run=name)
-                found.append(Column(difference_key(metric, place), title, "difference", short, low - high, high - low))
-    return found
+                title = f"{metric}: {name} − {base}"
+                short = f"Δ {name}"
+                columns.append(
+                    Column(difference_key(metric, place), title, "difference", short, low - high, high - low)
+                )
+    return columns
 
 
 @dataclass(frozen=True)
@@ -123,31 +124,31 @@ class RowsOfRuns:
     row: TableRow
 
 
-def rows_of(runs: Sequence[RunFiles], on: str | None) -> Iterator[RowsOfRuns]:
+def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[RowsOfRuns]:
     """The lines of the table: the rows of the first run in order, then those that only others have.
 
     Args:
         on: the column by which rows of several runs belong together.
     """
     readers = [RowReader(run) for run in runs]
-    others = [_Partners(run, reader, on) for run, reader in zip(runs[1:], readers[1:], strict=True) if on is not None]
+    partners = [_Partners(run, reader, on) for run, reader in zip(runs[1:], readers[1:], strict=True) if on is not None]
     for number, row in enumerate(runs[0].rows()):
         key = None if on is None else readers[0].key(row, on)
-        found = [other.take(key) for other in others]
+        matches = [other.take(key) for other in partners]
         shown = readers[0].table_row(row)
         differences = {
             difference_key(metric, place): _minus(scores[metric] if scores else None, shown.scores[metric])
-            for place, (_, scores) in enumerate(found, start=1)
+            for place, (_, scores) in enumerate(matches, start=1)
             for metric in readers[0].metrics
-            if metric in others[place - 1].reader.metrics
+            if metric in partners[place - 1].reader.metrics
         }
         both = TableRow(shown.question, shown.groups, {**shown.scores, **differences}, shown.text)
-        yield RowsOfRuns((number, *(partner for partner, _ in found)), both)
-    for place, other in enumerate(others, start=1):
+        yield RowsOfRuns((number, *(partner for partner, _ in matches)), both)
+    for place, other in enumerate(partners, start=1):
         for partner, line in other.left():
-            label = page_text("table.other_row", run=names_of(runs)[place], row=partner)
+            label = f"{names_of(runs)[place]}: {partner}"
             alone = other.reader.table_row(line)
-            numbers = (*([None] * place), partner, *([None] * (len(others) - place)))
+            numbers = (*([None] * place), partner, *([None] * (len(partners) - place)))
             groups = {name: alone.groups.get(name, "") for name in readers[0].groups}
             yield RowsOfRuns(numbers, TableRow(alone.question, groups, {}, alone.text, label))
 
@@ -155,7 +156,7 @@ def rows_of(runs: Sequence[RunFiles], on: str | None) -> Iterator[RowsOfRuns]:
 class _Partners:
     """The rows of another run by what they are matched on; several with the same key are taken in order."""
 
-    def __init__(self, run: RunFiles, reader: RowReader, on: str) -> None:
+    def __init__(self, run: Run, reader: RowReader, on: str) -> None:
         self.run, self.reader = run, reader
         self.scores: list[dict[str, float | None]] = []
         self.by_key: dict[str | None, list[int]] = {}

@@ -1,27 +1,32 @@
-"""`Tally`: the numbers that charts are made of, from one pass over the rows; no text of a row is kept."""
+"""All scores of a run by rows, for its charts: bins of scores and lengths, verdicts by the rank of a context."""
 
 import math
 import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.dataset import ALIASES, Sample
-from rag_evaluator.dataset.columns import accepted_names
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.results.figures import RowFacts
-from rag_evaluator.results.reporting import cluster_of, reporting_of, weight_of
-from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.dataset.columns import accepted_names, weight_of
+from rag_evaluator.results.judgement import judgements_of
+from rag_evaluator.results.reporting import cluster_of, reporting_of
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import RowFacts
 from rag_evaluator.trust.intervals import mean_interval
-from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.trust.scale import TIE, Estimate, Scale
 
 Floats = NDArray[np.float64]
 LEAST = 5  # rows in a bin of lengths
 BINS = 5
+RANKED = ("context_precision_with_reference", "context_precision_without_reference")
+CHUNKS = ("retrieval_precision", "retrieval_mrr", "retrieval_ndcg", "retrieval_map")
+"""Metrics that ask the same of each context, so that one of them says it for all."""
+ONE_BY_ONE = ("prompt", "chunk_prompt")  # the prompts that show a judge one context
+MOST = 20  # ranks that are shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +51,7 @@ class Tally:
         return mean_interval(self.scores[metric][places], scale, self.level, facts.clusters, facts.weights)
 
 
-def tally(run: RunFiles) -> Tally:
+def tally(run: Run) -> Tally:
     """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
     reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
     scores = {metric: array("d") for metric in run.metrics}
@@ -84,19 +89,19 @@ def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[i
 
     Nothing for rows that are too few, or whose responses have one length. Responses of one length share a bin.
     """
-    there = np.flatnonzero(~np.isnan(tally.lengths) & ~np.isnan(tally.scores[metric]))
-    count = min(BINS, len(there) // LEAST)
+    known = np.flatnonzero(~np.isnan(tally.lengths) & ~np.isnan(tally.scores[metric]))
+    count = min(BINS, len(known) // LEAST)
     if count < 2:
         return
-    lengths = tally.lengths[there]
-    starts = np.unique(np.sort(lengths)[np.arange(count) * len(there) // count])
+    lengths = tally.lengths[known]
+    starts = np.unique(np.sort(lengths)[np.arange(count) * len(known) // count])
     if len(starts) < 2:
         return
     bins = np.searchsorted(starts, lengths, side="right") - 1
     for number in range(len(starts)):
-        places = there[bins == number]
-        own = tally.lengths[places]
-        yield (int(own.min()), int(own.max())), tally.mean(metric, places.tolist(), scale)
+        places = known[bins == number]
+        shortest, longest = tally.lengths[places].min(), tally.lengths[places].max()
+        yield (int(shortest), int(longest)), tally.mean(metric, places.tolist(), scale)
 
 
 @dataclass(frozen=True)
@@ -156,3 +161,84 @@ def _below(value: float) -> float:
 def _above(value: float) -> float:
     near = round(value, 6)
     return near if near >= value else near + TIE
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The contexts at one rank, from 1; the mean is the share of useful ones."""
+
+    rank: int
+    share: Estimate
+
+
+@dataclass
+class _Verdicts:
+    """At one rank: in which rows there is a verdict, and which."""
+
+    rows: "array[int]" = field(default_factory=lambda: array("q"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+
+
+def by_rank(run: Run, tally: Tally) -> dict[str, list[Rank]]:
+    """Metric -> its ranks. Without metrics that judge contexts one by one nothing is read."""
+    wanted = _wanted(run.metrics)
+    if not wanted:
+        return {}
+    by_metric: dict[str, list[_Verdicts]] = {metric: [] for metric in wanted}
+    most = (run.config.get("retrieval") or {}).get("k")
+    for metric, row, verdicts in _ranked_rows(run.all_details(set(wanted)), most):
+        ranks = by_metric[metric]
+        ranks.extend(_Verdicts() for _ in range(len(ranks), min(len(verdicts), MOST)))
+        for rank, verdict in zip(ranks, verdicts, strict=False):
+            rank.rows.append(row)
+            rank.values.append(verdict)
+    return {
+        name: [_rank_figures(place, at, tally) for place, at in enumerate(ranks)]
+        for name, ranks in by_metric.items()
+        if ranks
+    }
+
+
+def _wanted(metrics: Sequence[str]) -> list[str]:
+    """Metrics, also those of a panel's judges, `context_precision_with_reference@qwen`."""
+    chosen: dict[tuple[str, str], str] = {}
+    for metric in metrics:
+        base, _, judge = metric.partition("@")
+        if base in RANKED or base in CHUNKS:
+            chosen.setdefault(("chunks" if base in CHUNKS else base, judge), metric)
+    return list(chosen.values())
+
+
+def _ranked_rows(records: Iterator[Mapping[str, Any]], most: int | None) -> Iterator[tuple[str, int, list[float]]]:
+    """Metric, row and its verdicts by rank, the mean of several repeats: their lines follow each other."""
+    key, repeats = None, list[list[float]]()
+    for record in records:
+        new = record["metric"], record["row"]
+        if new != key:
+            yield from _mean_of_repeats(key, repeats)
+            key, repeats = new, []
+        if verdicts := verdicts_of(record, most):
+            repeats.append(verdicts)
+    yield from _mean_of_repeats(key, repeats)
+
+
+def _mean_of_repeats(key: tuple[str, int] | None, repeats: list[list[float]]) -> Iterator[tuple[str, int, list[float]]]:
+    if key is not None and repeats:
+        yield *key, [sum(column) / len(column) for column in zip(*repeats, strict=False)]
+
+
+def verdicts_of(record: Mapping[str, Any], most: int | None = None) -> list[float]:
+    """The verdicts of a score by rank; empty where it is not sure which context each one is of.
+
+    Args:
+        most: contexts that metrics of `CHUNKS` look at; None: all.
+    """
+    asked = [judgement for judgement in judgements_of(record) if judgement.prompt in ONE_BY_ONE]
+    verdicts = [float(judgement.verdict) for judgement in asked if judgement.verdict is not None]
+    contexts, limit = len(record.get("contexts") or ()), most if record["metric"].partition("@")[0] in CHUNKS else None
+    return verdicts if len(verdicts) == len(asked) == (contexts if limit is None else min(contexts, limit)) else []
+
+
+def _rank_figures(place: int, verdicts: _Verdicts, tally: Tally) -> Rank:
+    facts = tally.facts.of(verdicts.rows)
+    return Rank(place + 1, mean_interval(verdicts.values, Scale(), tally.level, facts.clusters, facts.weights))

@@ -6,20 +6,85 @@ weighted mean of the rows that have one. No figure depends on the order of rows.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.errors import ResultsError
+from rag_evaluator.dataset import Sample, row_names
+from rag_evaluator.dataset.columns import as_key, value_of
+from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
-from rag_evaluator.results.matching import Matched, keys_of, nothing_in_common, require_column
 from rag_evaluator.results.reporting import NO_VALUE
-from rag_evaluator.results.saved import SavedScores, run_weights
+from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.trust.bootstrap import Floats
 from rag_evaluator.trust.comparison import Paired
-from rag_evaluator.trust.permutation import Floats
 from rag_evaluator.trust.scale import Scale
+
+ID, QUESTION = "id", "user_input"
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The rows of one run by what they are matched on.
+
+    Attributes:
+        places: key -> the rows that have it, in order: several answers to one question share theirs.
+        without: rows that have no key.
+    """
+
+    places: dict[str, list[int]]
+    without: int
+
+
+def match(runs: Sequence[ScoredRows], on: str | None = None) -> tuple[str, list[Matched]]:
+    """The column that rows are matched on, and the rows of each run by it.
+
+    Args:
+        on: a column; None takes `id` if each row of every run has its own, else the question.
+
+    Raises `ResultsError` for a column that a run does not have.
+    """
+    if on is None:
+        on = ID if all(map(_has_ids, runs)) else QUESTION
+    return on, [_by_key(run, on) for run in runs]
+
+
+def nothing_in_common(a: ScoredRows, b: ScoredRows, on: str) -> ResultsError:
+    """The error where no row of one run belongs to a row of the other."""
+    return ResultsError(
+        f"{a.name} and {b.name} have no row in common: no '{on}' of one is in the other. Choose the column "
+        "that tells which rows belong together with --on (on= in Python)."
+    )
+
+
+def keys_of(samples: Iterable[Sample], column: str) -> list[str | None]:
+    return [as_key(value_of(sample, column)) for sample in samples]
+
+
+def require_column(run: ScoredRows, column: str, use: str) -> None:
+    """Raises `ResultsError` if no row of a run has something in a column; `use` is what the column was given for."""
+    if all(key is None for key in keys_of(run.samples, column)):
+        raise ResultsError(
+            f"{run.name}: no row has something in '{column}', {use}.{did_you_mean(column, row_names(run.samples))}"
+        )
+
+
+def _has_ids(run: ScoredRows) -> bool:
+    keys = keys_of(run.samples, ID)
+    return None not in keys and len(set(keys)) == len(keys)
+
+
+def _by_key(run: ScoredRows, on: str) -> Matched:
+    require_column(run, on, "by which rows are matched (--on, on=)")
+    places: dict[str, list[int]] = {}
+    keys = keys_of(run.samples, on)
+    for place, key in enumerate(keys):
+        if key is not None:
+            places.setdefault(key, []).append(place)
+    return Matched(places, keys.count(None))
+
 
 APART = "Match rows by a column in which they differ, with --on (on= in Python)."
 
@@ -32,15 +97,15 @@ class Aligned:
         keys: of the baseline, in order; those that no other run has only where these were asked for.
         weights: of each row of the run, as the baseline counts it.
         scores: metric -> the mean score of each key's rows, NaN where none was scored or no row has the key.
-        there: which keys the run has.
+        has_rows: which keys the run has.
     """
 
-    run: SavedScores
+    run: ScoredRows
     matched: Matched
     keys: Sequence[str]
     weights: Sequence[float]
     scores: Mapping[str, Floats]
-    there: NDArray[np.bool_]
+    has_rows: NDArray[np.bool_]
 
     def rows(self, place: int) -> list[int]:
         """The rows of the run that have a key."""
@@ -48,7 +113,7 @@ class Aligned:
 
 
 def align(
-    runs: Sequence[SavedScores], matched: Sequence[Matched], weight: str | None = None, whole: bool = False
+    runs: Sequence[ScoredRows], matched: Sequence[Matched], weight: str | None = None, whole: bool = False
 ) -> list[Aligned]:
     """The runs, the baseline first, by the keys of the baseline.
 
@@ -61,49 +126,49 @@ def align(
     keys = set(matched[0].places)
     if not whole:
         keys &= set().union(*(other.places for other in matched[1:]))
-    own = run_weights(runs[0], weight) if weight else [1.0] * len(runs[0].samples)
-    weights = [own, *(_weights_in(runs[0], matched[0], own, *other, weight) for other in _others(runs, matched))]
-    return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, weights, strict=True)]
+    of_baseline = run_weights(runs[0], weight) if weight else [1.0] * len(runs[0].samples)
+    of_others = [_weights_in(runs[0], matched[0], of_baseline, *other, weight) for other in _others(runs, matched)]
+    return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, [of_baseline, *of_others], strict=True)]
 
 
-def _others(runs: Sequence[SavedScores], matched: Sequence[Matched]) -> list[tuple[SavedScores, Matched]]:
+def _others(runs: Sequence[ScoredRows], matched: Sequence[Matched]) -> list[tuple[ScoredRows, Matched]]:
     return list(zip(runs[1:], matched[1:], strict=True))
 
 
 def _weights_in(
-    baseline: SavedScores,
+    baseline: ScoredRows,
     matched: Matched,
     weights: Sequence[float],
-    run: SavedScores,
+    run: ScoredRows,
     rows: Matched,
     column: str | None,
 ) -> list[float]:
     """The weight of each row of another run: that of the baseline's rows with its key, else the mean weight there."""
-    found = [math.fsum(weights) / len(weights)] * len(run.samples)
+    means = [math.fsum(weights) / len(weights)] * len(run.samples)
     by_key = {key: {weights[place] for place in matched.places.get(key, ())} for key in rows.places}
-    own = run_weights(run, column) if column and any(len(known) > 1 for known in by_key.values()) else []
+    of_rows = run_weights(run, column) if column and any(len(known) > 1 for known in by_key.values()) else []
     for key, places in rows.places.items():
         known = by_key[key]
         for place in places if known else ():
-            weight = min(known) if len(known) == 1 else own[place]
+            weight = min(known) if len(known) == 1 else of_rows[place]
             if weight not in known:
                 raise ResultsError(
                     f"{run.name}, {run.samples[place].where}: '{column}' is {weight:g}, and the rows of '{key:.60}' in "
                     f"{baseline.name} have {', '.join(f'{each:g}' for each in sorted(known))}: which of them it "
                     f"belongs to is not known. {APART}"
                 )
-            found[place] = weight
-    return found
+            means[place] = weight
+    return means
 
 
-def _aligned(run: SavedScores, matched: Matched, weights: Sequence[float], keys: Sequence[str]) -> Aligned:
+def _aligned(run: ScoredRows, matched: Matched, weights: Sequence[float], keys: Sequence[str]) -> Aligned:
     places = [matched.places.get(key, []) for key in keys]
     scores = {
         metric: np.array([_mean([(values[place], weights[place]) for place in rows]) for rows in places], np.float64)
         for metric, values in run.scores.items()
     }
-    there = np.array([bool(rows) for rows in places], dtype=np.bool_)
-    return Aligned(run, matched, keys, weights, scores, there)
+    has_rows = np.array([bool(rows) for rows in places], dtype=np.bool_)
+    return Aligned(run, matched, keys, weights, scores, has_rows)
 
 
 def _mean(values: Sequence[tuple[float, float]]) -> float:
@@ -120,7 +185,7 @@ def paired(a: Aligned, b: Aligned, metric: str, scale: Scale) -> Paired:
     A row of the baseline that the other side does not have is no missing score.
     """
     first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-    return Paired(metric, np.where(b.there, first, np.nan), second, scale)
+    return Paired(metric, np.where(b.has_rows, first, np.nan), second, scale)
 
 
 def row_match(a: Aligned, b: Aligned) -> RowMatch:
@@ -171,7 +236,7 @@ def weights_of(baseline: Aligned) -> Floats | None:
 
 def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
     """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare."""
-    if not b.there.any():
+    if not b.has_rows.any():
         raise nothing_in_common(a.run, b.run, on)
     metrics = [metric for metric in a.scores if metric in b.scores]
     if not metrics:

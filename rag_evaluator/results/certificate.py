@@ -1,24 +1,24 @@
 """`certificate.json`: what people's labels say of a judge, and for which runs that holds."""
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.digest import short_digest
-from rag_evaluator.files.json_text import json_text
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.jsonl import json_text
 from rag_evaluator.program import command
-from rag_evaluator.results.conditions import differing_conditions, has_unnamed_model
-from rag_evaluator.results.manifest import read_manifest
+from rag_evaluator.results.caveats import differing_conditions, has_unnamed_model
+from rag_evaluator.results.details import data_of
+from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 LABELS = "labels"  # of a metric in `summary.json`
-HEAD = re.compile(rb'\{"row": (\d+), "sample": "(\w*)"')
 Certificate = Mapping[str, Any]  # Any in this module: JSON
 
 
@@ -43,26 +43,6 @@ def _is_whole(certificate: Certificate) -> bool:
         and isinstance(part.get("signature"), str | None)
         for part in metrics.values()
     )
-
-
-def digests_in(folder: Path) -> list[str]:
-    """The digest of each row that was judged, in order. Raises `ResultsError`."""
-    path, digests = folder / "details.jsonl", dict[int, str]()
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                if head := HEAD.match(line):
-                    digests[int(head[1])] = head[2].decode()
-    except OSError as error:
-        raise ResultsError(
-            f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
-        ) from error
-    return [digests[row] for row in sorted(digests)]
-
-
-def data_of(digests: Iterable[str]) -> str:
-    """The digest of all rows of a run."""
-    return short_digest(digest.encode() + b"\n" for digest in digests)
 
 
 def label_figures(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, Any]:
@@ -104,22 +84,22 @@ def _if_there(labels: Any) -> dict[str, Any]:
 
 def standing_lines(path: Path, folder: Path) -> list[str]:
     """What a certificate says of the scores in a results folder, a line for each metric. Raises `ResultsError`."""
-    certificate, signatures = read_certificate(path), read_manifest(folder).get("signatures", {})
-    found = standing(certificate, signatures, data_of(digests_in(folder)))
+    certificate, run = read_certificate(path), Run(folder)
     first = f"certificate {path} of {certificate.get('date')}:"
-    return [first, *(f"  {metric}: {said}" for metric, said in found.items())]
+    by_metric = standing(certificate, run.manifest.get("signatures", {}), run.data)
+    return [first, *(f"  {metric}: {words}" for metric, words in by_metric.items())]
 
 
-def own_standing(folder: Path | None) -> dict[str, str]:
-    """Metric -> what the certificate in a results folder says of its scores; none where nobody gave labels.
+def own_standing(run: ScoredRows) -> dict[str, str]:
+    """Metric -> what the certificate in a run's folder says of its scores; none where nobody gave labels.
 
     Raises `ResultsError` if it cannot be read.
     """
-    if folder is None or not (folder / CERTIFICATE).is_file():
+    if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
         return {}
-    certificate, signatures = read_certificate(folder / CERTIFICATE), read_manifest(folder).get("signatures", {})
-    found = standing(certificate, signatures, data_of(digests_in(folder)))
-    return {metric: words for metric, words in found.items() if metric in certificate["metrics"]}
+    certificate = read_certificate(run.folder / CERTIFICATE)
+    words = standing(certificate, run.manifest.get("signatures", {}), run.data)
+    return {metric: words[metric] for metric in words if metric in certificate["metrics"]}
 
 
 def standing(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, str]:
@@ -135,9 +115,9 @@ def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, st
     differing = differing_conditions(sides[0], sides[1], [metric])
     if has_unnamed_model(sides[0], [metric]) or has_unnamed_model(sides[1], [metric]):
         return "the certificate does not apply: a judge without a name cannot be recognised"
-    others = [name for name in differing if name not in ("language", "prompts", "versions")]
-    if others:
-        return f"the certificate does not apply: it is of {_shown(differing, others)}"
+    refused = [name for name in differing if name not in ("language", "prompts", "versions")]
+    if refused:
+        return f"the certificate does not apply: it is of {_shown(differing, refused)}"
     remarks = []
     if "language" in differing:
         remarks.append(f"in another language ({differing['language']['language'][0]})")
@@ -147,10 +127,10 @@ def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, st
         remarks.append("on other data")
     if "versions" in differing:
         remarks.append(f"with {_shown(differing, ['versions'])}")
-    return _said(part["verdict"], ", ".join(remarks) or "on these rows")
+    return _in_words(part["verdict"], ", ".join(remarks) or "on these rows")
 
 
-def _said(verdict: Mapping[str, str], where: str) -> str:
+def _in_words(verdict: Mapping[str, str], where: str) -> str:
     """A verdict with the rows that it is of."""
     word, reason = verdict["word"], verdict["reason"]
     return f"certified {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
@@ -159,3 +139,49 @@ def _said(verdict: Mapping[str, str], where: str) -> str:
 def _shown(differing: Mapping[str, Mapping[str, tuple[str, str]]], names: Sequence[str]) -> str:
     parts = [f"{part} {was} instead of {now}" for name in names for part, (was, now) in differing[name].items()]
     return ", ".join(parts[:3])
+
+
+FOLDER, NAME = "labels", "labels.json"
+
+
+@dataclass(frozen=True)
+class KeptLabels:
+    """The labels of one metric; every list has an item for each row of the run.
+
+    Attributes:
+        low, high: the range of labels.
+        chosen: how rows came to have labels: `drawn`, `random`, `all` or `unknown`.
+        draw: name of the draw, and of that whose rows it repeats; None where there is none.
+        labels, scores: in the same unit; None: none.
+        probabilities, strata, drawn: of the draw; None where there is none.
+    """
+
+    low: float
+    high: float
+    chosen: str
+    draw: str | None
+    like: str | None
+    labels: Sequence[float | None]
+    scores: Sequence[float | None]
+    probabilities: Sequence[float] | None
+    strata: Sequence[int] | None
+    drawn: Sequence[bool] | None
+
+
+def write_labels(folder: Path, data: str, metrics: Mapping[str, KeptLabels]) -> None:
+    """Keep the labels of a run; `data` is the digest of its rows. Raises `ResultsError`."""
+    kept = {"data": data, "metrics": {metric: asdict(labels) for metric, labels in metrics.items()}}
+    write_json(folder / FOLDER / NAME, kept)
+
+
+def kept_labels(run: ScoredRows) -> dict[str, KeptLabels]:
+    """The labels of each metric; none where nobody has given labels, or its rows are others since."""
+    if not isinstance(run, Run) or not (path := run.folder / FOLDER / NAME).is_file():
+        return {}
+    try:
+        kept = json.loads(path.read_bytes())
+        metrics = {metric: KeptLabels(**labels) for metric, labels in kept["metrics"].items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        certify = command("certify", run.folder, "--labels", "FILE")
+        raise ResultsError(f"{path}: cannot be read: {error}. '{certify}' writes it again.") from error
+    return metrics if kept.get("data") == run.data else {}

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.results.judgement import explained, few_lines
 from rag_evaluator.results.panel_names import column_of, judges_of
-from rag_evaluator.results.reasons import said, telling
-from rag_evaluator.results.rows import Add, Heading, Scored
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Add, Heading, Score, Scored
 from rag_evaluator.trust.scale import TIE
 
 MOST = 20  # rows of each metric
 SHOWN = ("id", "user_input", "response", "reference")
-Kept = list[tuple[float, int, dict[str, Any]]]  # (difference, -place of the row, line); Any: JSON
+Heap = list[tuple[float, int, dict[str, Any]]]  # (difference, -place of the row, line); Any: JSON
 
 
 @contextmanager
 def disagreements_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
     """Most different first, metric by metric; rows without a difference are left out."""
     judges = judges_of(heading.manifest)
-    kept: dict[str, Kept] = {
+    kept: dict[str, Heap] = {
         metric: [] for metric in heading.metrics if all(column_of(metric, judge) in heading.metrics for judge in judges)
     }
 
@@ -45,8 +44,8 @@ def disagreements_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
 
 def _line(scored: Scored, metric: str, difference: float, columns: Mapping[str, str]) -> dict[str, Any]:
     records = [json.loads(line) for line in scored.details()]
-    own = {
-        judge: [line for record in records if record["metric"] == column for line in said(record)]
+    verdicts = {
+        judge: explained(record for record in records if record["metric"] == column)
         for judge, column in columns.items()
     }
     scores = {judge: scored.scores[column] for judge, column in columns.items()}
@@ -57,8 +56,8 @@ def _line(scored: Scored, metric: str, difference: float, columns: Mapping[str, 
         "difference": difference,
         "scores": {judge: None if score.missing else score.value for judge, score in scores.items()},
         "said": {
-            judge: telling(lines, [line for other, theirs in own.items() if other != judge for line in theirs])
-            for judge, lines in own.items()
+            judge: few_lines(of_judge, [line for other in verdicts if other != judge for line in verdicts[other]])
+            for judge, of_judge in verdicts.items()
         },
         **{column: row[column] for column in SHOWN if column in row},
     }

@@ -15,7 +15,8 @@ from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import scratch
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.files.published import writing
-from rag_evaluator.results.manifest import PROMPT_TEXTS
+from rag_evaluator.results.details import read_records
+from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES
 from rag_evaluator.results.questions import questions_of
 from rag_evaluator.results.rows import Table
 
@@ -28,7 +29,7 @@ HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"  # gzip without time and name: same q
 
 
 def read_questions(folder: str | Path, row: int | None = None, data: Any = None) -> Iterator[dict[str, Any]]:
-    """Every question that a run asked the judge, in the order of `details.jsonl`.
+    """Every question that a run asked the judge, in the order of the details.
 
     Args:
         folder: results folder.
@@ -43,12 +44,11 @@ def read_questions(folder: str | Path, row: int | None = None, data: Any = None)
     folder = Path(folder)
     prompts, manifest = (_read_json(folder / name) for name in ("prompts.json", "manifest.json"))
     config = manifest.get("config", {})
-    rows = [data] if data is not None else [*_dataset_of(config), folder / "scores.jsonl", folder / "scores.csv"]
+    rows = [data] if data is not None else [*_dataset_of(config), folder / SCORES, folder / "scores.csv"]
     readings = [cache(partial(open_dataset, source, config.get("columns"))) for source in rows]
-    with (folder / "details.jsonl").open("rb") as details:
-        for line in map(json.loads, details):
-            if row is None or line["row"] == row:
-                yield from _questions(line, readings, prompts)
+    for record in read_records(folder):
+        if row is None or record["row"] == row:
+            yield from _questions(record, readings, prompts)
 
 
 def keep_prompts(table: Table, folder: Path, chunk_size: int, keep: bool) -> None:

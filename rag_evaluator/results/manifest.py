@@ -1,20 +1,138 @@
-"""`manifest.json` of a results folder, by which the folder is known as ours, and `prompts.json`, a part of it."""
+"""`manifest.json`, by which a folder is known as ours: written, read, and held against the files beside it.
+
+`prompts.json` is a part of it.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, TypeAdapter, ValidationError
 
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.json_text import json_text
+from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.jsonl import json_text
 from rag_evaluator.program import command
+from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.results.rows import Add, Heading, Scored, ignore
-from rag_evaluator.results.shapes import check_manifest
-from rag_evaluator.results.written import WRITTEN, as_sealed
+from rag_evaluator.trust.scale import Better, Kind
+
+# Any in this module: JSON.
+
+Figure = FiniteFloat | None
+Part = Annotated[dict[str, Any], Field(default_factory=dict)]
+
+
+class _Shape(BaseModel):
+    """Other keys may hold anything."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Metric(_Shape):
+    range: Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
+    kind: Kind = "judged"
+    better: Better = "higher"
+    stage: str | None = None
+    threshold: Figure = None
+
+
+class _Config(_Shape):
+    dataset: str | None = None
+    language: str | None = None
+    columns: dict[str, str] | None = None
+    judge: dict[str, Any] | None = None
+    judges: list[dict[str, Any]] | None = None
+    embeddings: dict[str, Any] | None = None
+    retrieval: dict[str, Any] | None = None
+    group_by: list[str] | None = None
+    cluster: str | None = None
+    weight: str | None = None
+    ci_level: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = None
+
+
+class _Panel(_Shape):
+    judges: Part
+
+
+class _Manifest(_Shape):
+    name: str | None = None
+    rows: NonNegativeInt | None = None
+    part: Part
+    signatures: Annotated[dict[str, str], Field(default_factory=dict)]
+    metrics: Annotated[dict[str, _Metric], Field(default_factory=dict)]
+    config: _Config = _Config()
+    prompts: Part
+    versions: Part
+    panel: _Panel = _Panel(judges={})
+
+
+class _Figures(_Shape):
+    mean: Figure
+    ci_low: Figure = None
+    ci_high: Figure = None
+    ci_warning: str | None = None
+    bound_low: Figure = None
+    bound_high: Figure = None
+    median: Figure = None
+    std: Figure = None
+    scored: NonNegativeInt
+    count: NonNegativeInt
+    reasons: dict[str, NonNegativeInt]
+    outcomes: Annotated[dict[str, NonNegativeInt], Field(default_factory=dict)]
+    pass_rate: dict[str, Figure | str] | None = None
+
+
+class _MetricFigures(_Figures):
+    stage: str | None = None
+    groups: Annotated[dict[str, dict[str, _Figures]], Field(default_factory=dict)]
+    panel: Part
+    labels: Part
+
+
+_SUMMARY = TypeAdapter(Annotated[dict[str, _MetricFigures], Field(min_length=1)])
+
+
+def check_manifest(manifest: Any) -> None:
+    """Raises `ValueError` for a manifest that nobody can read, naming the key."""
+    _check(TypeAdapter(_Manifest), manifest)
+
+
+def check_summary(summary: Any) -> None:
+    """Raises `ValueError` for a summary that nobody can read, naming the key."""
+    _check(_SUMMARY, summary)
+    for metric, row in summary.items():
+        if (row.get("ci_low") is None) != (row.get("ci_high") is None):
+            raise ValueError(f"{metric}: one of ci_low and ci_high is missing")
+
+
+def check_fit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Raises `ValueError` for a summary of other metrics, or of more or fewer rows, than the manifest names."""
+    metrics, rows = manifest.get("metrics"), manifest.get("rows")
+    if metrics and set(metrics) != set(summary):
+        raise ValueError(f"it has the metrics {', '.join(summary)}; manifest.json has {', '.join(metrics)}")
+    for metric, row in summary.items():
+        if rows is not None and row["count"] != rows:
+            raise ValueError(f"{metric}: it counts {row['count']:,} rows; manifest.json has {rows:,}")
+
+
+def _check(adapter: "TypeAdapter[Any]", value: Any) -> None:
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        received = repr(first["input"])[:60]
+        raise ValueError(f"{f'{place}: ' if place else ''}{first['msg']}, received {received}") from None
+
 
 PROGRAM = "rag_evaluator"
+SCORES = "scores.jsonl"
+WRITTEN = "written"  # of a manifest: how many rows were written, and the SHA-256 of the files that hold scores
+SEALED = (SCORES, "scores.csv")
 PART = "part"  # which rows of the dataset were taken, where it is not all
 PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
 
@@ -53,10 +171,61 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError("it is no object")
         check_manifest(manifest)
     except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(
-            f"{path}: cannot be read: {error}. '{command('merge', path.parent)}' writes it again."
-        ) from error
+        raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
     return manifest
+
+
+def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
+    """What a manifest says of the files beside it. Raises `OSError`."""
+    return {"rows": rows, "sha256": {name: file_digest(folder / name) for name in SEALED}}
+
+
+def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES, rows: int | None = None) -> bool:
+    """Raises `ResultsError` if the scores in a results folder are not those that were written there.
+
+    Args:
+        manifest: of the folder. Any: JSON.
+        name: the file.
+        rows: how many it holds; None counts its lines.
+
+    Returns:
+        Whether the digest of the file is known. If not, as in folders of older versions, only its rows were counted.
+    """
+    sealed = manifest.get(WRITTEN)
+    written: Mapping[str, Any] = sealed if isinstance(sealed, Mapping) else {}
+    digests, expected, path = written.get("sha256"), written.get("rows", manifest.get("rows")), folder / name
+    digest = digests.get(name) if isinstance(digests, Mapping) else None
+    try:
+        if digest is not None and file_digest(path) == digest:
+            return True
+        held = _lines(path) if rows is None else rows
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
+    if type(expected) is int and held != expected:
+        raise changed(path, f"it holds {held} rows, {expected} were written")
+    if digest is not None:
+        raise changed(path, "it has been changed since")
+    return False
+
+
+def changed(path: Path, what: str) -> ResultsError:
+    """The error for a file that is not as it was written."""
+    return ResultsError(f"{path}: not as it was written: {what}. {again(path.parent)}")
+
+
+def again(folder: Path) -> str:
+    """What writes the files of a results folder again, as a sentence."""
+    if (folder / "journal" / "manifest.json").is_file() or is_panel(folder):
+        return f"'{command('merge', folder)}' writes it again."
+    return (
+        f"There is no journal from which '{command('merge', folder)}' could write it again: copy the folder anew from "
+        "where it was made, or evaluate again."
+    )
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for line in file if line.strip())
 
 
 def rows_of(manifest: Mapping[str, Any]) -> str:
@@ -80,10 +249,10 @@ def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
-    there = [name for name in files if (folder / name).exists()]
-    if there and not _is_ours(folder):
+    held = [name for name in files if (folder / name).exists()]
+    if held and not _is_ours(folder):
         raise ResultsError(
-            f"{folder} holds {there[0]}, which this program did not write, and would replace it. Choose another name "
+            f"{folder} holds {held[0]}, which this program did not write, and would replace it. Choose another name "
             "or output_dir, or move the file away."
         )
 

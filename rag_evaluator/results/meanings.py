@@ -10,7 +10,7 @@ SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plai
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a verdict says of a row; `word` is a key of `WORDS`."""
+    """What a verdict says of a row, in words."""
 
     tone: Tone
     word: str
@@ -46,58 +46,26 @@ def _three(most: int, bad: str, middle: str, good: str) -> dict[Any, Meaning]:
     return {0: Meaning("bad", bad), most // 2: Meaning("middle", middle), most: Meaning("good", good)}
 
 
-WORDS: Mapping[str, str] = {
-    "supported": "supported",
-    "not_supported": "not supported",
-    "attributed": "in the contexts",
-    "not_attributed": "not in the contexts",
-    "useful": "useful",
-    "not_useful": "not useful",
-    "relevant": "relevant",
-    "partly_relevant": "partly relevant",
-    "not_relevant": "not relevant",
-    "matched": "retrieved",
-    "not_matched": "not retrieved",
-    "grounded": "grounded",
-    "partly_grounded": "partly grounded",
-    "not_grounded": "not grounded",
-    "match": "agrees",
-    "partial_match": "agrees in part",
-    "no_match": "does not agree",
-    "committal": "answers",
-    "evasive": "evasive",
-    "in_both": "in both",
-    "not_in_reference": "not in the reference",
-    "missing_in_response": "missing in the response",
-    "refuses": "refuses",
-    "answers": "answers",
-    "answerable": "answerable",
-    "not_answerable": "not answerable",
-    "helps": "helps",
-    "does_not_help": "does not help",
-    "answered": "answered",
-    "not_answered": "not answered",
-}
-SUPPORTED = _two("supported", "not_supported")
+SUPPORTED = _two("supported", "not supported")
 MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("faithfulness", "factual_correctness"), "verdict", SUPPORTED),
     Verdicts(("noise_sensitivity",), "verdict", SUPPORTED, about="reference"),
-    Verdicts(("noise_sensitivity",), "verdict", _plain("supported", "not_supported")),
-    Verdicts(("context_recall",), "attributed", _two("attributed", "not_attributed")),
-    Verdicts(("context_precision",), "verdict", _two("useful", "not_useful")),
-    Verdicts(("retrieval",), "verdict", _two("matched", "not_matched"), prompt="match_prompt"),
-    Verdicts(("retrieval",), "verdict", _two("relevant", "not_relevant")),
-    Verdicts(("context_relevance",), "rating", _three(2, "not_relevant", "partly_relevant", "relevant")),
-    Verdicts(("response_groundedness",), "rating", _three(2, "not_grounded", "partly_grounded", "grounded")),
-    Verdicts(("answer_accuracy",), "rating", _three(4, "no_match", "partial_match", "match")),
-    Verdicts(("answer_relevancy",), "noncommittal", {0: Meaning("good", "committal"), 1: Meaning("bad", "evasive")}),
-    Verdicts(("answer_correctness",), "TP", {None: Meaning("good", "in_both")}),
-    Verdicts(("answer_correctness",), "FP", {None: Meaning("bad", "not_in_reference")}),
-    Verdicts(("answer_correctness",), "FN", {None: Meaning("bad", "missing_in_response")}),
+    Verdicts(("noise_sensitivity",), "verdict", _plain("supported", "not supported")),
+    Verdicts(("context_recall",), "attributed", _two("in the contexts", "not in the contexts")),
+    Verdicts(("context_precision",), "verdict", _two("useful", "not useful")),
+    Verdicts(("retrieval",), "verdict", _two("retrieved", "not retrieved"), prompt="match_prompt"),
+    Verdicts(("retrieval",), "verdict", _two("relevant", "not relevant")),
+    Verdicts(("context_relevance",), "rating", _three(2, "not relevant", "partly relevant", "relevant")),
+    Verdicts(("response_groundedness",), "rating", _three(2, "not grounded", "partly grounded", "grounded")),
+    Verdicts(("answer_accuracy",), "rating", _three(4, "does not agree", "agrees in part", "agrees")),
+    Verdicts(("answer_relevancy",), "noncommittal", {0: Meaning("good", "answers"), 1: Meaning("bad", "evasive")}),
+    Verdicts(("answer_correctness",), "TP", {None: Meaning("good", "in both")}),
+    Verdicts(("answer_correctness",), "FP", {None: Meaning("bad", "not in the reference")}),
+    Verdicts(("answer_correctness",), "FN", {None: Meaning("bad", "missing in the response")}),
     Verdicts(("refusal_correctness",), "verdict", _plain("refuses", "answers"), prompt="refused_prompt"),
-    Verdicts(("refusal_correctness",), "verdict", _plain("answerable", "not_answerable"), prompt="answerable_prompt"),
-    Verdicts(("context_relevancy",), "numbers", _two("helps", "does_not_help")),
-    Verdicts(("summary_score",), "answers", {"1": Meaning("good", "answered"), "0": Meaning("bad", "not_answered")}),
+    Verdicts(("refusal_correctness",), "verdict", _plain("answerable", "not answerable"), prompt="answerable_prompt"),
+    Verdicts(("context_relevancy",), "numbers", _two("helps", "does not help")),
+    Verdicts(("summary_score",), "answers", {"1": Meaning("good", "answered"), "0": Meaning("bad", "not answered")}),
 )
 SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
 GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale

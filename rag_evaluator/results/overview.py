@@ -1,47 +1,98 @@
-"""What a value shows of itself: a text where it is printed, a table in a notebook; both from the same parts."""
+"""Tables of figures and the sentences around them, printed by rich: in a terminal, as text, and in a notebook."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markupsafe import escape
+STAGES = ("retrieval", "generation", "other")  # in the order shown; metrics of which no stage is known are `other`
+Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`
 
-from rag_evaluator.results.shown import by_stage, interval, mean_heading
+
+def interval(row: Figures, none: str = "-") -> str:
+    """A mean with its interval: `0.81 [0.74, 0.86]`; with four digits where it has none."""
+    if row["mean"] is None:
+        return none
+    if row.get("ci_low") is None:
+        return f"{row['mean']:z.4f}"
+    return f"{row['mean']:z.2f} [{row['ci_low']:z.2f}, {row['ci_high']:z.2f}]"
+
+
+def mean_heading(rows: Iterable[Figures]) -> str:
+    """The heading of a column of means: `mean [95 % interval]`."""
+    levels = {f" [{100 * row['ci_level']:g} % interval]" for row in rows if "ci_level" in row}
+    return f"mean{''.join(sorted(levels))}"
+
+
+def by_stage(summary: Mapping[str, Figures]) -> Iterator[tuple[str, dict[str, Figures]]]:
+    """The metrics of each stage that has any, in their order; all under an empty name if no stage is known."""
+    stages = {name: row["stage"] if row.get("stage") in STAGES else "other" for name, row in summary.items()}
+    if set(stages.values()) <= {"other"}:
+        yield "", dict(summary)
+        return
+    for stage in STAGES:
+        if part := {name: row for name, row in summary.items() if stages[name] == stage}:
+            yield stage, part
+
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 REASONS_SHOWN = 3  # for what is missing, of each metric
-LINE = "border-bottom:1px solid rgba(128,128,128,.4)"  # seen on white and on black
-CELL = f"padding:.2em .8em;{LINE};background:none;color:inherit;white-space:pre-wrap"
+ENDLESS = 100_000  # characters of a line that is not broken
+WINDOW = "did not fit the judge's window"
+PRE = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of texts.
+    """A table of texts as they are: nothing in them is markup.
 
     Attributes:
         columns: (heading, left or right).
+        rows: cells; one cell alone is the heading of a section.
     """
 
     title: str
     columns: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[str]]
 
-    def __str__(self) -> str:
-        texts = [[heading for heading, _ in self.columns], *self.rows]
-        lines = [[_one_line(text) for text in line] for line in texts]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        signs = [">" if side == "right" else "<" for _, side in self.columns]
-        cells = (
-            [f"{text:{sign}{width}}" for text, sign, width in zip(line, signs, widths, strict=True)] for line in lines
-        )
-        return "\n".join([self.title, *("  ".join(line).rstrip() for line in cells)])
+    def table(self, width: int, lines: bool = True) -> "Table":
+        """For rich.
 
-    def html(self) -> str:
-        sides = [side for _, side in self.columns]
-        head = "".join(map(_cell, ["th"] * len(sides), sides, (_one_line(heading) for heading, _ in self.columns)))
-        rows = "".join(f"<tr>{''.join(map(_cell, ['td'] * len(sides), sides, row))}</tr>" for row in self.rows)
-        caption = f'<caption style="text-align:left;color:inherit"><b>{escape(self.title)}</b></caption>'
-        style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5em 0"
-        return f'<table style="{style}">{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        Args:
+            width: headings of numbers take a line for each word where the table would be wider, so that names keep
+                their room.
+            lines: whether lines are drawn between the cells.
+        """
+        from rich.box import HEAVY_HEAD
+        from rich.cells import cell_len
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = [[_one_line(cell) for cell in row] for row in self.rows]
+        whole = [[heading for heading, _ in self.columns], *(row for row in rows if len(row) > 1)]
+        needed = sum(max(map(cell_len, cells)) + len(" │ ") for cells in zip(*whole, strict=True)) + 1
+        look: dict[str, Any] = {} if lines else {"title_justify": "left", "pad_edge": False, "padding": (0, 2, 0, 0)}
+        table = Table(title=Text(_one_line(self.title)), box=HEAVY_HEAD if lines else None, **look)
+        for heading, side in self.columns:
+            is_number = side == "right"
+            shown = heading.replace(" ", "\n") if is_number and needed > width else heading
+            table.add_column(Text(shown), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]
+        for row in rows:
+            if len(row) == 1:
+                table.add_section()
+            table.add_row(*map(Text, row))
+        return table
+
+
+def show(parts: Iterable[Grid | str], console: "Console", lines: bool = True) -> None:
+    """Print sentences and tables, one below the other; a sentence is one line, however long."""
+    for part in parts:
+        if isinstance(part, Grid):
+            console.print(part.table(console.width, lines))
+        else:
+            console.print(part, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -51,15 +102,27 @@ class Overview:
     parts: Sequence[Grid | str]
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.parts))
+        console = _recorder()
+        show(self.parts, console, lines=False)
+        return "\n".join(line.rstrip() for line in console.export_text().splitlines())
 
     def html(self) -> str:
         """Without scripts and colours of its own, so that it fits a light and a dark page."""
-        parts = (part.html() if isinstance(part, Grid) else f"<div>{escape(part.strip())}</div>" for part in self.parts)
-        return f"<div>{''.join(parts)}</div>"
+        console = _recorder()
+        show(self.parts, console)
+        return console.export_html(inline_styles=True, code_format=PRE)
 
 
-class Shown:
+def _recorder() -> "Console":
+    """A console that prints nowhere."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    return Console(record=True, file=StringIO(), width=ENDLESS, force_jupyter=False)
+
+
+class WithOverview:
     """A value that is printed as its overview, and shown as it in a notebook."""
 
     def overview(self) -> Overview:
@@ -80,7 +143,8 @@ def means(
 
     Args:
         kind: what the rows are, the heading of their names.
-        rows: name -> figures, as in `summary.json`. Any: JSON.
+        rows: name -> figures, as in `summary.json`: mean, scored, count, reasons; `stage` where it has one, `dropped`
+            where contexts may be left out. Any: JSON.
         none: shown where there is nothing to average.
         reasons: shown per row at most; None shows all.
     """
@@ -89,14 +153,18 @@ def means(
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
             yield f"  {name}: {count} missing: {reason}"
-        if warning := row.get("ci_warning"):
-            yield f"  {name}: warning: {warning}"
+    for name, row in rows.items():
+        if row.get("dropped"):
+            yield f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})"
+        for warning in (row.get("ci_warning"), row.get("thinking", {}).get("warning")):
+            if warning:
+                yield f"  {name}: warning: {warning}"
 
 
 def _means(rows: Mapping[str, Mapping[str, Any]], none: str) -> Iterator[Sequence[str]]:
     for stage, part in by_stage(rows):
         if stage:
-            yield [stage, "", ""]
+            yield [stage]
         for name, row in part.items():
             yield [f"  {name}" if stage else name, interval(row, none), f"{row['scored']}/{row['count']}"]
 
@@ -110,10 +178,6 @@ def few(names: Iterable[str], most: int = 4) -> str:
     """The first names of a list, and how many more there are."""
     first = list(names)
     return ", ".join(first[:most]) + (f" and {len(first) - most} more" if len(first) > most else "")
-
-
-def _cell(kind: str, side: str, text: str) -> str:
-    return f'<{kind} style="text-align:{side};{CELL}">{escape(text)}</{kind}>'
 
 
 def _one_line(text: str) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.panel_names import BETWEEN, PANEL, column_of
 from rag_evaluator.results.results import Row
-from rag_evaluator.results.rows import DROPPED, Scored, Table
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import DROPPED, Score, Scored, Table
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,12 @@ class PanelTable:
     @property
     def signatures(self) -> dict[str, str]:
         lines = {name: table.manifest.get("signatures", {}) for name, table in self.judges.items()}
-        found: dict[str, str] = dict(self._first.manifest.get("signatures", {}))
+        signatures: dict[str, str] = dict(self._first.manifest.get("signatures", {}))
         for metric in self.judged:
-            own = {name: line[metric] for name, line in lines.items()}
-            found[metric] = panel_signature(own)
-            found |= {column_of(metric, name): line for name, line in own.items()}
-        return {column: found[column] for column in self.metrics}
+            of_judges = {name: line[metric] for name, line in lines.items()}
+            signatures[metric] = panel_signature(of_judges)
+            signatures |= {column_of(metric, name): line for name, line in of_judges.items()}
+        return {column: signatures[column] for column in self.metrics}
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -74,10 +73,10 @@ class PanelTable:
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
-        there = [table.columns() for table in self._tables]
-        dropped = [DROPPED] if any(DROPPED in columns for columns in there) else []
+        of_judges = [table.columns() for table in self._tables]
+        dropped = [DROPPED] if any(DROPPED in columns for columns in of_judges) else []
         last = [*self.metrics, *dropped]
-        return [column for column in there[0] if column not in {*last, *self._first.metrics}] + last
+        return [column for column in of_judges[0] if column not in {*last, *self._first.metrics}] + last
 
     def __iter__(self) -> Iterator[Row]:
         metrics, judged, signatures = self.metrics, self.judged, self.signatures
@@ -86,12 +85,12 @@ class PanelTable:
             yield Row(rows[0].sample, {column: scores[column] for column in metrics}, signatures)
 
     def _scores(self, rows: Mapping[str, Scored], judged: Sequence[str]) -> dict[str, Score]:
-        own = {name: row.judged_scores() for name, row in rows.items()}
-        scores = dict(next(iter(own.values())))
+        of_judges = {name: row.judged_scores() for name, row in rows.items()}
+        scores = dict(next(iter(of_judges.values())))
         for metric in judged:
-            said = {name: found[metric] for name, found in own.items()}
-            scores[metric] = panel_score(said)
-            scores |= {column_of(metric, name): score for name, score in said.items()}
+            of_metric = {name: of_row[metric] for name, of_row in of_judges.items()}
+            scores[metric] = panel_score(of_metric)
+            scores |= {column_of(metric, name): score for name, score in of_metric.items()}
         return scores
 
     @property
@@ -122,11 +121,11 @@ def panel_score(scores: Mapping[str, Score]) -> Score:
 def panel_signature(lines: Mapping[str, str]) -> str:
     """The signatures of all judges in one line: what they share once, the rest as `judge@qwen:...`."""
     parts = {name: [tuple(part.partition(":")[::2]) for part in line.split("|")] for name, line in lines.items()}
-    shared = [part for part in next(iter(parts.values())) if all(part in own for own in parts.values())]
-    own = [
+    shared = [part for part in next(iter(parts.values())) if all(part in rest for rest in parts.values())]
+    rest = [
         f"{key}{BETWEEN}{name}:{value}"
-        for name, found in parts.items()
-        for key, value in found
+        for name, pairs in parts.items()
+        for key, value in pairs
         if (key, value) not in shared
     ]
-    return "|".join([*(f"{key}:{value}" for key, value in shared), f"{PANEL}:{', '.join(lines)}", *own])
+    return "|".join([*(f"{key}:{value}" for key, value in shared), f"{PANEL}:{', '.join(lines)}", *rest])

@@ -82,17 +82,17 @@ def references(columns: Values) -> dict[Hashable, dict[str, Any]]:
     return places
 
 
-def refer(values: Values, known: Mapping[Hashable, Values], judgements: Sequence[Values]) -> dict[str, Any]:
+def refer(values: Values, known: Mapping[Hashable, Values], answers: Sequence[Any]) -> dict[str, Any]:
     """An input with references in place of values, the inverse of `resolve`.
 
     Args:
         known: see `references`.
-        judgements: earlier ones about the same score.
+        answers: the earlier ones about the same score; None where there is none.
     """
-    return {name: _reference(value, known, judgements) for name, value in values.items()}
+    return {name: _reference(value, known, answers) for name, value in values.items()}
 
 
-def _reference(value: Any, known: Mapping[Hashable, Values], judgements: Sequence[Values]) -> Any:
+def _reference(value: Any, known: Mapping[Hashable, Values], answers: Sequence[Any]) -> Any:
     if isinstance(value, str):
         return known.get(value, value)
     if isinstance(value, Mapping):
@@ -102,8 +102,8 @@ def _reference(value: Any, known: Mapping[Hashable, Values], judgements: Sequenc
             return whole
         parts = {name: _reference(part, known, ()) for name, part in value.items()}
         return {"literal": value} if parts == value else {"object": parts}
-    for position, judgement in enumerate(judgements):
-        for key, part in (judgement["response"] or {}).items():
+    for position, answer in enumerate(answers):
+        for key, part in (answer or {}).items():
             if isinstance(value, list) and part == value:
                 return {"judgement": position, "key": key}
     if isinstance(value, list) and value and all(isinstance(text, str) and text in known for text in value):
@@ -111,18 +111,18 @@ def _reference(value: Any, known: Mapping[Hashable, Values], judgements: Sequenc
     return value
 
 
-def resolve(reference: Any, columns: Values, judgements: Sequence[Values]) -> Any:
+def resolve(reference: Any, columns: Values, answers: Sequence[Any]) -> Any:
     """The value that stood in the input. Raises `LookupError` where the row has no such thing."""
     if not isinstance(reference, Mapping):
         return reference
     if "literal" in reference:
         return reference["literal"]
     if "each" in reference:
-        return [resolve(item, columns, judgements) for item in reference["each"]]
+        return [resolve(item, columns, answers) for item in reference["each"]]
     if "object" in reference:
-        return {name: resolve(part, columns, judgements) for name, part in reference["object"].items()}
+        return {name: resolve(part, columns, answers) for name, part in reference["object"].items()}
     if "judgement" in reference:
-        return judgements[reference["judgement"]]["response"][reference["key"]]
+        return answers[reference["judgement"]][reference["key"]]
     value = columns[reference["column"]]
     if "numbered" in reference:
         return numbered(value[: reference["items"]])
@@ -137,7 +137,7 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
     That of a repeated score has its `repeat`, too.
 
     Args:
-        line: a line of `details.jsonl`.
+        line: a record of the details.
         columns: the row's columns under ragas' names.
         prompts: what `prompts.json` holds.
 
@@ -167,6 +167,7 @@ def _text(line: Values, judgement: Values, columns: Values, prompts: Values) -> 
     recorded = judgement["input"]
     if isinstance(recorded, str):
         return recorded
-    values = {name: resolve(part, columns, line["judgements"]) for name, part in recorded.items()}
+    answers = [earlier.get("response") for earlier in line["judgements"]]
+    values = {name: resolve(part, columns, answers) for name, part in recorded.items()}
     frames = prompts[line["metric"]][judgement["prompt"]]["frames"]
     return put_together((Frame(**frame) for frame in frames), values)

@@ -3,15 +3,12 @@
 No score depends on it, so that a finished run can be reported anew without a judge.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluator.config import Config
-from rag_evaluator.dataset import Sample, is_blank, row_names
-from rag_evaluator.dataset.keys import as_key, value_of
-from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
+from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.panel_names import BETWEEN, judges_of
 from rag_evaluator.trust.scale import Scale
@@ -73,8 +70,8 @@ def _scale(name: str, row: Mapping[str, Any]) -> Scale:
 
 def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest with what another one says of how results are reported."""
-    said = {key: value for key, value in config_of(other).items() if key in REPORTED_BY}
-    return {**manifest, "config": {**config_of(manifest), **said}, "metrics": other.get("metrics", {})}
+    keys = {key: value for key, value in config_of(other).items() if key in REPORTED_BY}
+    return {**manifest, "config": {**config_of(manifest), **keys}, "metrics": other.get("metrics", {})}
 
 
 def is_reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -93,59 +90,7 @@ def unit_of(sample: Sample, reporting: Reporting) -> str:
     return f"row {sample.digest}" if cluster is None else f"cluster {cluster}"
 
 
-def weight_of(sample: Sample, column: str | None) -> float:
-    """What a row counts for: 1 without a column. Raises `DatasetError` for a value that is no number >= 0."""
-    if column is None:
-        return 1.0
-    value = value_of(sample, column)
-    try:
-        weight = math.nan if isinstance(value, bool) or is_blank(value) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        weight = math.nan
-    if not 0 <= weight < math.inf:
-        received = "blank" if is_blank(value) else repr(value)
-        raise DatasetError(f"{sample.where}: '{column}' is {received:.40}, expected a number from 0 up.")
-    return weight
-
-
 def group_of(sample: Sample, column: str) -> str:
     """The group of a row."""
     key = as_key(value_of(sample, column))
     return NO_VALUE if key is None else key
-
-
-def check_reporting(samples: Sequence[Sample], config: Config) -> None:
-    """Raises `ConfigError` for a column that no row has, `DatasetError` for a weight that is none."""
-    wanted: list[tuple[tuple[str | int, ...], str]]
-    wanted = [(("group_by", position), column) for position, column in enumerate(config.group_by)]
-    wanted += [((key,), column) for key in ("cluster", "weight") if (column := getattr(config, key)) is not None]
-    blank = _blank(samples, [column for _, column in wanted])
-    for key, column in wanted:
-        if column in blank:
-            names = row_names(samples)
-            why = (
-                "is blank in all rows." if column in names else f"is no column of any row.{did_you_mean(column, names)}"
-            )
-            raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' {why}")
-    if config.weight is not None:
-        _check_weights(samples, config)
-
-
-def _check_weights(samples: Sequence[Sample], config: Config) -> None:
-    place = config.place("weight")
-    try:
-        most = max((weight_of(sample, config.weight) for sample in samples), default=1.0)
-    except DatasetError as error:
-        raise DatasetError(f"{place}: weight: {error}") from None
-    if most == 0:
-        raise DatasetError(f"{place}: weight: '{config.weight}' is 0 in all rows, so that nothing would count.")
-
-
-def _blank(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:
-    """Those columns that are blank, or not there, in all rows."""
-    blank = set(columns)
-    for sample in samples if blank else ():
-        blank -= {column for column in blank if as_key(value_of(sample, column)) is not None}
-        if not blank:
-            break
-    return blank

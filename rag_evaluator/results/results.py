@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
+from rag_evaluator.results.details import details_lines
 from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
-from rag_evaluator.results.overview import Overview, Shown, counted, few, means
+from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
 from rag_evaluator.results.reporting import reporting_of
-from rag_evaluator.results.rows import DROPPED, Scored, details_lines, scored_row
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import DROPPED, Score, Scored, scored_row
 from rag_evaluator.results.summary import Summary
 from rag_evaluator.results.writers import write_table
 
@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Results(Shown):
+class Results(WithOverview):
     """Scores of a dataset, in the order of its rows.
 
     Attributes:
@@ -89,9 +89,9 @@ class Results(Shown):
 
     def columns(self) -> list[str]:
         """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
-        there = dict.fromkeys(column for row in self.rows() for column in row)
+        columns = dict.fromkeys(column for row in self.rows() for column in row)
         last = dict.fromkeys((*self.scores, DROPPED))
-        return [column for column in there if column not in last] + [column for column in last if column in there]
+        return [column for column in columns if column not in last] + [column for column in last if column in columns]
 
     def to_pandas(self) -> "pd.DataFrame":
         """The rows as a frame; a missing score is NaN."""

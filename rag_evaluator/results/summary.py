@@ -3,26 +3,134 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rag_evaluator.dataset.columns import weight_of
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.json_text import json_text
-from rag_evaluator.results.figures import MetricScores, RowFacts, agreement, figures, scale_seen
+from rag_evaluator.files.jsonl import json_text
+from rag_evaluator.results.judgement import thought_figures
+from rag_evaluator.results.manifest import again, check_summary
 from rag_evaluator.results.panel_names import column_of
-from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of, weight_of
+from rag_evaluator.results.reporting import Reporting, cluster_of, group_of, reporting_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
-from rag_evaluator.results.shapes import check_summary
-from rag_evaluator.results.thoughts import thought_figures
-from rag_evaluator.results.written import again
+from rag_evaluator.trust.agreement import Measure, krippendorff_alpha
+from rag_evaluator.trust.intervals import mean_interval, pass_rate, tie_warning
 from rag_evaluator.trust.reruns import rerun_noise
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.scale import Estimate, Scale
+from rag_evaluator.trust.units import missing_bounds
+
+INTERVAL = ("mean", "std", "stderr", "median", "ci_low", "ci_high", "ci_level", "ci_method")
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """What is known of rows, whatever the metric.
+
+    Attributes:
+        clusters: a label a row; None if rows do not depend on each other.
+        weights: what a row counts for; None if all count the same.
+    """
+
+    clusters: Sequence[Hashable] | None
+    weights: Sequence[float] | None
+
+    def of(self, places: Sequence[int]) -> "RowFacts":
+        """Some of the rows."""
+        clusters, weights = self.clusters, self.weights
+        return RowFacts(
+            None if clusters is None else [clusters[place] for place in places],
+            None if weights is None else [weights[place] for place in places],
+        )
+
+
+@dataclass(frozen=True)
+class MetricScores:
+    """The scores of one metric.
+
+    Attributes:
+        values: by row, NaN where a score is missing.
+        reasons: row -> why its score is missing.
+        dropped: rows of which contexts were left out, as they did not fit the judge's window.
+        outcomes: row -> what its score stands for, of metrics that name that.
+    """
+
+    values: NDArray[np.float64]
+    reasons: Mapping[int, str]
+    dropped: frozenset[int]
+    outcomes: Mapping[int, str] = field(default_factory=dict)
+
+    def of(self, places: Sequence[int]) -> "MetricScores":
+        """Those of some rows."""
+        new = list(enumerate(places))
+        return MetricScores(
+            self.values[places],
+            {position: self.reasons[place] for position, place in new if place in self.reasons},
+            frozenset(position for position, place in new if place in self.dropped),
+            {position: self.outcomes[place] for position, place in new if place in self.outcomes},
+        )
+
+
+def figures(
+    scores: MetricScores, rows: RowFacts, scale: Scale, level: float, threshold: float | None = None
+) -> dict[str, Any]:
+    """What `summary.json` says of a metric, as JSON; None where there is no such number."""
+    estimate = mean_interval(scores.values, scale, level, rows.clusters, rows.weights)
+    low, high = missing_bounds(scores.values, scale, rows.weights)
+    count, scored = len(scores.values), len(scores.values) - len(scores.reasons)
+    reasons = Counter(scores.reasons.values())
+    row = {
+        **_json(estimate),
+        "bound_low": low,
+        "bound_high": high,
+        "coverage": scored / count if count else 0.0,
+        "scored": scored,
+        "count": count,
+        "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        "dropped": len(scores.dropped),
+    }
+    if warning := tie_warning(scores.values, scale, estimate, rows.weights):
+        row["ci_warning"] = warning
+    if scores.outcomes:
+        row["outcomes"] = dict(sorted(Counter(scores.outcomes.values()).items()))
+    if threshold is not None:
+        passes = pass_rate(scores.values, threshold, scale, level, rows.clusters, rows.weights)
+        row["pass_rate"] = {"threshold": threshold, **_json(passes)}
+    return row
+
+
+def agreement(ratings: Sequence[Sequence[float]], scale: Scale) -> dict[str, Any]:
+    """How far judges agree, as JSON: Krippendorff's alpha over the rows that two or more of them scored.
+
+    Grades on a scale of whole numbers (1 to 5) are ordinal; shares and means are numbers, so interval. For scores that
+    are 0 or 1 the nominal alpha is the same number.
+
+    Args:
+        ratings: a score per row, NaN where it is missing, of each judge.
+    """
+    graded = scale.kind == "judged" and scale.low.is_integer() and scale.high.is_integer() and scale.width > 1
+    level: Measure = "ordinal" if graded else "interval"
+    alpha = krippendorff_alpha(ratings, level)
+    return {"alpha": alpha.alpha, "level": level, "rows": alpha.units, "alpha_reason": alpha.reason}
+
+
+def scale_seen(values: NDArray[np.float64]) -> Scale:
+    """The scale of scores of which nothing is known: judged where all lie in [0, 1], else over the range seen."""
+    seen = values[~np.isnan(values)]
+    if not len(seen) or (seen.min() >= 0 and seen.max() <= 1):
+        return Scale()
+    return Scale(float(seen.min()), max(float(seen.max()), float(seen.min()) + 1.0), "continuous")
+
+
+def _json(estimate: Estimate) -> dict[str, Any]:
+    return {name: getattr(estimate, name) for name in INTERVAL}
 
 
 class Summary:
@@ -72,14 +180,14 @@ class Summary:
         """
         weights = None if self.reporting.weight is None else list(self._weights)
         rows = RowFacts(None if self.reporting.cluster is None else self._clusters, weights)
-        found = {name: self._of(name, rows) for name in self._values}
-        for name in found:
+        metrics = {name: self._of(name, rows) for name in self._values}
+        for name in metrics:
             columns = {judge: column_of(name, judge) for judge in self.reporting.judges}
-            if columns and all(column in found for column in columns.values()):
-                means = {judge: found[column]["mean"] for judge, column in columns.items()}
+            if columns and all(column in metrics for column in columns.values()):
+                means = {judge: metrics[column]["mean"] for judge, column in columns.items()}
                 values = [self._values[column] for column in columns.values()]
-                found[name]["panel"] = {"judges": means, **agreement(values, self.scale(name))}
-        return found
+                metrics[name]["panel"] = {"judges": means, **agreement(values, self.scale(name))}
+        return metrics
 
     def scale(self, name: str) -> Scale:
         """The scale of a metric; if nobody has described it, that of the scores seen."""

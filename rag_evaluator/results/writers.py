@@ -1,30 +1,56 @@
 """The table of result files, written together from one stream of rows: memory does not grow with their number."""
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+import csv
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.formulas import harmless
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import scratch
+from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.files.published import sync_file, sync_folder
 from rag_evaluator.results.certificate import keep_labels
+from rag_evaluator.results.details import DETAILS, details_jsonl
 from rag_evaluator.results.disagreements import disagreements_jsonl
-from rag_evaluator.results.manifest import manifest_json, prompts_json, refuse_foreign
+from rag_evaluator.results.manifest import SCORES, manifest_json, prompts_json, refuse_foreign
 from rag_evaluator.results.panel_names import judges_of
-from rag_evaluator.results.rows import Table, Writer, heading_of
+from rag_evaluator.results.rows import Add, Heading, Scored, Table, Writer, cells_of, heading_of, scored_row
 from rag_evaluator.results.summary import summary_json
-from rag_evaluator.results.text_files import details_jsonl, scores_csv, scores_jsonl
 from rag_evaluator.results.xlsx import scores_xlsx
+
+
+@contextmanager
+def scores_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
+    with path.open("wb") as file:
+        yield lambda scored: file.write(json_line(scored_row(scored)))
+
+
+@contextmanager
+def scores_csv(path: Path, heading: Heading) -> Iterator[Add]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
+        lines.writerow(map(_harmless, heading.columns))
+
+        def add(scored: Scored) -> None:
+            lines.writerow(map(_harmless, cells_of(scored, heading.columns)))
+
+        yield add
+
+
+def _harmless(value: Any) -> Any:
+    return harmless(value) if isinstance(value, str) else value
+
 
 WRITERS: dict[str, Writer] = {
     "manifest.json": manifest_json,  # first: by it a folder is known as ours; ends last, with digests of the others
     "prompts.json": prompts_json,
     "summary.json": summary_json,
-    "scores.jsonl": scores_jsonl,
+    SCORES: scores_jsonl,
     "scores.csv": scores_csv,
     "scores.xlsx": scores_xlsx,
-    "details.jsonl": details_jsonl,
+    DETAILS: details_jsonl,
 }
 PANEL_WRITERS: dict[str, Writer] = {**WRITERS, "disagreements.jsonl": disagreements_jsonl}
 

@@ -48,8 +48,8 @@ class Dataset:
         filled = ColumnNames(mapping).names_of(canonical, InputRecord(sample.where, sample.row, self.is_cells))
         mapped = [name for name, target in mapping.items() if target == canonical]
         free = [name for name in accepted_names(canonical) if name not in mapping]
-        there = [name for name in free if name in row_names(self.samples)]
-        return filled or (mapped or there or free)[:1]
+        present = [name for name in free if name in row_names(self.samples)]
+        return filled or (mapped or present or free)[:1]
 
 
 def read_dataset(path: Path, mapping: Mapping[str, str]) -> Dataset:

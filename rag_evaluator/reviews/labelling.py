@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.files.atomic import safe_names
 from rag_evaluator.files.jsonl import json_line
-from rag_evaluator.files.names import safe_names
 from rag_evaluator.files.published import replace_bytes
-from rag_evaluator.labels.judged import verdicts_of
-from rag_evaluator.labels.keys import ROW, SAMPLE
-from rag_evaluator.labels.table import ANNOTATOR, DRAW, LABEL, METRIC, SAMPLED, STATEMENT
-from rag_evaluator.labels.texts import choices_of
-from rag_evaluator.labels.words import label_of
-from rag_evaluator.results.kept_labels import FOLDER
+from rag_evaluator.labels.table import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, SAMPLED, STATEMENT
+from rag_evaluator.labels.texts import choices_of, label_of
+from rag_evaluator.results.certificate import FOLDER
+from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.reviews.record import ReviewRecord
 from rag_evaluator.reviews.store import ReviewStore
 from rag_evaluator.trust.scale import Scale
@@ -61,7 +59,7 @@ def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, 
     """What is asked, row by row in the order in which they were drawn.
 
     Args:
-        details: row -> its lines in `details.jsonl`, to label statements; an empty one asks for whole scores. A metric
+        details: row -> its details, to label statements; an empty one asks for whole scores. A metric
             whose judge wrote no statements is asked for as a whole.
     """
     return [item for row in rows for metric in metrics for item in _items(row, metric, details.get(row, ()))]
@@ -75,8 +73,8 @@ def _items(row: int, metric: str, records: Sequence[Json]) -> Iterator[LabelItem
 
 def statements_of(record: Json) -> list[str]:
     """The statements on which the judge gave a verdict of yes or no, each once, in order; without the verdicts."""
-    found = (verdict.statement for verdict in verdicts_of(record) if verdict.value in (0.0, 1.0))
-    return list(dict.fromkeys(statement for statement in found if statement))
+    statements = (verdict.statement for verdict in numbers_of(record) if verdict.value in (0.0, 1.0))
+    return list(dict.fromkeys(statement for statement in statements if statement))
 
 
 def given_labels(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
-from rag_evaluator.dataset.blank import is_blank
-from rag_evaluator.dataset.json_values import plain
+from rag_evaluator.dataset.json_values import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError
 
 # Any in this module: JSON.

@@ -47,8 +47,8 @@ def write_revision(revision: Revision, out: Path) -> Path:
 def next_name(path: Path) -> Path:
     """The name of a revision: `data.reviewed.jsonl`, then `data.reviewed2.jsonl`; a `datasets` folder becomes JSONL."""
     suffix = path.suffix if path.suffix.lower() in WRITERS else ".jsonl"
-    found = re.fullmatch(rf"(.*){re.escape(REVISED)}(\d*)", path.stem)
-    stem = f"{path.stem}{REVISED}" if found is None else f"{found[1]}{REVISED}{int(found[2] or 1) + 1}"
+    match = re.fullmatch(rf"(.*){re.escape(REVISED)}(\d*)", path.stem)
+    stem = f"{path.stem}{REVISED}" if match is None else f"{match[1]}{REVISED}{int(match[2] or 1) + 1}"
     return path.with_name(f"{stem}{suffix}")
 
 
@@ -68,12 +68,12 @@ def _unpacked(sample: Sample, dataset: Dataset) -> Sample:
 
 def _revised(sample: Sample, revision: Revision) -> Mapping[str, Any]:
     """A row with its corrections, in the user's own columns."""
-    found = corrections(sample, review_of(revision.reviews.get(sample.index, ())))
+    corrected = corrections(sample, review_of(revision.reviews.get(sample.index, ())))
     values = dict(sample.row)
-    for field, records in found.items():
+    for field, records in corrected.items():
         for column in revision.dataset.column_of(field, sample):
             values[column] = _in_shape(records[-1].after, values.get(column))
-    return values if found else sample.row
+    return values if corrected else sample.row
 
 
 def _in_shape(after: Any, before: Any) -> Any:
@@ -94,8 +94,8 @@ def _digests(revision: Revision) -> list[str]:
     digests = []
     for sample in revision.dataset.samples:
         if sample.index not in revision.dropped:
-            found = corrections(sample, review_of(revision.reviews.get(sample.index, ())))
-            after = {field: records[-1].after for field, records in found.items()}
+            corrected = corrections(sample, review_of(revision.reviews.get(sample.index, ())))
+            after = {field: records[-1].after for field, records in corrected.items()}
             columns = {name: value for name, value in {**sample.columns, **after}.items() if _kept(name, value, after)}
             digests.append(replace(sample, columns=columns).digest if after else sample.digest)
     return digests

@@ -109,8 +109,8 @@ class ReviewStore:
         """What people have said of a row whose digest is `sample`; of another row in its place nothing."""
         with self._thread:
             self._refresh()
-            own = list(self._rows.get((row, sample), ()))
-        return review_of(own)
+            records = list(self._rows.get((row, sample), ()))
+        return review_of(records)
 
     def is_closed(self, draw: str, by: str) -> bool:
         """Whether a person has ended a draw: no label of theirs is added or changed any more."""

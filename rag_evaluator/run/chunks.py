@@ -8,13 +8,12 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.jsonl import SYNC_SECONDS
 from rag_evaluator.progress import ACTIVITY, Progress
-from rag_evaluator.run.generations import workers_of
+from rag_evaluator.run.journal import workers_of
 from rag_evaluator.run.lines import Key, Line, encode
-from rag_evaluator.run.notes import now
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Cell, Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal
-from rag_evaluator.run.workers import Worker
+from rag_evaluator.run.workers import Worker, now
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
 
@@ -115,10 +114,10 @@ class Cells:
         """
         twins = [note for note in workers_of(self.journal) if note.worker == str(self.worker)]
         helps_only = self.worker.number >= self.worker.count or len(twins) > 1
-        own = [] if helps_only else list(range(self.worker.number, self.plan.chunks, self.worker.count))
-        others = sorted(set(range(self.plan.chunks)) - set(own))
-        random.Random().shuffle(others)
-        for number in (*own, *others):
+        assigned = [] if helps_only else list(range(self.worker.number, self.plan.chunks, self.worker.count))
+        remaining = sorted(set(range(self.plan.chunks)) - set(assigned))
+        random.Random().shuffle(remaining)
+        for number in (*assigned, *remaining):
             if not self.journal.part_path(number).exists():
                 yield number
 

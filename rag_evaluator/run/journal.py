@@ -20,6 +20,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.jsonl import read_checked, read_lines
 from rag_evaluator.run.lines import Key, Line, decode
 from rag_evaluator.run.plan import Plan
+from rag_evaluator.run.workers import WorkerNote, now
 
 FORMAT = 2
 MAIN_TASK = "evaluate"
@@ -78,10 +80,10 @@ def journals_in(results: Path) -> list["Journal"]:
     """
     folder = results / "journal"
     places = [path.parent for path in (folder / "manifest.json", *sorted(folder.glob("*.*/manifest.json")))]
-    found = [Journal(results, place) for place in places if (place / "manifest.json").is_file()]
-    if not found:
+    journals = [Journal(results, place) for place in places if (place / "manifest.json").is_file()]
+    if not journals:
         raise ResultsError(f"{results}: no run has begun here: there is no journal/manifest.json.")
-    return sorted(found, key=lambda journal: (journal.place / "manifest.json").stat().st_mtime)
+    return sorted(journals, key=lambda journal: (journal.place / "manifest.json").stat().st_mtime)
 
 
 class Journal:
@@ -158,13 +160,13 @@ class Journal:
 
     def unfinished(self, chunk: int) -> dict[Key, Line]:
         """What anybody, dead or alive, has made of an unfinished chunk and is worth keeping."""
-        found: dict[Key, Line] = {}
+        lines: dict[Key, Line] = {}
         for path in sorted((self.folder / SCORES).glob(f"{chunk:06d}.*.jsonl")):
             try:
-                found |= {line.key: line for line in self.lines_of(path) if worth_keeping(line)}
+                lines |= {line.key: line for line in self.lines_of(path) if worth_keeping(line)}
             except FileNotFoundError:  # its chunk has just been published
                 continue
-        return found
+        return lines
 
     def lines_of(self, path: Path) -> Iterator[Line]:
         """The records of a file. Raises `ResultsError`, with the line, where it is damaged."""
@@ -220,3 +222,40 @@ def read_manifest(place: Path) -> Manifest | None:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise ResultsError(f"{path}: damaged ({error}). {way('fresh').capitalize()}.") from None
+
+
+FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
+PROCESS = r"w\d+of\d+\..+"
+NAMES = {  # folder -> names of the files that this program writes there
+    PARTS: re.compile(r"\d{6,}\.jsonl"),
+    SCORES: re.compile(r"\d{6,}\..+\.jsonl"),
+    ANSWERS: re.compile(rf"{PROCESS}\.jsonl"),
+    WORKERS: re.compile(rf"{PROCESS}\.json"),
+    TMP: re.compile(rf"merging|.+\.{PROCESS}"),
+}
+SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
+
+
+def files_of(folder: Path, name: str) -> list[Path]:
+    """The files of this program in a folder of a generation."""
+    return [path for path in (folder / name).glob("*") if path.is_file() and NAMES[name].fullmatch(path.name)]
+
+
+def remove(folder: Path, names: Sequence[str] = FOLDERS) -> None:
+    """Remove what a generation holds; files of others, and folders that hold some, stay."""
+    ours = [path for name in names for path in files_of(folder, name)]
+    with suppress(OSError):  # a worker of the old generation may be writing still; what is left does no harm
+        for path in (*ours, folder / "merged.json"):
+            path.unlink(missing_ok=True)
+        for name in names:
+            if (folder / name).is_dir():
+                (folder / name).rmdir()
+        if generations(folder.parent) and folder.name.startswith("g"):
+            folder.rmdir()
+
+
+def workers_of(journal: Journal) -> list[WorkerNote]:
+    """Notes of the processes that may be at work, on this machine or on another one."""
+    notes = [WorkerNote.read(path) for path in (journal.folder / WORKERS).glob("*.json")]
+    alive = [note for note in notes if note is not None and not note.is_gone]
+    return [note for note in alive if note.is_here or now() - note.at < SILENT_SECONDS]

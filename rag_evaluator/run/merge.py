@@ -12,9 +12,9 @@ from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.run.finished import Finished, describe_files, is_complete
 from rag_evaluator.run.journal import WORKERS, Journal, Part
 from rag_evaluator.run.lines import Line, decode
-from rag_evaluator.run.notes import WorkerNote, now
 from rag_evaluator.run.task import Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal
+from rag_evaluator.run.workers import WorkerNote, now
 
 QUIET_SECONDS = 30.0  # a merge of another worker that has not moved for so long is taken over
 LOOK_SECONDS = 0.3
@@ -72,19 +72,19 @@ class ChunkTable:
     def _record(self, chunk: int, line: bytes, unit: Any, column: str, repeat: int) -> Record:
         plan = self.journal.plan
         try:
-            found = decode(line, plan.task, plan.stage)
-            self._check(found, unit, column, repeat)
+            decoded = decode(line, plan.task, plan.stage)
+            self._check(decoded, unit, column, repeat)
         except (ValueError, KeyError, TypeError) as error:
             raise self._wrong(chunk, str(error)) from None
-        assert found is not None
-        return found.record
+        assert decoded is not None
+        return decoded.record
 
     def _check(self, line: Line | None, unit: Any, column: str, repeat: int) -> None:
         """Raises `ValueError` unless the line is that of the cell, with a value that it can have."""
         expected = (unit.index, self.stage.digest(unit, column), column, self.journal.plan.columns[column], repeat)
         if line is None or (line.index, *line.key) != expected:
-            found = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
-            raise ValueError(f"{found} in place of unit {unit.index}, {column}")
+            received = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
+            raise ValueError(f"{received} in place of unit {unit.index}, {column}")
         if not line.record.missing:
             self.stage.check(column, line.record.value)
 

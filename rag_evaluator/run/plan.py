@@ -1,14 +1,14 @@
 """What all workers of a stage must agree on: the units, how they are cut into chunks, the signatures of the columns."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.files.digest import short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
@@ -106,25 +106,25 @@ class Plan:
         Args:
             unnamed: whether a column that never had a signature differs from itself.
         """
-        found = []
+        changes = []
         if self.data != old.data:
             are_counted = old.units != self.units and not (self.part or old.part)
             counts = f" ({old.units} before, {self.units} now)" if are_counted else ""
-            found.append(f"the {self.unit_noun}{counts}")
+            changes.append(f"the {self.unit_noun}{counts}")
         before, now = ({**plan.options, self.column_noun: ", ".join(plan.columns)} for plan in (old, self))
         for name in {**before, **now}:
             if name in OF_CHOSEN and self.part != old.part:
                 continue
             if before.get(name) != now.get(name):
-                found.append(f"{name}: {before.get(name, 'not set')} before, {now.get(name, 'not set')} now")
+                changes.append(f"{name}: {before.get(name, 'not set')} before, {now.get(name, 'not set')} now")
         for column, signature in self.columns.items():
             if not unnamed and signature is None and old.columns.get(column, "") is None:
                 continue
             if column in old.columns and (signature is None or signature != old.columns[column]):
-                found.append(f"{column}: {_difference(old.columns[column], signature)}")
+                changes.append(f"{column}: {_difference(old.columns[column], signature)}")
         if self.repeats != old.repeats:
-            found.append(f"repeats: {old.repeats} before, {self.repeats} now")
-        return found
+            changes.append(f"repeats: {old.repeats} before, {self.repeats} now")
+        return changes
 
 
 def refuse_changes(results: Path, changes: Sequence[str]) -> None:
@@ -152,22 +152,6 @@ def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
 def auto_chunk_size(units: int, most: int = MOST_UNITS) -> int:
     """Units of a chunk where the configuration does not say."""
     return max(1, min(most, -(-units // FEWEST_CHUNKS)))
-
-
-def data_digest(source: Any) -> str:
-    """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
-    parts = _file_parts(Path(source).expanduser()) if isinstance(source, str | Path) else _row_parts(source)
-    return short_digest(len(part).to_bytes(8, "big") + part for part in parts)  # no two lists of parts look alike
-
-
-def _file_parts(path: Path) -> Iterator[bytes]:
-    for file in sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]:
-        yield bytes.fromhex(file_digest(file))
-
-
-def _row_parts(samples: Iterable[Any]) -> Iterator[bytes]:
-    for sample in samples:
-        yield json.dumps([sample.row, sample.columns], ensure_ascii=False).encode("utf-8")
 
 
 def _difference(old: str | None, new: str | None) -> str:

@@ -64,8 +64,8 @@ def prepare(
     scripts = {folder / "array.sh": text, folder / "merge.sh": _merge_script(text)}
     sets = [part for override in overrides for part in ("--set", override)]
     log = [f"--output={folder}/%x-%A_%a.log", f"--array=0-{workers - 1}"]
-    given = [str(config.resolve())] if inputs is None else inputs
-    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", task, *given, *sets]
+    arguments = [str(config.resolve())] if inputs is None else inputs
+    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", task, *arguments, *sets]
     after = ["--dependency=afterany:{array}", "--job-name=rag-evaluator-merge", f"--output={folder}/%x-%j.log"]
     merge = ["--parsable", *after, f"{folder}/merge.sh", "merge", str(results)]
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
@@ -81,8 +81,8 @@ def whole_node(judges: Sequence[JudgeConfig]) -> list[str]:
     """
     servers = [judge.vllm for judge in judges if judge.engine == "vllm"]
     gpus = max((server.gpus for server in servers), default=1)
-    one = ["--ntasks-per-node=1"] if servers else []
-    return ["--exclusive", "--mem=0", *one, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]
+    one_task = ["--ntasks-per-node=1"] if servers else []
+    return ["--exclusive", "--mem=0", *one_task, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]
 
 
 def submit(submission: Submission) -> tuple[str, str]:
@@ -102,8 +102,8 @@ def submit(submission: Submission) -> tuple[str, str]:
 def commands(submission: Submission, array: str = "<array job>") -> list[str]:
     """Both commands as they would be typed."""
     merge = [part.format(array=array) for part in submission.merge]
-    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in submission.environment.items())
-    return [f"{given} {shlex.join(['sbatch', *arguments])}" for arguments in (submission.array, merge)]
+    variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in submission.environment.items())
+    return [f"{variables} {shlex.join(['sbatch', *arguments])}" for arguments in (submission.array, merge)]
 
 
 def _sbatch(arguments: Sequence[str], environment: Mapping[str, str]) -> str:

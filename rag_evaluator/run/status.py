@@ -8,9 +8,8 @@ from typing import Any
 
 from rag_evaluator.results.manifest import partial_rows
 from rag_evaluator.run.finished import is_complete
-from rag_evaluator.run.generations import SILENT_SECONDS
-from rag_evaluator.run.journal import SCORES, WORKERS, Journal, journals_in
-from rag_evaluator.run.notes import WorkerNote
+from rag_evaluator.run.journal import SCORES, SILENT_SECONDS, WORKERS, Journal, journals_in
+from rag_evaluator.run.workers import WorkerNote
 
 
 @dataclass
@@ -93,10 +92,10 @@ class Status:
 
     def to_json(self) -> dict[str, Any]:
         """All of it, and what follows from it; times in seconds."""
-        own = {name: value for name, value in vars(self).items() if name not in ("chunks", "cells", "workers")}
+        fields = {name: value for name, value in vars(self).items() if name not in ("chunks", "cells", "workers")}
         counts = {name: dict(zip(("done", "total"), getattr(self, name), strict=True)) for name in ("chunks", "cells")}
         workers = [worker.to_json(self.at) for worker in self.workers]
-        return {**own, **counts, "rate": self.rate, "seconds_left": self.seconds_left, "workers": workers}
+        return {**fields, **counts, "rate": self.rate, "seconds_left": self.seconds_left, "workers": workers}
 
 
 def read_status(results: Path) -> list[Status]:

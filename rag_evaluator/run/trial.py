@@ -12,12 +12,10 @@ from typing import Any
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.published import replace_json
 from rag_evaluator.progress import Progress, silent
-from rag_evaluator.run.carry import record_files
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.known import KnownRecords
+from rag_evaluator.run.known import MEASURED, SPARE, KnownRecords, open_spare, record_files, spare_files
 from rag_evaluator.run.lines import Key, encode
 from rag_evaluator.run.plan import Plan
-from rag_evaluator.run.spare import MEASURED, SPARE, open_spare, spare_files
 from rag_evaluator.run.stages import Run, work_all
 from rag_evaluator.run.task import Cell, Record, Stage
 from rag_evaluator.run.workers import ALONE, process_name
@@ -93,7 +91,7 @@ def make_some(
     The cells are the same when the run makes them: nothing depends on what else is in the making.
     """
     place = place_of(results, stage.plan.task, stage.plan.stage)
-    found: dict[tuple[int, str, int], Record] = {}
+    records: dict[tuple[int, str, int], Record] = {}
     left: list[Cell] = []
     with closing(known_records(results, stage.plan)) as known:
         for cell in cells_of(stage, places):
@@ -101,15 +99,15 @@ def make_some(
             if line is None:
                 left.append(cell)
             else:
-                found[cell.unit.index, cell.column, cell.repeat] = line.record
-    total = len(found) + len(left)
-    progress(len(found), total)
+                records[cell.unit.index, cell.column, cell.repeat] = line.record
+    total = len(records) + len(left)
+    progress(len(records), total)
     if left:
         stop = stop or Stop()
-        found |= run(_make(stage, left, place, lambda made: progress(total - len(left) + made, total), stop, memory))
-        if stop.asked and len(found) < total:
+        records |= run(_make(stage, left, place, lambda made: progress(total - len(left) + made, total), stop, memory))
+        if stop.asked and len(records) < total:
             raise StopSignal(stop.asked)
-    return found
+    return records
 
 
 async def _make(

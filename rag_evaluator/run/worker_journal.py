@@ -13,28 +13,29 @@ from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.jsonl import Appender, checked_line
 from rag_evaluator.files.published import json_bytes, publish, replace_json, sync_folder, writing
 from rag_evaluator.files.records import Records
-from rag_evaluator.run.carry import carry_over
 from rag_evaluator.run.finished import Finished, read_finished
-from rag_evaluator.run.generations import FORMER, files_of, remove, workers_of
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
+    FORMER,
     PARTS,
     SCORES,
     TMP,
     WORKERS,
     Journal,
     Manifest,
+    files_of,
     generation_folder,
     generations,
     place_of,
     read_manifest,
+    remove,
+    workers_of,
 )
-from rag_evaluator.run.known import KnownRecords
-from rag_evaluator.run.notes import WorkerNote, now
+from rag_evaluator.run.known import KnownRecords, carry_over, remove_spare, spare_files
 from rag_evaluator.run.plan import refuse_changes, refuse_fewer_rows
-from rag_evaluator.run.spare import remove_spare, spare_files
 from rag_evaluator.run.task import Stage
+from rag_evaluator.run.workers import WorkerNote, now
 
 Start = Literal["continue", "fresh", "update"]
 ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt
@@ -113,7 +114,7 @@ class WorkerJournal(Journal):
         return Records(
             path,
             ANSWER_KEYS,
-            others=sorted(set(path.parent.glob("*.jsonl")) - {path}),
+            other_files=sorted(set(path.parent.glob("*.jsonl")) - {path}),
             checked=True,
             first=lambda: None if self._fresh else self._commit(),
         )
@@ -266,8 +267,8 @@ class WorkerJournal(Journal):
         self._make_folders()
         with suppress(FileNotFoundError):  # another worker was faster: what it brought is there
             carry_over(old, stage, self.folder, self.process)
-        found = read_manifest(self.place)
-        if found is None or found.plan.digest != self.digest:
+        manifest = read_manifest(self.place)
+        if manifest is None or manifest.plan.digest != self.digest:
             self._check_ours()
         self._bring_into_force()
 
@@ -291,14 +292,14 @@ class WorkerJournal(Journal):
 
     def _discard(self) -> None:
         """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""
-        found = read_manifest(self.place)
-        if found is None or found.generation != self.generation:
+        manifest = read_manifest(self.place)
+        if manifest is None or manifest.generation != self.generation:
             remove(self.folder)
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""
-        found = read_manifest(self.place) if self._known else None
-        if self._known and (found is None or (found.plan.digest, found.generation) != self._known):
+        manifest = read_manifest(self.place) if self._known else None
+        if self._known and (manifest is None or (manifest.plan.digest, manifest.generation) != self._known):
             raise ResultsError(
                 f"{self.place}: another run that started over or updated took this folder over. "
                 "To go on here, wait for its end, and start again."

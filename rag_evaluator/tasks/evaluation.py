@@ -8,25 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config import make_config
-from rag_evaluator.dataset import Sample, open_dataset, row_names
-from rag_evaluator.dataset.choice import choose, part_of, whole_of
+from rag_evaluator.dataset import Sample, row_names
+from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.identity import is_unnamed
+from rag_evaluator.models.fingerprint import is_unnamed
+from rag_evaluator.progress import Progress
 from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.reporting import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.results import Results, Row
-from rag_evaluator.results.rows import DROPPED, Scored
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import DROPPED, Score, Scored
+from rag_evaluator.results.rows import Table as ScoreTable
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
-from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
-from rag_evaluator.run.stages import Records
+from rag_evaluator.run.merge import ChunkTable
+from rag_evaluator.run.plan import Plan, auto_chunk_size
+from rag_evaluator.run.stages import Run, make_all
 from rag_evaluator.run.task import Context, Record, Table, Work
 from rag_evaluator.tasks.own_report import REPORT, write_own_report
 
@@ -38,7 +40,7 @@ class Evaluation:
     """The stage of `evaluate`.
 
     Args:
-        samples: the rows, in order.
+        rows: in order.
         metrics: the chosen rows of `METRICS`.
         plan: as all workers have it.
         about: what `manifest.json` of the results says.
@@ -47,13 +49,13 @@ class Evaluation:
 
     def __init__(
         self,
-        samples: Sequence[Sample],
+        rows: CheckedRows,
         metrics: Mapping[str, Metric],
         plan: Plan,
         about: Mapping[str, Any],
         load: "Callable[[], Awaitable[Scorer]] | None" = None,
     ) -> None:
-        self.units, self.metrics, self.plan, self.about, self._load = samples, metrics, plan, about, load
+        self.units, self.metrics, self.plan, self.about, self._load = rows, metrics, plan, about, load
         self._is_reported = bool(config_of(about).get("report"))
 
     @property
@@ -67,8 +69,8 @@ class Evaluation:
     def marks(self, unit: Sample, record: Record) -> Iterable[str]:
         """A row whose contexts did not all fit the judge's window adds a column to the result files."""
         contexts = record.details["contexts"]
-        given = len(unit.columns.get("retrieved_contexts", ()))
-        return [DROPPED] if contexts is not None and len(contexts) < given else []
+        contexts_of_row = len(unit.columns.get("retrieved_contexts", ()))
+        return [DROPPED] if contexts is not None and len(contexts) < contexts_of_row else []
 
     def check(self, column: str, value: Any) -> None:
         scale = self.metrics[column].scale
@@ -123,20 +125,25 @@ class ScoredTable:
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
-        own = dict.fromkeys(row_names(self.stage.units))
-        dropped = DROPPED in self.table.marks or DROPPED in own
+        input_columns = dict.fromkeys(row_names(self.stage.units))
+        dropped = DROPPED in self.table.marks or DROPPED in input_columns
         last = dict.fromkeys((*self.metrics, DROPPED) if dropped else self.metrics)
-        return [column for column in own if column not in last] + list(last)
+        return [column for column in input_columns if column not in last] + list(last)
 
     def __iter__(self) -> Iterator[Scored]:
         signatures = self.manifest.get("signatures", {})
         for sample, records in self.table:
-            yield Row(sample, {name: to_score(found) for name, found in records.items()}, signatures)
+            yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)
+
+
+def scored_table(journal: Journal, stage: Evaluation) -> ScoredTable:
+    """The finished scores of a run. Raises `MissingChunksError` if they are not complete."""
+    table = ChunkTable(journal, stage)
+    return ScoredTable(table, stage)
 
 
 def plan_of(
-    samples: Sequence[Sample],
-    source: Any,
+    rows: CheckedRows,
     columns: Mapping[str, str],
     signatures: Mapping[str, str],
     chunk_size: int | Literal["auto"],
@@ -145,7 +152,6 @@ def plan_of(
     """What all workers of an evaluation must agree on.
 
     Args:
-        source: a path, or rows as objects.
         columns: the user's names of columns.
         signatures: by metric, of a single repeat.
         times: by metric, how often its scores are made.
@@ -154,17 +160,17 @@ def plan_of(
     return Plan(
         task=MAIN_TASK,
         stage=STAGES[MAIN_TASK],
-        units=len(samples),
+        units=len(rows),
         unit_noun="rows",
         column_noun="metrics",
         cell_noun="scores",
-        data=data_digest(source if isinstance(source, str | Path) else whole_of(samples)),
+        data=rows.digest,
         options={"columns": json.dumps(dict(columns), ensure_ascii=False)} if columns else {},
         columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
-        chunk_size=auto_chunk_size(len(samples)) if chunk_size == "auto" else chunk_size,
+        chunk_size=auto_chunk_size(len(rows)) if chunk_size == "auto" else chunk_size,
         repeats=repeats,
         once=[name for name, number in times.items() if number < repeats],
-        part=part_of(samples),
+        part=rows.part,
     )
 
 
@@ -174,14 +180,14 @@ def of_journal(journal: Journal) -> Evaluation:
     source = config.get("dataset")
     if not source:
         raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
-    samples = open_dataset(Path(source), config.get("columns", {}))
-    if data_digest(source) != journal.plan.data:
+    rows = rows_again(Path(source), config.get("columns", {}), journal.plan.part)
+    if rows.digest != journal.plan.data:
         raise ResultsError(
             f"{source}: not the rows that were scored: the file has changed since. To go on with what still holds, "
             f"{way('update')}."
         )
     metrics = chosen_metrics(make_config(config))
-    return Evaluation(choose(samples, journal.plan.part), metrics, journal.plan, _about(journal, metrics))
+    return Evaluation(rows, metrics, journal.plan, _about(journal, metrics))
 
 
 def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
@@ -202,8 +208,13 @@ def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]])
     return {**about, "judge_paths": [json.loads(way) for way in ways]} if ways else dict(about)
 
 
-def results_in_memory(records: Records, stage: Evaluation, engine: Mapping[str, Any]) -> Results:
-    """The results of records that no journal keeps; `engine` is how the judge was run."""
+def score_in_memory(stage: Evaluation, run: Run, progress: Progress) -> Results:
+    """Score all rows, and keep the scores in no journal.
+
+    Args:
+        run: runs a coroutine to its end.
+    """
+    records, engine = make_all(stage, run, progress)
     scores = {
         name: [
             to_score([records[sample.index, name, repeat] for repeat in stage.plan.repeats_of(name)])
@@ -214,14 +225,17 @@ def results_in_memory(records: Records, stage: Evaluation, engine: Mapping[str, 
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
-def results_of(table: Table[Sample], stage: Evaluation) -> Results:
-    """The results of a finished run. The judgements stay on disk until they are asked for."""
-    rows = ScoredTable(table, stage)
-    scores: dict[str, list[Score]] = {name: [] for name in rows.metrics}
-    for row in rows:
+def results_of(table: ScoreTable, samples: Sequence[Sample], on_disk: bool = True) -> Results:
+    """The results of a finished run.
+
+    Args:
+        on_disk: whether the judgements stay there until they are asked for.
+    """
+    scores: dict[str, list[Score]] = {name: [] for name in table.metrics}
+    for row in table:
         for name, score in row.scores.items():
-            scores[name].append(score.without_judgements())
-    return Results(stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows)
+            scores[name].append(score.without_judgements() if on_disk else score)
+    return Results(samples, scores, table.manifest.get("signatures", {}), table.manifest, table if on_disk else None)
 
 
 def to_record(score: Score) -> Record:

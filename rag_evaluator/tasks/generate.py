@@ -8,27 +8,27 @@ from typing import Any
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import GenerateConfig
 from rag_evaluator.dataset import Sample
-from rag_evaluator.dataset.choice import part_of, whole_of
-from rag_evaluator.files.atomic import write_lines, write_wide_json
-from rag_evaluator.files.names import safe_names
+from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.question import (
-    Asking,
     Make,
     Question,
     QuestionStage,
+    TaskJudge,
     digest_of,
     fields_of,
     manifest_of,
     plan_of,
+    questions_of,
+    samples_of,
     units_of,
     without_question,
 )
 from rag_evaluator.tasks.references import Generator, Reference
-from rag_evaluator.tasks.rows import questions_of, samples_of
 
 TASK, STAGE, COLUMN = "generate", "references", "reference"
 ROWS, MANIFEST, ANSWERS = "dataset_with_reference.jsonl", "generate_manifest.json", "gt"
@@ -58,7 +58,7 @@ class Generate(QuestionStage[Question]):
         plan: Plan,
         about: Mapping[str, Any],
         output: Output,
-        asking: Asking | None = None,
+        asking: TaskJudge | None = None,
         settings: GenerateConfig | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
@@ -112,7 +112,7 @@ def generate_stage(
     questions: Sequence[str],
     contexts: Sequence[Sequence[str]],
     settings: GenerateConfig,
-    asking: Asking,
+    asking: TaskJudge,
     output: Output,
     data: str | None = None,
     part: Mapping[str, int] | None = None,
@@ -124,13 +124,13 @@ def generate_stage(
     return Generate(units, plan, asking.about(TASK, len(units), part), output, asking, settings)
 
 
-def of_samples(samples: Sequence[Sample], asking: Asking) -> Generate:
+def of_samples(rows: CheckedRows, asking: TaskJudge) -> Generate:
     """The stage for the rows of a dataset that have no reference, or all with `generate.replace`."""
     config = asking.config
-    chosen = _chosen(samples, config.generate)
-    output = Output(config.results_dir / ANSWERS, samples, [sample.index for sample in chosen])
-    data = digest_of(units_of(*questions_of(_chosen(whole_of(samples), config.generate))))
-    return generate_stage(*questions_of(chosen), config.generate, asking, output, data, part_of(samples))
+    chosen = _chosen(rows, config.generate)
+    output = Output(config.results_dir / ANSWERS, rows, [row.index for row in chosen])
+    data = digest_of(units_of(*questions_of(_chosen(rows.whole, config.generate))))
+    return generate_stage(*questions_of(chosen), config.generate, asking, output, data, rows.part)
 
 
 def of_journal(journal: Journal) -> Generate:
@@ -152,5 +152,5 @@ def _with_reference(sample: Sample, reference: Reference | None) -> dict[str, An
     if reference is None:
         return dict(sample.row)
     name = "ground_truth" if isinstance(sample.row.get("reference"), list) else "reference"
-    given = {name: reference.ground_truth or None}
-    return {**sample.row, **given, **({"reference_reason": reference.reason} if reference.reason else {})}
+    column = {name: reference.ground_truth or None}
+    return {**sample.row, **column, **({"reference_reason": reference.reason} if reference.reason else {})}

@@ -19,34 +19,29 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
-from rag_evaluator.program import command
 from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.panel import PanelTable
 from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
 from rag_evaluator.results.rows import Table
 from rag_evaluator.results.writers import PANEL_WRITERS, write_table
-from rag_evaluator.results.written import changed
 from rag_evaluator.run.finished import describe_files, differing_files, is_complete, read_finished
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.notes import now
 from rag_evaluator.run.plan import Plan, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal
+from rag_evaluator.run.workers import now
+from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal, scored_table
+from rag_evaluator.tasks.manifest import find_finished
 from rag_evaluator.tasks.own_report import REPORT, write_own_report
-from rag_evaluator.tasks.run_digest import find_finished
 
 WRITTEN = "written.json"
-READ = ("manifest.json", "scores.jsonl", "details.jsonl")  # by whoever reads scores; labels are added to the summary
 BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
 
 
-def configs_of(config: Config) -> dict[str, Config]:
+def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Config]:
     """The configuration of each judge's run, by its name.
 
     The first judge's run has all metrics, the others those that ask a judge. Raises `ConfigError` if none does.
     """
-    metrics = chosen_metrics(config)
     judged = [name for name, metric in metrics.items() if metric.judge]
     if not judged:
         raise ConfigError(f"{config.place('judges')}: 'judges': none of the metrics asks a judge. Remove 'judges'.")
@@ -65,6 +60,12 @@ def configs_of(config: Config) -> dict[str, Config]:
         )
         for place, judge in enumerate(config.judges)
     }
+
+
+def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Those of a panel's metrics that the run of one judge has."""
+    names = {canonical_name(name) or name for name in config.metrics}
+    return {name: metric for name, metric in chosen.items() if name in names}
 
 
 def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
@@ -89,10 +90,10 @@ def begin(config: Config, folder: Path, start: Start) -> None:
     names, note = [judge.name for judge in config.judges], folder / FOLDER / NOTE
     if is_panel(folder) and start == "continue":
         before = read_config(folder)
-        there = [judge.name for judge in before.judges]
-        if there != names:
+        names_before = [judge.name for judge in before.judges]
+        if names_before != names:
             raise ResultsError(
-                f"{folder} holds scores of another panel. Changed: judges: {', '.join(map(str, there))} before, "
+                f"{folder} holds scores of another panel. Changed: judges: {', '.join(map(str, names_before))} before, "
                 f"{', '.join(map(str, names))} now. Choose another name or output_dir, {way('update')}, or "
                 f"{way('fresh')}."
             )
@@ -142,40 +143,45 @@ class Panel:
             if begun is not None and not plans[name].changes(begun.plan, unnamed=False):
                 refuse_fewer_rows(self.folder, plans[name], begun.plan)
 
-    def table(self, judges: Mapping[str, Table]) -> PanelTable:
-        """The results of the judges, by name, as one table."""
-        return panel_table(self.config, self.metrics, judges)
+    def tables(self, stages: Mapping[str, Evaluation] | None = None) -> dict[str, ScoredTable]:
+        """The finished scores of the judges, by name. Raises `MissingChunksError` if they are not complete.
+
+        Args:
+            stages: of the judges; None makes them from what their journals say.
+        """
+        tables = {}
+        for name, journal in self.journals().items():
+            tables[name] = scored_table(journal, of_journal(journal) if stages is None else stages[name])
+        return tables
 
     @ACTIVITY.phase("writing results of the panel")
-    def write(self, judges: Mapping[str, Table]) -> None:
+    def write(self, stages: Mapping[str, Evaluation] | None = None) -> None:
         """Write the panel's own files, all or none; several workers may do so at once, they write the same bytes.
+
+        Args:
+            stages: see `tables`.
 
         Raises `ResultsError` if they cannot be written.
         """
+        table = panel_table(self.config, self.metrics, self.tables(stages))
         source = self.source()
-        write_table(self.table(judges), self.folder)
+        write_table(table, self.folder)
         reported = [REPORT] if self.config.report and write_own_report(self.folder) else []
         files = describe_files(self.folder, [*PANEL_WRITERS, *reported])
         write_json(self.folder / FOLDER / WRITTEN, {"source": source, "ended": now(), "files": files})
 
     def is_written(self) -> bool:
         """Whether the panel's files are there, and were made from the scores that its judges have now."""
-        note = self._note()
+        note = self.note
         files = note.get("files", {})
-        there = all((self.folder / name).is_file() for name in files) and (REPORT in files or not self.config.report)
-        return there and note.get("source") == self.source() is not None
+        whole = all((self.folder / name).is_file() for name in files) and (REPORT in files or not self.config.report)
+        return whole and note.get("source") == self.source() is not None
 
     def outcome(self, began: float) -> tuple[bool, list[str]]:
         """Whether the files were written since a moment; if not, those that are not as they were written."""
-        note = self._note()
+        note = self.note
         wrote = note.get("ended", 0.0) >= began
         return wrote, [] if wrote else differing_files(self.folder, note.get("files", {}))
-
-    def refuse_changed_files(self) -> None:
-        """Raises `ResultsError` for a file of scores that is not as it was written."""
-        files = {name: seen for name, seen in self._note().get("files", {}).items() if name in READ}
-        for name in differing_files(self.folder, files):
-            raise changed(self.folder / name, "it has been changed since")
 
     def source(self) -> str | None:
         """16 hexadecimal digits of what the panel's files are made from; None while a judge has not finished."""
@@ -189,7 +195,9 @@ class Panel:
             parts.append([name, {file: seen[2:] for file, seen in note.files.items()}])
         return short_digest(json.dumps(parts, sort_keys=True))
 
-    def _note(self) -> dict[str, Any]:
+    @property
+    def note(self) -> dict[str, Any]:
+        """From what the files were written, when, and what they were; empty where nobody knows. Any: JSON."""
         try:
             note = json.loads((self.folder / FOLDER / WRITTEN).read_bytes())
         except (OSError, ValueError):
@@ -203,39 +211,16 @@ def panel_of(folder: Path) -> Panel:
     return Panel(config, folder, chosen_metrics(config))
 
 
-def is_finished(config: Config) -> bool:
+def is_finished(config: Config, chosen: Mapping[str, Metric]) -> bool:
     """Whether exactly this panel has been scored and written: told in a moment, see `find_finished`."""
     if not is_panel(config.results_dir):
         return False
-    own = configs_of(config)
-    if any(find_finished(alone) is None for alone in own.values()):
+    configs = configs_of(config, chosen).values()
+    if any(find_finished(alone, only_of(alone, chosen)) is None for alone in configs):
         return False
-    return Panel(config, config.results_dir, chosen_metrics(config)).is_written()
-
-
-def refuse_unfinished(folder: Path) -> None:
-    """Raises `ResultsError` for a panel whose judges have not finished, or whose files are not those written since."""
-    if not is_panel(folder):
-        return
-    panel = panel_of(folder)
-    if not panel.is_written():
-        again = command("status", folder)
-        raise ResultsError(
-            f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {again}"
-        )
-    panel.refuse_changed_files()
+    return Panel(config, config.results_dir, chosen).is_written()
 
 
 def panel_table(config: Config, metrics: Mapping[str, Metric], judges: Mapping[str, Table]) -> PanelTable:
     """The results of judges as one table."""
     return PanelTable(judges, config.model_dump(mode="json"), about_metrics(metrics, config.thresholds))
-
-
-def table_of(journal: Journal, stage: Evaluation | None = None) -> ScoredTable:
-    """The finished scores of a judge. Raises `MissingChunksError` if they are not complete.
-
-    Args:
-        stage: of the journal; None makes it from what the journal says.
-    """
-    stage = stage or of_journal(journal)
-    return ScoredTable(ChunkTable(journal, stage), stage)

@@ -11,26 +11,55 @@ from typing import Any, Generic, Protocol, TypeVar
 from rag_evaluator.config import Config
 from rag_evaluator.config_judges import refuse_panel
 from rag_evaluator.config_sections import Section
+from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
+from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import GivenJudge, source_of
+from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.progress import ACTIVITY, CHECKING
 from rag_evaluator.prompts.adapt.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.manifest import as_written
-from rag_evaluator.run import manifest
+from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan, auto_chunk_size
 from rag_evaluator.run.task import Context, Record, Table, Work
+from rag_evaluator.tasks.manifest import describe
+
+NEEDED = ("user_input", "retrieved_contexts")
+
+
+def read_rows(config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
+    """The configured rows, with the columns that a task needs. Raises `ConfigError` or `DatasetError`."""
+    decides = task == "generate" and not config.generate.replace  # which rows have one decides what is written
+    return checked_rows(config.dataset, config, {task: TaskColumns(needed, ("reference",) if decides else ())})
+
+
+def questions_of(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]:
+    """Questions and contexts, in order; empty where a row has none."""
+    questions = [sample.columns.get("user_input", "") for sample in samples]
+    return questions, [sample.columns.get("retrieved_contexts", []) for sample in samples]
+
+
+def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
+    """The rows that a journal is about. Raises `ResultsError` if they were given from Python or are gone."""
+    if config.dataset is None:
+        raise ResultsError(f"{journal.results}: its questions were given from Python: call {task} again.")
+    if not Path(config.dataset).exists():
+        raise ResultsError(f"{config.dataset}: the rows of {journal.results} are not there any more.")
+    return read_rows(config, task, needed)
+
 
 MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
 SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
-Q = TypeVar("Q", bound="AskedUnit")
+Q = TypeVar("Q", bound="QuestionUnit")
 Make = Callable[[Q], Awaitable[Record]]
 
 
-class AskedUnit(Protocol):
+class QuestionUnit(Protocol):
     """A unit that is known by the digest of what is asked about it."""
 
     @property
@@ -61,7 +90,7 @@ def units_of(questions: Sequence[str], contexts: Sequence[Sequence[str]]) -> lis
     return [Question(index, *pair) for index, pair in enumerate(zip(questions, contexts, strict=True))]
 
 
-class Asking:
+class TaskJudge:
     """The prompts and the judge of a task, found and checked; the judge is not loaded.
 
     Args:
@@ -76,26 +105,26 @@ class Asking:
             refuse_panel(config.judges, task, config.place)
         self.judge = source_of(judge, config.judge, config.offline)
         self.config = config.model_copy(update={"judge": self.judge.config, "judges": []})
-        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts(owners or [task], config, self.judge)
+        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts(owners or [task], config, self.judge, own_prompts)
 
     def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""
         if self.judge.signature is None:
             return None
         sources = "".join(prompt.source for prompt in self.prompts.values())
-        given = {} if settings is None else settings.model_dump()
-        parts = {"prompts": short_digest(sources), **given}
+        options = {} if settings is None else settings.model_dump()
+        parts = {"prompts": short_digest(sources), **options}
         return "|".join([self.judge.signature, *(f"{name}:{value}" for name, value in parts.items())])
 
     def about(self, task: str, rows: int, part: Mapping[str, int] | None = None) -> dict[str, Any]:
         """What the manifest of the results says."""
-        return manifest.describe(self.config, {task: self.judge.line}, self.prompts, rows, part=part)
+        return describe(self.config, {task: self.judge.line}, self.prompts, rows, part=part)
 
 
 def plan_of(
     task: str,
     stage: str,
-    units: Sequence[AskedUnit],
+    units: Sequence[QuestionUnit],
     column: str,
     signature: str | None,
     chunk_size: int | str,
@@ -123,7 +152,7 @@ def plan_of(
     )
 
 
-def digest_of(units: Sequence[AskedUnit]) -> str:
+def digest_of(units: Sequence[QuestionUnit]) -> str:
     """16 hexadecimal digits of all questions and contexts."""
     return short_digest("".join(unit.digest for unit in units))
 
@@ -142,9 +171,9 @@ class QuestionStage(Generic[Q]):
     """
 
     files: Sequence[str] = ()
-    other_judges: Sequence[GivenJudge] = ()
+    other_judges: Sequence[LazyJudge] = ()
 
-    def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: Asking | None) -> None:
+    def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
         self.units, self.plan, self.about, self.asking = units, plan, about, asking
         self.asked = 0
 
@@ -171,7 +200,7 @@ class QuestionStage(Generic[Q]):
             for source in [self.asking.judge, *self.other_judges]
         ]
         try:
-            yield _Working(self.make(*judges), judges[0].about)
+            yield _QuestionWork(self.make(*judges), judges[0].about)
         finally:
             self.asked += sum(judge.asked for judge in judges)
             if answers is not None:
@@ -186,7 +215,7 @@ class QuestionStage(Generic[Q]):
         raise NotImplementedError
 
 
-class _Working(Generic[Q]):
+class _QuestionWork(Generic[Q]):
     """Works on many questions side by side."""
 
     in_flight = SIDE_BY_SIDE

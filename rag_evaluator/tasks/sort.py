@@ -8,8 +8,8 @@ from typing import Any
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import SortConfig
 from rag_evaluator.dataset import Sample, is_blank
-from rag_evaluator.dataset.cells import json_or_text
-from rag_evaluator.dataset.choice import part_of, whole_of
+from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.field import json_or_text
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -17,20 +17,21 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.question import (
-    Asking,
     Make,
     Question,
     QuestionStage,
+    TaskJudge,
     digest_of,
     fields_of,
     manifest_of,
     plan_of,
+    questions_of,
+    samples_of,
     units_of,
     without_question,
 )
 from rag_evaluator.tasks.ranking import Ranking, Sorter, summarise, with_relevance
 from rag_evaluator.tasks.ranking.sorting import LASTING
-from rag_evaluator.tasks.rows import questions_of, samples_of
 
 TASK, STAGE, COLUMN = "sort", "orders", "order"
 ORDERS, SUMMARY, MANIFEST = "sorted_indices.json", "sort_summary.json", "sort_manifest.json"
@@ -50,7 +51,7 @@ class Sort(QuestionStage[Question]):
         units: Sequence[Question],
         plan: Plan,
         about: Mapping[str, Any],
-        asking: Asking | None = None,
+        asking: TaskJudge | None = None,
         settings: SortConfig | None = None,
         relevance: Sequence[list[int] | None] = (),
     ) -> None:
@@ -95,7 +96,7 @@ def sort_stage(
     questions: Sequence[str],
     contexts: Sequence[Sequence[str]],
     settings: SortConfig,
-    asking: Asking,
+    asking: TaskJudge,
     relevance: Sequence[list[int] | None] = (),
     data: str | None = None,
     part: Mapping[str, int] | None = None,
@@ -107,11 +108,11 @@ def sort_stage(
     return Sort(units, plan, asking.about(TASK, len(units), part), asking, settings, relevance)
 
 
-def of_samples(samples: Sequence[Sample], asking: Asking) -> Sort:
+def of_samples(rows: CheckedRows, asking: TaskJudge) -> Sort:
     """The stage for the rows of a dataset. Raises `DatasetError` for a column `relevance` that does not fit."""
-    relevance = [_relevance(sample) for sample in samples]
-    data = digest_of(units_of(*questions_of(whole_of(samples))))
-    return sort_stage(*questions_of(samples), asking.config.sort, asking, relevance, data, part_of(samples))
+    relevance = [_relevance(row) for row in rows]
+    data = digest_of(units_of(*questions_of(rows.whole)))
+    return sort_stage(*questions_of(rows), asking.config.sort, asking, relevance, data, rows.part)
 
 
 def of_journal(journal: Journal) -> Sort:

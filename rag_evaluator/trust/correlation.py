@@ -5,8 +5,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from rag_evaluator.trust.bootstrap import Statistic, bootstrap_interval, with_pseudo_rows
-from rag_evaluator.trust.estimate import Coefficient, undefined
 from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.scale import Coefficient, undefined
 
 
 def spearman(
@@ -33,7 +33,7 @@ def spearman(
     def correlations(weights: Array) -> Array:
         total = weights.sum(axis=-1, keepdims=True)
         x, y = (side.of(weights) - total / 2 for side in sides)  # the weighted mean of ranks is half of the total
-        products = (np.sum(weights * one * other, axis=-1) for one, other in ((x, y), (x, x), (y, y)))
+        products = (np.sum(weights * left * right, axis=-1) for left, right in ((x, y), (x, x), (y, y)))
         both, first, second = products
         return np.asarray(both / np.sqrt(first * second))
 

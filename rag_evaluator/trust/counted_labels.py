@@ -28,20 +28,20 @@ def with_weights(estimator: Estimator, scores: Array, labels: Array, scale: Scal
     """
     if weights is None or not np.any(weights > 0) or np.all(weights == weights[0]):
         return estimator(scores, labels, scale)
-    there = ~np.isnan(labels)
-    if not np.any(weights[there] > 0):
+    has_label = ~np.isnan(labels)
+    if not np.any(weights[has_label] > 0):
         return estimator(scores, np.full(len(labels), np.nan), scale)
-    ratios, centre = weights / weights.mean(), float(np.average(labels[there], weights=weights[there]))
+    ratios, centre = weights / weights.mean(), float(np.average(labels[has_label], weights=weights[has_label]))
     wide = scale._replace(
         low=min(scale.low, centre + (scale.low - centre) * float(ratios.max())),
         high=max(scale.high, centre + (scale.high - centre) * float(ratios.max())),
     )
-    found = estimator(centre + ratios * (scores - centre), centre + ratios * (labels - centre), wide)
-    return _within(found, scale)
+    estimate = estimator(centre + ratios * (scores - centre), centre + ratios * (labels - centre), wide)
+    return _within(estimate, scale)
 
 
 def with_clusters(
-    found: LabelMean,
+    estimate: LabelMean,
     scores: Array,
     labels: Array,
     scale: Scale,
@@ -64,34 +64,34 @@ def with_clusters(
     """
     from scipy.special import stdtrit
 
-    if clusters is None or found.label_mean is None or found.ci_low is None or found.ci_high is None:
-        return found
-    there, members = ~np.isnan(labels), cluster_numbers(clusters, len(labels))
-    count, own = int(there.sum()), len(np.unique(members[there]))
-    if own == len(labels[there]) and len(np.unique(members)) == len(members):
-        return found
-    if own < 2:
-        return replace(found, ci_low=scale.low, ci_high=scale.high, ci_method=f"{found.ci_method}, one cluster")
+    if clusters is None or estimate.label_mean is None or estimate.ci_low is None or estimate.ci_high is None:
+        return estimate
+    has_label, members = ~np.isnan(labels), cluster_numbers(clusters, len(labels))
+    count, units = int(has_label.sum()), len(np.unique(members[has_label]))
+    if units == len(labels[has_label]) and len(np.unique(members)) == len(members):
+        return estimate
+    if units < 2:
+        return replace(estimate, ci_low=scale.low, ci_high=scale.high, ci_method=f"{estimate.ci_method}, one cluster")
     masses = np.ones(len(labels)) if weights is None else weights
     drawn = masses if chances is None else masses / chances
     effect = max(
         design_effect(values[which], drawn[which], members[which])
-        for values, which in ((labels, there), (labels - scores, there & ~np.isnan(scores)))
+        for values, which in ((labels, has_label), (labels - scores, has_label & ~np.isnan(scores)))
     )
     all_rows = design_effect(scores[~np.isnan(scores)], masses[~np.isnan(scores)], members[~np.isnan(scores)])
-    quantiles = [float(stdtrit(free, (1 + found.ci_level) / 2)) for free in (max(count - 1, 1), own - 1)]
-    extra = max(all_rows - effect, 0.0) * float(np.var(labels[there])) / len(labels) * quantiles[1] ** 2
+    quantiles = [float(stdtrit(free, (1 + estimate.ci_level) / 2)) for free in (max(count - 1, 1), units - 1)]
+    extra = max(all_rows - effect, 0.0) * float(np.var(labels[has_label])) / len(labels) * quantiles[1] ** 2
     stretch = effect * (quantiles[1] / quantiles[0]) ** 2
 
     def moved(end: float) -> float:
-        half = end - (found.label_mean or 0.0)
+        half = end - (estimate.label_mean or 0.0)
         return float(np.sign(half) * np.sqrt(half**2 * stretch + extra))
 
     wider = replace(
-        found,
-        ci_low=found.label_mean + moved(found.ci_low),
-        ci_high=found.label_mean + moved(found.ci_high),
-        ci_method=f"{found.ci_method}, clustered",
+        estimate,
+        ci_low=estimate.label_mean + moved(estimate.ci_low),
+        ci_high=estimate.label_mean + moved(estimate.ci_high),
+        ci_method=f"{estimate.ci_method}, clustered",
     )
     return _within(wider, scale)
 
@@ -109,11 +109,11 @@ def design_effect(values: Array, weights: Array, members: NDArray[np.int64]) -> 
     return max(1.0, float(np.sum(sums**2)) / rows * units / (units - 1) * (len(values) - 1) / len(values))
 
 
-def _within(found: LabelMean, scale: Scale) -> LabelMean:
+def _within(estimate: LabelMean, scale: Scale) -> LabelMean:
     """An estimate cut to its range."""
-    if found.label_mean is None or found.ci_low is None or found.ci_high is None:
-        return found
+    if estimate.label_mean is None or estimate.ci_low is None or estimate.ci_high is None:
+        return estimate
     low, mean, high = (
-        min(max(value, scale.low), scale.high) for value in (found.ci_low, found.label_mean, found.ci_high)
+        min(max(value, scale.low), scale.high) for value in (estimate.ci_low, estimate.label_mean, estimate.ci_high)
     )
-    return replace(found, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean))
+    return replace(estimate, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean))

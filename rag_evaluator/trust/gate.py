@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.intervals import difference_interval, mean_interval
-from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.trust.scale import TIE, Estimate, Scale
 
 Limit = Literal["min", "max", "not worse", "coverage"]
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
@@ -42,7 +41,7 @@ class Rule:
         return f"{name} {sign} {self.number:g}"
 
 
-class Lost(NamedTuple):
+class MissingRows(NamedTuple):
     """Rows that a baseline scored and a run did not.
 
     Attributes:
@@ -73,7 +72,7 @@ class Measured(NamedTuple):
     coverage: float
     clusters: Sequence[Hashable] | None = None
     weights: Sequence[float] | None = None
-    lost: Lost | None = None
+    lost: MissingRows | None = None
     notes: tuple[str, ...] = ()
     fault: str | None = None
 
@@ -197,15 +196,15 @@ def _lost_alone(rule: Rule, measured: Measured, is_covered: bool) -> Iterator[st
     lost, scale = measured.lost, measured.scale
     if lost is None or not _keeps(rule, scale, lost.ignored):
         return
-    said = "only missing rows make it fail"
+    sentence = "only missing rows make it fail"
     limit = _tipping(rule, scale, lost) if is_covered else None
     if limit is not None:
         what = f"the {lost.rows} missing rows average" if lost.rows > 1 else "the missing row has"
-        said += f": passes if {what} at {'least' if scale.better == 'higher' else 'most'} {limit:g}"
-    yield f"{said}; first score them, the command of the run with --update"
+        sentence += f": passes if {what} at {'least' if scale.better == 'higher' else 'most'} {limit:g}"
+    yield f"{sentence}; first score them, the command of the run with --update"
 
 
-def _tipping(rule: Rule, scale: Scale, lost: Lost) -> float | None:
+def _tipping(rule: Rule, scale: Scale, lost: MissingRows) -> float | None:
     """The score, with two digits, from which on the rule is kept if each missing row has it; None: no score does it."""
     worst, best = _ends(scale)
     steps = min(max(100, round(scale.width * 100)), MOST_STEPS)
@@ -293,8 +292,8 @@ def _best(measured: Measured) -> Estimate:
         return mean_interval(values, scale, level, measured.clusters, measured.weights)
 
     def loss(distance: float) -> float:
-        found = estimate(distance)
-        worse = found.ci_low if scale.better == "higher" else found.ci_high
+        estimated = estimate(distance)
+        worse = estimated.ci_low if scale.better == "higher" else estimated.ci_high
         assert worse is not None  # there are rows
         return abs(worse - perfect) / scale.width
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.formulas import (
     Bounds,
     Units,
@@ -17,7 +16,7 @@ from rag_evaluator.trust.formulas import (
     mean_points,
     moments,
 )
-from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.trust.scale import TIE, Estimate, Scale
 from rag_evaluator.trust.units import Rows, has_one_unit, make_rows
 
 NO_SCORE, ONE_SCORE = "none: no scores", "range: one score"
@@ -172,12 +171,12 @@ def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float,
         why = ONE_WEIGHT if len(units.shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
         return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
     low, high, judged = statistic.bounds(units, scale, level)
-    own = statistic.atoms if scale.atoms else statistic.judged
+    interval = statistic.atoms if scale.atoms else statistic.judged
     return described(
         stderr=float(np.sqrt(moments(units.shares, units.values)[1])),
         ci_low=min(float(low), rows.mean),
         ci_high=max(float(high), rows.mean),
-        ci_method=_method(own if judged else STUDENT, rows),
+        ci_method=_method(interval if judged else STUDENT, rows),
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.trust.agreement import ScoredLabels, pairs_of
-from rag_evaluator.trust.auc import auc, class_units, newcombe_interval
 from rag_evaluator.trust.correlation import concordance
-from rag_evaluator.trust.estimate import Coefficient
 from rag_evaluator.trust.formulas import Array
+from rag_evaluator.trust.scale import Coefficient
+from rag_evaluator.trust.threshold import auc, class_units, newcombe_interval
 
 Word = Literal[
     "useful", "worse than chance", "weak", "better than chance, quality not settled", "not shown", "too few labels"

@@ -6,9 +6,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.trust.folds import dealt
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.scale import Scale
+
+FOLDS = 5
+Places = NDArray[np.int64]
+
+
+def dealt(members: Places, strata: Places | None = None, folds: int = FOLDS, seed: int = 0) -> Places:
+    """The fold of each row. Units are dealt in turn, in random order, stratum by stratum.
+
+    Args:
+        members: number of the unit of each row, from 0; the rows of a unit are in one fold.
+        strata: of each row; a unit is dealt with the lowest of its rows. None: one stratum.
+    """
+    units = int(members.max(initial=-1)) + 1
+    home = np.zeros(units, np.int64)
+    if strata is not None:
+        home = np.full(units, np.iinfo(np.int64).max)
+        np.minimum.at(home, members, strata)
+    dealing = np.empty(units, np.int64)
+    order = np.lexsort((np.random.default_rng(seed).permutation(units), home))
+    dealing[order] = np.arange(units) % max(min(folds, units), 1)
+    return np.asarray(dealing[members], dtype=np.int64)
+
 
 LEAST_LABELS = 2  # of a stratum: one label says nothing of how much labels differ
 NO_LABEL = "none: no row has a label"
@@ -76,13 +97,13 @@ def make_labelled_rows(
 
     Blank labels lower the probabilities of their stratum in the same ratio (non-response at random).
     """
-    judged, given = (np.clip(np.asarray(values, np.float64), scale.low, scale.high) for values in (scores, labels))
-    asked = ~np.isnan(given) if drawn is None else np.asarray(drawn, dtype=bool)
+    judged, people = (np.clip(np.asarray(values, np.float64), scale.low, scale.high) for values in (scores, labels))
+    asked = ~np.isnan(people) if drawn is None else np.asarray(drawn, dtype=bool)
     chances = np.ones(len(judged)) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
     groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
     keys = np.arange(len(judged)) if units is None else np.asarray(units, dtype=object)
-    plain = given if plain_labels is None else np.asarray(plain_labels, dtype=np.float64)
-    lengths = {len(judged), len(given), len(asked), len(chances), len(groups), len(keys), len(plain)}
+    plain = people if plain_labels is None else np.asarray(plain_labels, dtype=np.float64)
+    lengths = {len(judged), len(people), len(asked), len(chances), len(groups), len(keys), len(plain)}
     if len(lengths) > 1:
         raise ValueError(
             f"scores, labels, strata, probabilities, drawn, units and plain_labels have different lengths: "
@@ -90,16 +111,16 @@ def make_labelled_rows(
         )
     if not np.all((chances > 0) & (chances <= 1)):
         raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
-    labelled = asked & ~np.isnan(given)
+    labelled = asked & ~np.isnan(people)
     folds = np.full(len(judged), -1)
     folds[labelled] = dealt(np.unique(keys[labelled], return_inverse=True)[1], groups[labelled])
-    order = np.lexsort((folds, chances, np.where(labelled, given, np.inf), judged, groups))
-    judged, given, labelled, chances = judged[order], given[order], labelled[order], chances[order]
+    order = np.lexsort((folds, chances, np.where(labelled, people, np.inf), judged, groups))
+    judged, people, labelled, chances = judged[order], people[order], labelled[order], chances[order]
     scored = ~np.isnan(judged)
-    own = np.where(scored, groups[order], groups.max(initial=0) + 1)
-    numbers = np.asarray(np.unique(own, return_inverse=True)[1], dtype=np.int64)
+    groups_with_missing = np.where(scored, groups[order], groups.max(initial=0) + 1)
+    numbers = np.asarray(np.unique(groups_with_missing, return_inverse=True)[1], dtype=np.int64)
     return _weighted(
-        np.where(scored, judged, 0.0), np.where(labelled, given, 0.0), plain[order],
+        np.where(scored, judged, 0.0), np.where(labelled, people, 0.0), plain[order],
         scored, labelled, numbers, chances, folds[order],
         int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
     )  # fmt: skip

@@ -127,8 +127,8 @@ def label_difference(
     """
     used = scale or Scale()
     wide = Scale(-used.width, used.width, used.kind)
-    judged, given = (_second_minus_first(pair, used) for pair in (scores, labels))
-    return _mean(judged, given, wide, used.width, strata, probabilities, drawn, level, units, plain_labels)
+    judged, people = (_second_minus_first(pair, used) for pair in (scores, labels))
+    return _mean(judged, people, wide, used.width, strata, probabilities, drawn, level, units, plain_labels)
 
 
 def _mean(
@@ -205,11 +205,11 @@ def _slopes(sample: LabelledRows) -> tuple[Array, int]:
     rows = np.flatnonzero(sample.labelled)
     folds, weights = sample.folds[rows], _design(sample)[rows]
     for fold in np.unique(folds) if unlabelled else ():
-        others = rows[folds != fold]
-        if _rarer(sample, others) < LEAST_RARER:
+        rest = rows[folds != fold]
+        if _rarer(sample, rest) < LEAST_RARER:
             lacking += 1
         else:
-            slopes[rows[folds == fold]] = _slope(sample, others, weights[folds != fold], 1 / unlabelled)
+            slopes[rows[folds == fold]] = _slope(sample, rest, weights[folds != fold], 1 / unlabelled)
     return slopes, lacking
 
 
@@ -266,16 +266,16 @@ def _design(sample: LabelledRows) -> Array:
 
 def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float) -> _Residuals:
     """Of the labels as they are and as the scores correct them, `corrected`."""
-    there, residuals = sample.labelled, corrected - sample.label_means(corrected)
-    predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[there]
-    residuals, shares = residuals[there], sample.shares[there]
+    has_label, residuals = sample.labelled, corrected - sample.label_means(corrected)
+    predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[has_label]
+    residuals, shares = residuals[has_label], sample.shares[has_label]
     units = float(effective_units(shares)) + 2
     ends = np.clip([scale.low - predicted.max(), scale.high - predicted.min()], -most, most)
     mean = float(ends.sum()) / units
-    drawn_from = float(np.sum((1 - sample.probabilities[there]) * shares**2) / np.sum(shares**2))
-    own = (1 - 2 / units) ** 2 * np.sum(_design(sample)[there] * (residuals - mean) ** 2)
+    drawn_from = float(np.sum((1 - sample.probabilities[has_label]) * shares**2) / np.sum(shares**2))
+    of_labels = (1 - 2 / units) ** 2 * np.sum(_design(sample)[has_label] * (residuals - mean) ** 2)
     extra = drawn_from * np.sum((ends - mean) ** 2) / units**2 / (1 - 1 / units)
-    return _Residuals(mean, float(own + extra), drawn_from)
+    return _Residuals(mean, float(of_labels + extra), drawn_from)
 
 
 def _spread(shares: Array, labels: Array, scale: Scale) -> tuple[float, float]:

@@ -9,7 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.trust.formulas import LEAST_UNITS, Array, Units
-from rag_evaluator.trust.scale import TIE
+from rag_evaluator.trust.scale import TIE, Scale
+
+
+def missing_bounds(
+    values: ArrayLike, scale: Scale, weights: Sequence[float] | None = None
+) -> tuple[float | None, float | None]:
+    """The mean if each missing score (NaN, None) were the lowest, and the highest, of its range.
+
+    No chance is involved: these are limits, not an interval. Without missing scores both are the mean; without rows
+    that count both are None.
+    """
+    numbers = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
+    filled = (np.where(np.isnan(numbers), end, numbers) for end in (scale.low, scale.high))
+    low, high = (make_rows(scores, None, weights) for scores in filled)
+    return (low.mean, high.mean) if len(low.values) else (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +119,6 @@ def _groups(labels: Sequence[Hashable]) -> list[list[int]] | None:
     """Places with the same label; None if no label occurs twice."""
     groups: dict[Hashable, list[int]] = {}
     for place, label in enumerate(labels):
-        own = label is None or label != label  # NaN differs from itself
-        groups.setdefault(("row", place) if own else ("label", label), []).append(place)
+        is_alone = label is None or label != label  # NaN differs from itself
+        groups.setdefault(("row", place) if is_alone else ("label", label), []).append(place)
     return list(groups.values()) if len(groups) < len(labels) else None

@@ -7,11 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.trust.estimate import Estimate
+from rag_evaluator.trust.bootstrap import holm, sign_flip_p_values
 from rag_evaluator.trust.formulas import Array
 from rag_evaluator.trust.intervals import PASS, mean_interval
-from rag_evaluator.trust.permutation import holm, sign_flip_p_values
-from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.trust.scale import TIE, Estimate, Scale
 
 Word = Literal["always worst", "too few", "reliable", "wrong way", "weak", "no better than chance", "undecided"]
 CONTINUOUS_TOLERANCE = 0.05
@@ -169,8 +168,8 @@ def _sides(pairs: Pairs) -> tuple[Array, Array]:
 
 
 def _tolerance(pairs: Pairs) -> float:
-    own = 0.0 if pairs.scale.kind == "judged" else CONTINUOUS_TOLERANCE
-    return TIE + (own if pairs.tolerance is None else pairs.tolerance)
+    rounding = 0.0 if pairs.scale.kind == "judged" else CONTINUOUS_TOLERANCE
+    return TIE + (rounding if pairs.tolerance is None else pairs.tolerance)
 
 
 def _at_floor(pairs: Pairs) -> NDArray[np.bool_]:
@@ -196,7 +195,7 @@ def _share(pairs: Pairs, moves: Array, level: float) -> Estimate:
 def _probe_cell(
     pairs: Pairs, moves: Array, share: Estimate, p: float | None, p_holm: float | None, name: Word | None
 ) -> ProbeCell:
-    there = ~np.isnan(np.subtract(*_sides(pairs)))
+    has_both = ~np.isnan(np.subtract(*_sides(pairs)))
     falls, ties, rises = (int(np.count_nonzero(moves == way)) for way in (1.0, 0.0, -1.0))
-    missing = int(np.count_nonzero(~there))
+    missing = int(np.count_nonzero(~has_both))
     return ProbeCell(falls, ties, rises, _floor(pairs), missing, share, p, p_holm, name)

@@ -8,24 +8,19 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from rag_evaluator.view.answers import HANDLERS
-from rag_evaluator.view.compared import KeptComparisons
-from rag_evaluator.view.folders import open_folders
-from rag_evaluator.view.guard import Door, Guard
-from rag_evaluator.view.indexes import Indexes
-from rag_evaluator.view.pages import Pages
-from rag_evaluator.view.progress_api import progress_routes
-from rag_evaluator.view.row_api import RowApi
-from rag_evaluator.view.state import AppState
+from rag_evaluator.view.answers import HANDLERS, Access, Guard
+from rag_evaluator.view.index import Indexes
+from rag_evaluator.view.pages import Pages, RowApi, progress_routes
+from rag_evaluator.view.state import AppState, RunComparisons, open_folders
 
 
 class GuardedApp(Starlette):
     """An app whose guard is around everything, pages of errors included."""
 
-    door: Door
+    access: Access
 
     def build_middleware_stack(self) -> ASGIApp:
-        return Guard(super().build_middleware_stack(), self.door)
+        return Guard(super().build_middleware_stack(), self.access)
 
 
 def make_app(
@@ -41,7 +36,7 @@ def make_app(
         who: the name of the person who reviews; None asks the browser for it.
     """
     state = AppState(open_folders(results), review, who)
-    indexes, comparisons = Indexes(), KeptComparisons(state)
+    indexes, comparisons = Indexes(), RunComparisons(state)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -56,7 +51,7 @@ def make_app(
     ]
     app = GuardedApp(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
     app.router.redirect_slashes = False
-    app.door = Door(token, host, port, writes=review)
+    app.access = Access(token, host, port, writes=review)
     return app
 
 

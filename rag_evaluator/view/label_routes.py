@@ -14,12 +14,12 @@ from starlette.routing import BaseRoute, Route
 from rag_evaluator.api.certify import certify
 from rag_evaluator.api.label_draw import columns_read, draw_rows
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.labels.draw import write_draw
+from rag_evaluator.labels.sheet import write_draw
 from rag_evaluator.labels.texts import ASKED_BY, question_of
 from rag_evaluator.program import command
-from rag_evaluator.report.pages import page_text, render
-from rag_evaluator.report.row_view import columns_of
-from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.report.pages import render
+from rag_evaluator.report.row import columns_of
+from rag_evaluator.results.run import Run
 from rag_evaluator.reviews.labelling import (
     LabelItem,
     annotators,
@@ -31,14 +31,24 @@ from rag_evaluator.reviews.labelling import (
 )
 from rag_evaluator.reviews.queues import rows_in
 from rag_evaluator.reviews.record import ReviewRecord
-from rag_evaluator.view.answers import as_json, as_page
-from rag_evaluator.view.folders import NotThere
-from rag_evaluator.view.review_request import BadRequest, body_of, person, record_of
-from rag_evaluator.view.reviews import Reviews, about_of
+from rag_evaluator.view.answers import BadRequest, as_json, as_page, number_of
+from rag_evaluator.view.reviews import Reviews, about_of, body_of, keep, person, record_of, review_page
+from rag_evaluator.view.state import NotThere
 
 # Any in this module: JSON.
 
 MOST = 1000  # rows of a queue to label
+STATEMENT_QUESTIONS = {
+    "supported": "Does this statement follow from the contexts?",
+    "answers": "Is this statement right?",
+    "correct": "Is this statement supported by the other text?",
+    "relevant": "Does this statement hold?",
+    "complete": "Does this statement of the reference follow from the contexts?",
+    "refusal": "Does this statement hold?",
+    "errors": "Is this statement right?",
+    "other": "Does this statement hold, by the texts on this page?",
+}
+"""What is asked of a statement, by what is asked of the whole score."""
 
 
 @dataclass(frozen=True)
@@ -59,23 +69,21 @@ class LabelRoutes:
         ]
 
     def page(self, request: Request) -> Response:
-        from rag_evaluator.view.review_routes import review_page
-
         run = self.reviews.run(path := request.path_params["path"])
-        metrics = about_of(run).own
-        return review_page("label.html", self.reviews.state, title=run.name, path=path, metrics=metrics)
+        metrics = about_of(run).metrics
+        return review_page("label.html", self.reviews.state, title=run.title, path=path, metrics=metrics)
 
     def draws(self, request: Request) -> Response:
         """The draws of a run, with what the person has labelled of each."""
         run = self.reviews.run(request.path_params["path"])
         by = person(self.reviews.state, request.query_params.get("by"))
-        store, found = self.reviews.store(run), []
+        store, draws = self.reviews.store(run), []
         for name, draw in self.reviews.draws(run).items():
-            labelled = {item.row for item in given_labels(store, name, by, self.reviews.digests(run))}
+            labelled = {item.row for item in given_labels(store, name, by, run.digests)}
             closed = store.is_closed(name, by)
             about = {"name": name, "rows": len(draw.rows), "metrics": list(draw.metrics), "kind": draw.kind}
-            found.append({**about, "labelled": len(labelled), "closed": closed})
-        return as_json({"draws": found})
+            draws.append({**about, "labelled": len(labelled), "closed": closed})
+        return as_json({"draws": draws})
 
     async def draw(self, request: Request) -> Response:
         """Draw rows as `certify sheet` does."""
@@ -87,7 +95,7 @@ class LabelRoutes:
         metrics, uncertain = values.get("metrics") or [], values.get("uncertain", False)
         if type(size) is not int or type(seed) is not int or type(uncertain) is not bool or not 0 <= seed < 2**32:
             raise BadRequest("expected 'size' and 'seed' as numbers, 'uncertain' as true or false.")
-        if not isinstance(metrics, list) or not set(map(str, metrics)) <= set(about_of(run).own):
+        if not isinstance(metrics, list) or not set(map(str, metrics)) <= set(about_of(run).metrics):
             raise BadRequest("expected 'metrics' as a list of metrics of this run.")
         try:
             record = draw_rows(run.folder, size, metrics, uncertain, seed).record
@@ -102,33 +110,33 @@ class LabelRoutes:
         by = person(self.reviews.state, request.query_params.get("by"))
         draw, rows, metrics = self._asked(run, path, request)
         details = {row: run.details(row) for row in rows} if request.query_params.get("per") == "statement" else {}
-        given = given_labels(self.reviews.store(run), draw, by, self.reviews.digests(run))
+        labels = given_labels(self.reviews.store(run), draw, by, run.digests)
         items = items_of(rows, metrics, details)
         kinds = {(item.metric, item.statement is not None) for item in items}
         return as_json(
             {
                 "draw": draw,
                 "closed": draw is not None and self.reviews.store(run).is_closed(draw, by),
-                "items": [[item.row, item.metric, item.statement, given.get(item)] for item in items],
+                "items": [[item.row, item.metric, item.statement, labels.get(item)] for item in items],
                 "asks": [self._ask(run, *kind) for kind in sorted(kinds)],
             }
         )
 
-    def _ask(self, run: RunFiles, metric: str, per_statement: bool) -> dict[str, Any]:
+    def _ask(self, run: Run, metric: str, per_statement: bool) -> dict[str, Any]:
         """The question that is asked for a metric, and the answers."""
         scale, kind = about_of(run).scales[metric], ASKED_BY.get(metric, "other")
         whole = question_of(metric, "english")
         return {
             "metric": metric,
             "statement": per_statement,
-            "question": page_text(f"label.statement.{kind}") if per_statement else whole,
+            "question": STATEMENT_QUESTIONS[kind] if per_statement else whole,
             "choices": [[choice.key, choice.word, choice.value] for choice in choices(scale, per_statement)],
         }
 
-    def _asked(self, run: RunFiles, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
+    def _asked(self, run: Run, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
         """The draw with its rows and metrics; or the rows of a queue, which are no draw."""
         name, queue = request.query_params.get("draw"), request.query_params.get("queue")
-        metrics = about_of(run).own
+        metrics = about_of(run).metrics
         if name is not None:
             draw = self.reviews.draws(run).get(name)
             if draw is None:
@@ -137,16 +145,14 @@ class LabelRoutes:
         chosen = request.query_params.getlist("metric") or metrics
         if not set(chosen) <= set(metrics):
             raise BadRequest("expected metrics of this run.")
-        found = [*self.reviews.queues(run, path), self.reviews.reviewed(run)]
-        for each in found:
+        queues = [*self.reviews.queues(run, path), self.reviews.reviewed(run)]
+        for each in queues:
             if each.name == queue:
                 return None, list(rows_in(each))[:MOST], chosen
         raise NotThere(str(queue))
 
     def row(self, request: Request) -> Response:
         """The texts that are needed to label some metrics in a row: neither scores nor reasons nor other columns."""
-        from rag_evaluator.view.review_routes import number_of
-
         run = self.reviews.run(request.path_params["path"])
         row = number_of(request.path_params["row"])
         try:
@@ -163,17 +169,15 @@ class LabelRoutes:
         return await run_in_threadpool(self._keep, request, values)
 
     def _keep(self, request: Request, values: Mapping[str, Any]) -> Response:
-        from rag_evaluator.view.review_routes import keep
-
         run = self.reviews.run(path := request.path_params["path"])
         record = record_of(values, path, person(self.reviews.state, values.get("by")))
         self._check(run, record)
         answer = keep(self.reviews, run, record)
         if answer.status_code == 200 and record.kind == "label":
-            write_label_table(self.reviews.store(run), record.draw, record.by, self.reviews.digests(run))
+            write_label_table(self.reviews.store(run), record.draw, record.by, run.digests)
         return answer
 
-    def _check(self, run: RunFiles, record: ReviewRecord) -> None:
+    def _check(self, run: Run, record: ReviewRecord) -> None:
         """Raises `BadRequest` for a label that nobody has asked for."""
         if record.kind not in ("label", "close"):
             raise BadRequest(f"'{record.kind:.40}' is neither a label nor the end of a draw.")
@@ -199,7 +203,7 @@ class LabelRoutes:
         by = person(self.reviews.state, request.query_params.get("by"))
         name, store = request.query_params.get("draw", ""), self.reviews.store(run)
         if name not in self.reviews.draws(run) or not store.is_closed(name, by):
-            return as_json({"error": page_text("label.open")}, 403)
+            return as_json({"error": "Agreement is shown after you have closed the draw."}, 403)
         closed = [who for who in annotators(store, name) if store.is_closed(name, who)]
         tables = [label_path(store, name, who) for who in closed]
         figures, problem = _figures(run.folder, tables)
@@ -224,10 +228,16 @@ def _shown(figures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         statements = part.get("statements")
         if statements is None or "compared" in part:
             mean = part.get("label_mean") or {}
-            own = {"mean": _interval(mean, "label_mean"), "judge": mean.get("judge_mean")}
-            yield {"title": metric, "labels": part.get("labels"), "reason": part.get("reason"), **_agreed(part), **own}
+            means = {"mean": _interval(mean, "label_mean"), "judge": mean.get("judge_mean")}
+            yield {
+                "title": metric,
+                "labels": part.get("labels"),
+                "reason": part.get("reason"),
+                **_agreed(part),
+                **means,
+            }
         if statements is not None:
-            title = page_text("label.figures.statements", metric=metric)
+            title = f"statements of {metric}"
             about = {"title": title, "labels": statements["labels"], "reason": statements.get("reason")}
             yield {**about, **_agreed(statements), "mean": None, "judge": None}
 

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.api.check import Check, CheckReport, check
-from rag_evaluator.api.plan import plan
+from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check, plan
 from rag_evaluator.cli.check import _code
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ConfigError, JudgeLostError
-from rag_evaluator.judge.engine.transformers.estimate import Memory
+from rag_evaluator.judge.engine.transformers.weights import Memory
 
 ModelFolder = Callable[..., Path]
 Rows = list[dict[str, Any]]

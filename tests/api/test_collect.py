@@ -18,8 +18,15 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.errors import ConfigError, DatasetError, RagEvaluatorError, ResultsError
+from rag_evaluator import (
+    ConfigError,
+    DatasetError,
+    RAGEvaluator,
+    RagEvaluatorError,
+    ResultsError,
+    ScriptedJudge,
+    collect,
+)
 
 QUESTIONS = ["Where was Nolu Brak born?", "谁建造了哈恩桥？", "How high is Mount Selo?"]
 REFERENCES = ["In Tesk.", None, "812 metres"]

@@ -14,16 +14,27 @@ from typing import Any
 import openpyxl
 import pytest
 
-from rag_evaluator import ScriptedJudge, evaluate, gate, generate, sort
+from rag_evaluator import (
+    ConfigError,
+    DatasetError,
+    Judge,
+    JudgementError,
+    ModelError,
+    PromptError,
+    ResultsError,
+    ScriptedJudge,
+    evaluate,
+    gate,
+    generate,
+    sort,
+)
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, ModelError, PromptError, ResultsError
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.choices import log_odds, probability
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.engine_judge import EngineJudge
-from rag_evaluator.judge.judge import Judge
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.source import LazyJudge
 from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
 
 ROOT = Path(__file__).parents[2]
@@ -261,12 +272,12 @@ def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: M
     folder, config = model_folder("llama-bytelevel"), JudgeConfig(max_new_tokens=64)
     pipeline = load_pipeline(config.model_copy(update={"model": str(folder)}))
     ways = (folder, str(folder), pipeline, pipeline.pipeline, Judge(pipeline, config))
-    given = [GivenJudge(way, config) for way in ways]
+    given = [LazyJudge(way, config) for way in ways]
     assert len({judge.identity for judge in given} | {given[0].identity}) == 1
     assert len({judge.signature.replace(str(folder), "") for judge in given}) == 1
     assert all(isinstance(asyncio.run(judge.load()), EngineJudge) for judge in given[2:])
-    assert GivenJudge(model_folder("llama-bytelevel", seed=3), config).identity != given[0].identity
-    assert GivenJudge(ScriptedJudge(), config).identity is None
+    assert LazyJudge(model_folder("llama-bytelevel", seed=3), config).identity != given[0].identity
+    assert LazyJudge(ScriptedJudge(), config).identity is None
 
 
 def test_an_answer_is_asked_once_by_all_who_want_it_and_again_after_a_failure() -> None:

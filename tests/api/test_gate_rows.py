@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rag_evaluator
-from rag_evaluator import RagEvaluatorError, Results
-from rag_evaluator.dataset import load_dataset
-from rag_evaluator.results.junit import write_junit
-from rag_evaluator.results.score import Score
+from rag_evaluator import RagEvaluatorError, Results, load_dataset
+from rag_evaluator.api.gate import write_junit
+from rag_evaluator.results.rows import Score
 from rag_evaluator.trust.gate import Verdict
 from rag_evaluator.trust.intervals import difference_interval, mean_interval
 from rag_evaluator.trust.scale import Scale

@@ -20,10 +20,20 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel,
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel
 
-from rag_evaluator import CustomMetric, EvaluatorChain, RAGEvaluator, ScriptedJudge, collect, load_dataset
+from rag_evaluator import (
+    ConfigError,
+    CustomMetric,
+    DatasetError,
+    EvaluatorChain,
+    ModelError,
+    RAGEvaluator,
+    RagEvaluatorError,
+    ScriptedJudge,
+    collect,
+    load_dataset,
+)
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import EmbeddingsConfig
-from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError
 from rag_evaluator.models.embeddings import load_embeddings
 
 ROOT = Path(__file__).parents[2]
@@ -219,7 +229,7 @@ def test_an_empty_batch_asks_nothing() -> None:
 
 
 def test_callers_in_threads_load_one_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator import Judge
 
     loaded: list[int] = []
 
@@ -335,7 +345,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[RagEvaluatorError], str]] = {
 def test_wrong_input_is_refused_before_a_model_is_loaded(
     call: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rag_evaluator.judge.judge import Judge
+    from rag_evaluator import Judge
 
     monkeypatch.setattr(Judge, "from_config", lambda *arguments: pytest.fail("a model was loaded"))
     with pytest.raises(error, match=message):

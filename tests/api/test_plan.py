@@ -1,6 +1,5 @@
 """What `plan` says of a run, and that the rows it judges are not judged again."""
 
-import asyncio
 import json
 import math
 import random
@@ -12,18 +11,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.api.plan import plan
-from rag_evaluator.api.planned import PlannedJudge, PlannedMetric, PlannedRun
+from rag_evaluator import PlannedJudge, PlannedMetric, PlannedRun, RAGEvaluator, ScriptedJudge, plan
 from rag_evaluator.cli.main import main
 from rag_evaluator.cli.plan import print_plan
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.dry import DryMetrics, JudgeCall
-from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.tasks.expected import Expected, Habit, line_through
+from rag_evaluator.run.task import Record
+from rag_evaluator.run.trial import read_measured
+from rag_evaluator.tasks.expected import Expected, JudgeCall, calls_of, expected_of, scaled
+from rag_evaluator.trust.comparison import rows_for_interval
 from rag_evaluator.trust.scale import Scale
-from rag_evaluator.trust.width import rows_for_interval
 
 Rows = list[dict[str, Any]]
 
@@ -40,15 +37,6 @@ def row(number: int) -> dict[str, Any]:
 
 
 ROWS = [row(number) for number in range(8)]
-NOT_FIXED = {  # what the second question is depends on the first answer
-    "faithfulness",
-    "answer_correctness",
-    "factual_correctness",
-    "noise_sensitivity",
-    "retrieval_ndcg",
-    "retrieval_map",
-    "summary_score",
-}
 
 
 def any_answer(seed: int) -> Callable[[str, type[BaseModel]], dict[str, Any]]:
@@ -103,105 +91,100 @@ def evaluate(folder: Path, rows: Rows = ROWS, **settings: Any) -> int:
 
 
 class TestCounted:
-    @pytest.fixture(scope="class")
-    def evaluator(self) -> RAGEvaluator:
-        judged = [name for name, metric in METRICS.items() if metric.judge and not metric.embeddings]
-        return RAGEvaluator({"metrics": judged}, judge=ScriptedJudge(any_answer(0)))
-
-    def test_questions_that_depend_on_no_answer_are_counted_without_a_judge(self, evaluator: RAGEvaluator) -> None:
-        stage = evaluator.stage(ROWS[:3])
-        dry = DryMetrics(evaluator.config, evaluator.metrics, evaluator.prompts, greedy=True)
-        fixed = {name for name in evaluator.metrics if asyncio.run(dry.is_fixed(stage.units, name))}
-        assert set(evaluator.metrics) - fixed == NOT_FIXED & set(evaluator.metrics)
-        details = evaluator.evaluate(ROWS[:3]).details()
-        for line in details:
-            if line["metric"] in fixed:
-                counted = asyncio.run(dry.questions(stage.units[line["row"]], line["metric"]))
-                asked = [judgement["prompt_digest"] for judgement in line["judgements"]]
-                assert [question.digest for question, _ in counted] == asked, line["metric"]
-
-    def test_a_metric_that_asks_nothing_of_the_first_rows_is_not_taken_for_counted(self, tmp_path: Path) -> None:
-        rows = [{"user_input": "x", "retrieved_contexts": ["y"], "response": ""}, *ROWS]
-        limits = {
-            "metrics": ["faithfulness"],
-            "sample_seed": next(s for s in range(99) if RowChoice(9, sample=1, seed=s).places == [0]),
-        }
-        [found] = plan(limits, rows, tmp_path, ScriptedJudge(any_answer(0), model_id="j"), sample=1).judges
-        assert not found.metrics[0].is_exact
-
     def test_equal_questions_count_once(self, tmp_path: Path) -> None:
         rows = [*ROWS, *ROWS[:3], {**ROWS[0], "response": "Other."}]
-        found = planned(tmp_path, ratings(), rows, 0, metrics=["context_precision", "context_precision_with_reference"])
+        judge = ScriptedJudge(any_answer(0), model_id="j")
+        found = planned(tmp_path, judge, rows, 20, metrics=["context_precision", "context_precision_with_reference"])
         [metric] = found.metrics
-        assert (metric.all, metric.is_exact) == (Expected(16), True)
+        assert metric.all == Expected(16)
 
     def test_a_question_of_two_metrics_counts_once_in_all(self, tmp_path: Path) -> None:
         rows = [{**row, "reference": row["response"]} for row in ROWS]
         names = ["context_precision_with_reference", "context_precision_without_reference"]
-        found = planned(tmp_path, ratings(), rows, 0, metrics=names)
+        judge = ScriptedJudge(any_answer(0), model_id="j")
+        found = planned(tmp_path, judge, rows, metrics=names)
         assert [metric.all for metric in found.metrics] == [Expected(16), Expected(16)]
         assert found.all == Expected(16)
 
-    def test_a_sampling_judge_is_asked_the_same_again(self, tmp_path: Path) -> None:
-        settings = {"judge": {"temperature": 1.0}, "repeats": 2, "metrics": ["context_recall", "bleu"]}
-        [found] = plan(settings, [ROWS[0], ROWS[0], ROWS[1]], tmp_path, sample=0).judges
-        assert [metric.all and metric.all.calls for metric in found.metrics] == [4, 0]
+    @pytest.mark.parametrize(("greedy", "asked"), [(True, 1), (False, 4)])
+    def test_a_sampling_judge_is_asked_the_same_again(self, greedy: bool, asked: int) -> None:
+        judgement = {"prompt_digest": "a", "prompt_tokens": 9, "generated_tokens": 2, "thinking_tokens": 3}
+        record = Record(0.5, details={"judgements": [judgement, judgement]})
+        calls = calls_of([(0, record), (1, record)], greedy)
+        assert len(calls) == asked
+        assert set(calls.values()) == {(9, 5)}
 
-    def test_without_judged_rows_nothing_is_loaded_and_the_rest_is_not_known(
+    def test_without_judged_rows_nothing_is_loaded_and_only_the_rows_needed_are_known(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("rag_evaluator.judge.source.Judge.from_config", lambda *_: pytest.fail("it was loaded"))
         [found] = plan({"metrics": ["context_recall", "faithfulness"]}, ROWS, tmp_path, sample=0).judges
-        recall, faithfulness = found.metrics
-        assert recall.all == Expected(8)
-        assert (faithfulness.all, found.all, found.seconds) == (None, None, None)
+        assert (found.all, found.left, found.seconds) == (None, None, None)
+        assert [metric.all for metric in found.metrics] == [None, None]
+        most = rows_for_interval([0, 1], Scale(), 0.05)  # no scores are further apart
+        assert [metric.rows_needed for metric in found.metrics] == [most, most]
         assert not list(tmp_path.iterdir())
 
 
 class TestEstimated:
-    def test_what_a_row_takes_follows_its_length(self) -> None:
-        assert line_through([1, 2, 3], [10, 20, 30]).sum_over([4, 5]) == pytest.approx(90)
-        assert line_through([2, 2], [1, 3]).sum_over([9]) == 2  # nothing to learn from
-        assert line_through([1, 2], [5, 3]).sum_over([9]) == 4  # longer rows do not take less
-
-    def test_the_range_of_a_sum_is_the_prediction_interval_of_the_line(self) -> None:
-        # by hand: the line 5 + 10 x, residuals 1, -2, 1, 0: variance 6 / 2 = 3; Sxx 5, mean 2.5; t(2) 4.303
-        line = line_through([1, 2, 3, 4], [16, 23, 36, 45])
-        at = [2.5, 4.5]
-        expected = 4.303 * math.sqrt(line.variance * (4 * (1 / 4 + 1 / 5) + 2))
-        residuals = [value - line.sum_over([x]) for x, value in zip([1, 2, 3, 4], [16, 23, 36, 45], strict=True)]
-        assert line.variance == pytest.approx(sum(error**2 for error in residuals) / 2)
-        assert line.margin(at) == pytest.approx(expected, rel=1e-3)
-        assert line.margin([]) == 0  # all rows were judged
-        assert line_through([1, 2], [1, 2]).margin([3]) is None  # too few rows to know
+    def test_the_total_and_its_range_are_those_of_the_ratio_estimator(self) -> None:
+        # by hand: ratio 12 / 6 = 2; residuals 1, 0, -1; s^2 1; N 7, n 3; t(2) 4.303
+        total, margin = scaled([3, 4, 5], [1, 2, 3], 15, new=4)
+        assert total == 30
+        assert margin == pytest.approx(4.303 * math.sqrt(7 * 4 / 3 * 1), rel=1e-3)
+        assert scaled([3, 4, 5], [1, 2, 3], 6, new=0) == (12, 0)  # all rows were judged
+        assert scaled([3], [1], 4, new=3) == (12, None)  # too few rows to know
 
     @pytest.mark.parametrize("seed", range(5))
     def test_the_range_holds_the_truth_about_as_often_as_it_says(self, seed: int) -> None:
         chance = random.Random(seed)
         lengths = [chance.uniform(100, 900) for _ in range(200)]
-        values = [20 + 0.1 * length + chance.gauss(0, 15) for length in lengths]
+        values = [0.1 * length + chance.gauss(0, 15) for length in lengths]
         hits = 0
         for _ in range(200):
-            judged = set(chance.sample(range(200), 20))
-            line = line_through([lengths[n] for n in judged], [values[n] for n in judged])
-            margin = line.margin([lengths[n] for n in range(200) if n not in judged])
-            hits += abs(line.sum_over(lengths) - sum(values)) <= (margin or 0.0)
+            judged = chance.sample(range(200), 20)
+            total, margin = scaled([values[n] for n in judged], [lengths[n] for n in judged], sum(lengths), 180)
+            assert margin is not None
+            hits += abs(total - sum(values)) <= margin
         assert 0.9 <= hits / 200 <= 0.99
 
-    def test_calls_are_scaled_by_what_is_asked_once(self) -> None:
-        def asked(*names: str) -> dict[JudgeCall, tuple[int, int]]:
-            return {JudgeCall(name, False, (0, 0)): (100, 10) for name in names}
+    def test_calls_are_scaled_by_rows_and_tokens_by_letters(self) -> None:
+        asked = {"a": {JudgeCall("a", False, (0, 0)): (100, 10)}, "b": {JudgeCall("b", False, (0, 0)): (200, 20)}}
+        letters = {"a": 10.0, "b": 20.0, "c": 50.0}
+        assert expected_of(asked, letters, letters) == Expected(3, 800, 80)
+        assert expected_of(asked, letters, {"c"}) == Expected(1, 500, 50)
+        assert expected_of({}, letters, letters) is None
 
-        habit = Habit.of([(1.0, asked("a", "b")), (1.0, asked("b", "c"))])
-        assert habit is not None
-        assert habit.in_rows([1.0] * 10) == Expected(15, 1500, 150)  # 3 of 4 are different
-        assert habit.in_rows([1.0] * 10, calls=12) == Expected(12, 1200, 120)
+    def test_the_time_is_that_of_the_judged_rows_scaled_by_letters(self, tmp_path: Path) -> None:
+        rows = [row(number) for number in range(10, 22)]
+        stage = RAGEvaluator(RATED, judge=ratings()).stage(rows)
+        found = planned(tmp_path / "a", ratings(), rows)
+        cost = read_measured(tmp_path / "a", stage.plan)
+        assert cost is not None
+        assert found.seconds == pytest.approx(2 * cost.seconds)
+        judged = RowChoice.make(12, sample=4).places
+        longer = [
+            {**line, "user_input": line["user_input"] * (1 if n in judged else 99)} for n, line in enumerate(rows)
+        ]
+        found = planned(tmp_path / "b", ratings(), longer)
+        cost = read_measured(tmp_path / "b", RAGEvaluator(RATED, judge=ratings()).stage(longer).plan)
+        assert cost is not None
+        assert found.seconds is not None
+        assert found.seconds > 3 * cost.seconds
+
+    def test_the_time_of_a_metric_that_was_not_timed_is_not_known(self, tmp_path: Path) -> None:
+        metrics = ["context_relevance", "bleu"]
+        assert planned(tmp_path, ratings(), metrics=metrics).seconds
+        [path] = tmp_path.rglob("measured.json")
+        cost = json.loads(path.read_text())
+        cost["cells"] = [cell for cell in cost["cells"] if cell[1] == "bleu"]
+        path.write_text(json.dumps(cost))
+        assert planned(tmp_path, ratings(), metrics=metrics).seconds is None
 
     def test_faithfulness_is_estimated_from_the_judged_rows(self, tmp_path: Path) -> None:
         judge = ScriptedJudge(any_answer(1), model_id="j")
         [found] = plan({"metrics": ["faithfulness"]}, ROWS, tmp_path, judge, sample=3).judges
         [metric] = found.metrics
-        assert not metric.is_exact
         assert metric.all == Expected(16)
         assert metric.left == Expected(10)
         assert metric.left.within == Expected(0, None, None)  # each row that was judged asked two questions
@@ -237,7 +220,7 @@ class TestKeptForTheRun:
         found = planned(tmp_path / "a", judge)
         assert judge.asked == 8
         assert found.left == Expected(8)
-        assert found.left.within == Expected(0, None, None)  # counted
+        assert found.left.within == Expected(0, None, None)
         assert (found.metrics[0].done, found.metrics[0].scores, found.judged) == (4, 8, 4)
         assert not (tmp_path / "a" / "scores.jsonl").exists()
         assert evaluate(tmp_path / "a") == 8
@@ -317,17 +300,26 @@ class TestCommand:
         (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
         return str(tmp_path / "config.yaml")
 
-    def test_tables_say_what_is_counted_and_what_is_estimated(
+    def test_tables_say_what_is_done_and_what_is_estimated(
         self, config: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["plan", config, "--sample", "4", "--workers", "2"]) == 0
         shown = capsys.readouterr().out
         assert "plan of run: all 8 rows" in shown
         lines = {line.split("│")[1].strip(): line.split("│")[2:] for line in shown.splitlines() if "│" in line}
-        assert [cell.strip() for cell in lines["context_relevance"][:3]] == ["4/8", "16", "not known"]
-        assert lines["not done yet"][1].strip() == "8"
+        assert [cell.strip() for cell in lines["context_relevance"][:3]] == ["4/8", "~16", "not known"]
+        assert lines["not done yet"][1].strip() == "~8"
         assert "time with 2 workers: ~00:00:0" in shown
         assert "estimated from 4 rows; their scores are kept for the run" in shown
+
+    def test_without_judged_rows_the_rows_needed_are_the_most_that_are_needed(
+        self, config: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["plan", config, "--sample", "0"]) == 0
+        shown = capsys.readouterr().out
+        [line] = [line for line in shown.splitlines() if "context_relevance" in line]
+        assert [cell.strip() for cell in line.split("│")[2:7]] == ["0/8", *["not known"] * 3, "at most 384"]
+        assert "no row was judged: --sample 20 gives the figures that are not known" in shown
 
     @pytest.mark.parametrize("task", ["sort", "generate", "probe", "duel", "testset"])
     def test_a_plan_of_another_task_says_how_to_find_out(self, task: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -339,7 +331,7 @@ class TestCommand:
 
     def test_what_is_estimated_is_shown_with_its_range(self, capsys: pytest.CaptureFixture[str]) -> None:
         part = Expected(40, 1000, 200, Expected(0, 9, 31))
-        metric = PlannedMetric("faithfulness", 20, 4, False, part, part, 0.5, 300)
+        metric = PlannedMetric("faithfulness", 20, 4, part, part, 0.5, 300)
         judge = PlannedJudge(None, [metric], part, part, 4, 10.0, 3600.0, None, None, seconds_within=600.0)
         print_plan(PlannedRun("run", "all 20 rows", 20, 2, 0.95, 0.05, [judge]))
         shown = capsys.readouterr().out
@@ -350,7 +342,11 @@ class TestCommand:
     def test_json_is_one_document(self, config: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["plan", config, "--sample", "0", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert found["judges"][0]["metrics"][0]["all"] == {
+        metric = found["judges"][0]["metrics"][0]
+        assert (metric["scores"], metric["all"]) == (8, None)
+        assert main(["plan", config, "--sample", "4", "--json"]) == 0
+        planned = json.loads(capsys.readouterr().out)
+        assert planned["judges"][0]["metrics"][0]["all"] == {
             "calls": 16,
             "prompt_tokens": None,
             "generated_tokens": None,

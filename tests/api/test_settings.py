@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rag_evaluator import ScriptedJudge, evaluate, generate, sort
+from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.config_sections import GenerateConfig, SortConfig
-from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.tasks.ranking import STRATEGIES, SortOptions
 from rag_evaluator.tasks.references import GenerateOptions
 

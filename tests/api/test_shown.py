@@ -33,7 +33,7 @@ def evaluator() -> RAGEvaluator:
     return RAGEvaluator({"metrics": ["context_relevance"]}, judge=Counting())
 
 
-class Told:
+class CallbackDisplay:
     """A callback that wants to know more."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ def test_a_callback_with_a_method_show_gets_states_and_the_counts_as_before(
     rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    told = Told()
+    told = CallbackDisplay()
     evaluator().evaluate(rows, told)
     assert told.counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert {state.noun for state in told.states} == {"scores"}
@@ -114,7 +114,7 @@ def test_outside_of_a_notebook_there_is_no_bar_and_no_thread() -> None:
 
 def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick(monkeypatch)
-    told, states = Told(), list[State]()
+    told, states = CallbackDisplay(), list[State]()
 
     def system(question: str) -> str:
         states.append(ACTIVITY.state())

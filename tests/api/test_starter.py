@@ -14,11 +14,17 @@ import pandas
 import pytest
 import yaml
 
-from rag_evaluator import RAGEvaluator
-from rag_evaluator.api.starter import Proposal, Wishes, propose, write_new
-from rag_evaluator.config import load_config
-from rag_evaluator.dataset.column_words import WORDS, recognised
-from rag_evaluator.errors import ConfigError, DatasetError, ModelError, RagEvaluatorError, ResultsError
+from rag_evaluator import (
+    ConfigError,
+    DatasetError,
+    ModelError,
+    RAGEvaluator,
+    RagEvaluatorError,
+    ResultsError,
+    load_config,
+)
+from rag_evaluator.api.starter import InitOptions, Proposal, propose, write_new
+from rag_evaluator.dataset.survey import WORDS, recognised
 from rag_evaluator.languages import LANGUAGES
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.resources import packaged
@@ -124,7 +130,7 @@ def write(path: Path, rows: Sequence[Row], delimiter: str = ",") -> Path:
 def proposed(path: Path, **wishes: Any) -> Proposal:
     """A proposal whose text was written, and read again by everything that comes before a model."""
     out = path.parent / "config.yaml"
-    proposal = propose(path, Wishes(**{"out": out, **wishes}))
+    proposal = propose(path, InitOptions(**{"out": out, **wishes}))
     out.unlink(missing_ok=True)
     write_new(out, proposal.text)
     assert max(map(len, proposal.text.splitlines())) <= 140
@@ -291,7 +297,7 @@ def test_metrics_are_those_that_the_columns_allow(tmp_path: Path, column: str, m
 def test_what_has_one_kind_of_text_only_allows_no_metric_and_says_what_to_do(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv", [{"texto": "¿Dónde nació la pintora?", "otro": "de la ciudad que no es"}])
     with pytest.raises(DatasetError, match=r"--columns texto=user_input"):
-        propose(path, Wishes(tmp_path / "config.yaml", language="es"))
+        propose(path, InitOptions(tmp_path / "config.yaml", language="es"))
 
 
 def test_columns_that_are_not_recognised_can_be_named(tmp_path: Path) -> None:
@@ -319,7 +325,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_says_what_to_do(
 ) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(kind, match=words):
-        propose(tmp_path / name, Wishes(tmp_path / "config.yaml"))
+        propose(tmp_path / name, InitOptions(tmp_path / "config.yaml"))
     assert not (tmp_path / "config.yaml").exists()
 
 
@@ -341,7 +347,7 @@ def test_a_wish_that_cannot_be_met_is_an_error_before_anything_is_written(
 ) -> None:
     path = write(tmp_path / "rows.jsonl", [ENGLISH])
     with pytest.raises(kind, match=words):
-        propose(path, Wishes(tmp_path / "config.yaml", **wishes))
+        propose(path, InitOptions(tmp_path / "config.yaml", **wishes))
 
 
 def test_the_folder_of_a_judge_is_written_whole_so_that_it_is_found_from_everywhere(
@@ -411,7 +417,7 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_the_example_in_spanish_is_recognised_whole(tmp_path: Path) -> None:
-    proposal = propose(ROOT / "examples" / "preguntas.csv", Wishes(tmp_path / "config.yaml"))
+    proposal = propose(ROOT / "examples" / "preguntas.csv", InitOptions(tmp_path / "config.yaml"))
     assert (len(proposal.survey.samples), proposal.language) == (20, "spanish")
     config = yaml.safe_load(proposal.text)
     assert config["columns"] == {

@@ -10,9 +10,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.source import LazyJudge
 from rag_evaluator.models.embeddings import LocalEmbeddings
-from rag_evaluator.models.identity import is_unnamed
+from rag_evaluator.models.fingerprint import is_unnamed
 
 ROWS = [{"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}]
 BOTH = {"metrics": ["context_relevance", "exact_match"]}
@@ -104,12 +104,12 @@ def test_a_pipeline_made_in_memory_has_no_name(model_folder: Callable[..., Path]
     model = type(loaded)(loaded.config)
     model.config._name_or_path = model.name_or_path = ""
     made = pipeline("text-generation", model=model, tokenizer=AutoTokenizer.from_pretrained(folder))
-    assert GivenJudge(made, JudgeConfig()).identity is None
+    assert LazyJudge(made, JudgeConfig()).identity is None
 
 
 def test_a_pipeline_with_an_adapter_does_not_pass_for_its_base_model(model_folder: Callable[..., Path]) -> None:
     folder = model_folder("llama-bytelevel")
     made = pipeline("text-generation", model=str(folder))
-    assert GivenJudge(made, JudgeConfig()).identity is not None
+    assert LazyJudge(made, JudgeConfig()).identity is not None
     made.model.peft_config = {"default": object()}  # as peft leaves it
-    assert GivenJudge(made, JudgeConfig()).identity is None
+    assert LazyJudge(made, JudgeConfig()).identity is None

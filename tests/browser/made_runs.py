@@ -12,10 +12,9 @@ from hostile import HOSTILE, SURROGATE_MARK, with_surrogates
 from pydantic import BaseModel
 
 from benchmarks import page_runs
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import RAGEvaluator, Results, ScriptedJudge
 from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 
 METRICS = ["context_precision_with_reference", "context_recall", "context_relevance", "faithfulness", "rouge_score"]
 SAMPLE = Path(__file__).parents[2] / "examples" / "dataset.jsonl"

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from table import Table, rows_of
 
 from rag_evaluator import read_questions
-from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.run import Run
 
 Reports = Callable[..., Path]
 
@@ -39,7 +39,7 @@ def test_a_row_has_its_columns_statements_reasons_and_confidences(table: Table, 
     shown, row = " ".join((table.row.text_content() or "").split()), rows_of(runs("plain"))[5]
     for text in (row["user_input"], row["response"], *row["retrieved_contexts"]):
         assert text in shown
-    judged = [one for line in RunFiles(runs("plain")).details(5) for one in line["judgements"]]
+    judged = [one for line in Run(runs("plain")).details(5) for one in line["judgements"]]
     lines = [line for one in judged for part in one["response"].values() if isinstance(part, list) for line in part]
     for line in lines:
         if isinstance(line, dict):

@@ -93,10 +93,11 @@ def texts_of(path: Path) -> list[str]:
 
 
 READ_ELSEWHERE = {  # in files that are passed on
-    "api/starter_text.py",
-    "report/texts.py",
+    "api/starter.py",
     "report/document.py",
-    "prompts/adapt/review.py",
+    "view/answers.py",
+    "view/templates/enter.html",
+    "prompts/adapt/adapt.py",
 }
 
 

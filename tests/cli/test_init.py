@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluator import load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import load_config
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "preguntas.csv"

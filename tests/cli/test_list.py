@@ -9,7 +9,7 @@ from rag_evaluator import METRICS
 from rag_evaluator.cli.lists import LISTS
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset.readers.table import READERS
-from rag_evaluator.judge.engine.table import ENGINES
+from rag_evaluator.judge.engine.engines import ENGINES
 from rag_evaluator.languages import LANGUAGES
 
 NAMES: dict[str, tuple[str, Any]] = {

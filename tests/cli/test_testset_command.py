@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.judge.source import source_of
 from tests.dataset.documents.document_files import write_pdf
 from tests.tasks.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents

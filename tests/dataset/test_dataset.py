@@ -27,9 +27,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from rag_evaluator.dataset import ALIASES, READERS, Sample, check_columns, load_dataset, open_dataset
-from rag_evaluator.dataset.marks import Unwritable
-from rag_evaluator.errors import DatasetError
+from rag_evaluator import DatasetError, load_dataset
+from rag_evaluator.dataset import ALIASES, READERS, Sample, check_columns, open_dataset
+from rag_evaluator.dataset.json_values import Unwritable
 
 Row = dict[str, Any]
 

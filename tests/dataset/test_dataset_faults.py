@@ -22,14 +22,21 @@ from ragas.dataset_schema import EvaluationDataset, MultiTurnSample, SingleTurnS
 from ragas.messages import HumanMessage
 from test_dataset import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
 
-from rag_evaluator import RAGEvaluator, evaluate, generate, sort
+from rag_evaluator import (
+    DatasetError,
+    PromptTooLongError,
+    RAGEvaluator,
+    Results,
+    ScriptedJudge,
+    evaluate,
+    generate,
+    load_dataset,
+    sort,
+)
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset import check_columns, load_dataset, open_dataset
+from rag_evaluator.dataset import check_columns, open_dataset
 from rag_evaluator.dataset.formulas import harmless, is_harmless, original
-from rag_evaluator.errors import DatasetError, PromptTooLongError
-from rag_evaluator.judge.scripted import ScriptedJudge
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 
 Row = dict[str, Any]
 ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}
@@ -710,7 +717,7 @@ def test_a_workbook_with_a_cell_that_would_fill_the_memory_is_refused_unread(
 def test_a_workbook_that_is_too_large_as_a_whole_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.dataset.readers.workbooks.WORKBOOK_BYTES", 100_000)
+    monkeypatch.setattr("rag_evaluator.dataset.readers.spreadsheets.WORKBOOK_BYTES", 100_000)
     message = message_of(workbook_with_cell(tmp_path / "large.xlsx", 200_000), ["response"])
     assert "large.xlsx: expected at most 0.1 MB of unpacked text, received 0.2 MB" in message
 

@@ -7,9 +7,8 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from rag_evaluator.dataset import load_dataset
+from rag_evaluator import DatasetError, load_dataset
 from rag_evaluator.dataset.outputs import output_row
-from rag_evaluator.errors import DatasetError
 
 QUESTION, ANSWER, TEXTS = "Where was Nolu Brak born?", "In Tesk.", ["Nolu Brak was born in Tesk.", "Tesk has a port."]
 DOCUMENTS = [Document(text) for text in TEXTS]

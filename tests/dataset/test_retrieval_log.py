@@ -8,8 +8,8 @@ from typing import Any
 import pandas
 import pytest
 
-from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, load_dataset, open_dataset, row_names
-from rag_evaluator.errors import DatasetError
+from rag_evaluator import DatasetError, load_dataset
+from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset, row_names
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.rows import cells_of
 from tests.dataset.test_dataset import WRITERS, Row, write_cells, write_csv, write_jsonl

@@ -11,8 +11,7 @@ import openpyxl
 from docs_commands import ROOT
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.api.label_sheet import label_sheet
+from rag_evaluator import RAGEvaluator, ScriptedJudge, label_sheet
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.reviews.record import ReviewRecord

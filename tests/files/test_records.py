@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.errors import ResultsError
+from rag_evaluator import ResultsError
 from rag_evaluator.files.records import Records
 
 LINES = (
@@ -21,7 +21,7 @@ def records_in(folder: Path, process: str, told: list[str] | None = None) -> Rec
     path = folder / f"{process}.jsonl"
     others = sorted(set(folder.glob("*.jsonl")) - {path})
     first = (lambda: None) if told is None else (lambda: told.append(path.name))
-    return Records(path, ("signature", "prompt"), others=others, checked=True, first=first)
+    return Records(path, ("signature", "prompt"), other_files=others, checked=True, first=first)
 
 
 def test_the_bytes_of_kept_answers_are_those_of_format_2(tmp_path: Path) -> None:

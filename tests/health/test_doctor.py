@@ -12,9 +12,9 @@ import pytest
 
 from rag_evaluator.api import doctor as doctoring
 from rag_evaluator.cli.main import main
-from rag_evaluator.health import caches, machine
-from rag_evaluator.health.probes import answer_of, probes
-from rag_evaluator.models.devices import devices
+from rag_evaluator.health import machine
+from rag_evaluator.health.machine import answer_of, probes
+from rag_evaluator.models.memory import devices
 
 TORCH: dict[str, Any] = {
     "version": "2.13.0", "cuda": None, "hip": None, "threads": 2, "cpu": "AVX2", "mps": False, "devices": [],
@@ -145,10 +145,10 @@ def test_the_cache_is_measured_without_counting_a_model_twice(tmp_path: Path, mo
     (model / "weights").symlink_to(model / "blobs" / "x")
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path))
-    found = caches.cache()
+    found = machine.cache()
     assert (found["bytes"], found["models"], found["all"]) == (1000, 1, True)
-    monkeypatch.setattr(caches, "PATIENCE", -1.0)
-    assert caches.cache()["all"] is False
+    monkeypatch.setattr(machine, "CACHE_SECONDS", -1.0)
+    assert machine.cache()["all"] is False
 
 
 def test_the_memory_limit_of_a_container_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

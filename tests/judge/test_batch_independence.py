@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from test_judge import PIECES, ask, load
 from tiny_models import plain_of
 
-from rag_evaluator.judge.engine.transformers.neighbours import why_alone
-from rag_evaluator.judge.judge import Judge, Opinion
+from rag_evaluator import Judge
+from rag_evaluator.judge.engine.transformers.trial import why_alone
+from rag_evaluator.judge.judge import Opinion
 from rag_evaluator.judge.requests import PromptText
 
 pytestmark = pytest.mark.models

@@ -8,9 +8,9 @@ import pytest
 from test_judge import load
 
 from rag_evaluator.config_sections import USUAL_BATCH, JudgeConfig
-from rag_evaluator.judge.engine.transformers import continuing, memory
-from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
-from rag_evaluator.judge.engine.transformers.memory import GPU_MOST, LENGTH, Asked, BatchSize
+from rag_evaluator.judge.engine.transformers import memory, padded
+from rag_evaluator.judge.engine.transformers.memory import GPU_MOST, LENGTH, BatchSize, BatchSizeSetting
+from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.engine.vllm.engine import VllmEngine
 
 GB = 1 << 30
@@ -36,7 +36,7 @@ MODEL: Any = None
     ],
 )
 def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
-    asked: Asked,
+    asked: BatchSizeSetting,
     gpu: bool,
     free: int,
     slot_bytes: int,
@@ -75,7 +75,7 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(
     assert engine.decoder.batch_size.row_bytes == states  # of the 2 with a convolution
 
     parts = (engine.model, engine.vocabulary, engine.padding, engine.window, 16)
-    counted = continuing.peak_watched
+    counted = padded.peak_watched
 
     class Peak:
         """As if a GPU had been filled by a pass."""
@@ -90,8 +90,8 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(
         def __exit__(self, *error: Any) -> None:
             self.inner.__exit__(*error)
 
-    monkeypatch.setattr(continuing, "peak_watched", Peak)
-    assert GenerateDecoder(*parts).batch_size.slot_bytes > 10**6
+    monkeypatch.setattr(padded, "peak_watched", Peak)
+    assert PlainDecoder(*parts).batch_size.slot_bytes > 10**6
 
 
 def test_auto_is_a_number_before_a_model_is_loaded() -> None:

@@ -15,15 +15,14 @@ import transformers
 from test_judge import Note, load
 from test_models import ROW
 
-from rag_evaluator import RAGEvaluator
+from rag_evaluator import ConfigError, ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.judge.engine.transformers.engine import logits_size
-from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 from rag_evaluator.judge.engine.transformers.memory import BatchSize
 from rag_evaluator.judge.engine.transformers.packed import PackedModel
+from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.status import read_status
@@ -163,7 +162,7 @@ def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_ano
     kept: list[torch.Tensor] = []
     hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
     judge.inner.engine.inner.model.register_forward_pre_hook(hook, with_kwargs=True)
-    from rag_evaluator.judge.engine.transformers.packed import TailCache
+    from rag_evaluator.judge.engine.transformers.tail_cache import TailCache
 
     packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
     assert [indices.device.type for indices in kept] == ["cpu"]
@@ -193,7 +192,7 @@ def test_every_way_to_say_out_of_memory_is_understood(
 
     size = BatchSize(8, 0, 0)
     with pytest.raises(RuntimeError):
-        size.halving(small, range(8))  # two at most, and still handed eight
+        size.run_or_halve(small, range(8))  # two at most, and still handed eight
     assert size.most == 1
 
     def failing(source: str, **arguments: Any) -> Any:
@@ -264,7 +263,7 @@ def test_an_error_of_the_packed_way_is_not_hidden(
     monkeypatch.setattr(PackedModel, "run", broken)
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder("llama-bytelevel"))
-    assert isinstance(judge.inner.engine.inner.decoder, GenerateDecoder)
+    assert isinstance(judge.inner.engine.inner.decoder, PlainDecoder)
     assert "packed rows fail with RuntimeError: indices should be either on cpu" in caplog.text
 
 

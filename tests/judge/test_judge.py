@@ -11,17 +11,17 @@ import torch
 from pydantic import BaseModel
 from tiny_models import plain_of
 
+from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import BudgetError, JudgementError, PromptTooLongError
+from rag_evaluator.judge.encoding.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.engine.transformers.memory import BatchSize
 from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
-from rag_evaluator.judge.engine.transformers.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.grammar.budget import Budget
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.judge.requests import PromptText, Request, common_beginning
+from rag_evaluator.metrics.english import all_prompts
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.prompts.english import all_prompts, english_pack
+from rag_evaluator.prompts.english import english_pack
 from rag_evaluator.prompts.loading import PackPrompt
 from rag_evaluator.prompts.own import CompareOutput
 
@@ -188,7 +188,7 @@ def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
         raise RuntimeError("index out of range")
 
     with pytest.raises(RuntimeError, match="index out of range"):
-        size.halving(broken, range(8))
+        size.run_or_halve(broken, range(8))
     assert seen == [8] and size.most == 8
 
 

@@ -10,9 +10,8 @@ import pytest
 import torch
 from test_judge import Note, load, random_request
 
-from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.transformers import masks
-from rag_evaluator.judge.engine.transformers.sequence import Sequence
+from rag_evaluator import JudgementError
+from rag_evaluator.judge.encoding.sequence import Sequence, expand, no_tokens, to_bits, to_mask
 from rag_evaluator.judge.requests import PromptText
 
 
@@ -20,13 +19,13 @@ from rag_evaluator.judge.requests import PromptText
 def test_bits_are_expanded_to_the_tokens_that_were_packed_on_every_device(size: int) -> None:
     torch.manual_seed(size)
     rows = [torch.rand(size) < share for share in (0.0, 0.01, 0.5, 1.0)]
-    bits = masks.no_tokens(len(rows), size, torch.device("cpu"))
+    bits = no_tokens(len(rows), size, torch.device("cpu"))
     for index, row in enumerate(rows):
-        bits[index] = masks.packed(row, bits.shape[1])
+        bits[index] = to_bits(row, bits.shape[1])
     assert bits.dtype == torch.int32 and bits.shape == (4, -(-size // 32))
-    assert torch.equal(masks.unpacked(bits, size), torch.stack(rows))
-    assert torch.equal(masks.expanded(bits, size), torch.stack(rows))
-    assert masks.unpacked(bits.to("meta"), size).shape == (4, size)
+    assert torch.equal(to_mask(bits, size), torch.stack(rows))
+    assert torch.equal(expand(bits, size), torch.stack(rows))
+    assert to_mask(bits.to("meta"), size).shape == (4, size)
 
 
 def test_a_batch_is_sent_as_one_bit_a_token_from_memory_that_a_gpu_reads_without_waiting(
@@ -100,5 +99,5 @@ def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer
         allowed = mask.nonzero().flatten().tolist()
         assert all(map(sequence.allows, rng.sample(allowed, min(5, len(allowed)))))
         bits = judge.inner.engine.inner.decoder.chooser._bits([sequence], torch.device("cpu"))
-        assert torch.equal(masks.unpacked(bits, vocabulary.size)[0], sequence.within_budget(mask))
+        assert torch.equal(to_mask(bits, vocabulary.size)[0], sequence.within_budget(mask))
         sequence.push((sequence.next_forced() or [rng.choice(allowed)])[0])

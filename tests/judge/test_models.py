@@ -9,12 +9,9 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
-from rag_evaluator import RAGEvaluator
+from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.transformers.loading import load_pipeline
-from rag_evaluator.judge.engine.transformers.model_folder import find_judge
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator.judge.engine.transformers.loading import find_judge, load_pipeline
 from rag_evaluator.models.embeddings import LocalEmbeddings, find_embeddings
 
 KIND = "llama-bytelevel"

@@ -14,8 +14,8 @@ from pydantic import BaseModel, create_model
 from test_judge import load, random_request
 from tiny_models import plain_of
 
-from rag_evaluator.judge.engine.transformers.sequence import Sequence
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator import Judge
+from rag_evaluator.judge.encoding.sequence import Sequence
 from rag_evaluator.judge.requests import PromptText, Request
 
 pytestmark = pytest.mark.models

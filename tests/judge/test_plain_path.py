@@ -10,9 +10,9 @@ import torch
 from test_judge import load, random_request
 from tiny_models import plain_of
 
-from rag_evaluator.judge.engine.transformers.continuing import TOGETHER
-from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator import Judge
+from rag_evaluator.judge.engine.transformers.padded import TOGETHER
+from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.requests import Request
 
 pytestmark = pytest.mark.models
@@ -34,9 +34,9 @@ TOGETHER_OF = {  # kind -> tokens of a row in one pass; 0: only `generate` is ri
 FAST = [kind for kind, together in TOGETHER_OF.items() if together > 1]
 
 
-def decoder_of(judge: Judge, batch_size: int = 16) -> GenerateDecoder:
+def decoder_of(judge: Judge, batch_size: int = 16) -> PlainDecoder:
     engine: Any = judge.inner.engine.inner  # type: ignore[attr-defined]
-    return GenerateDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, batch_size)
+    return PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, batch_size)
 
 
 def requests_of(judge: Judge, count: int, seed: int = 0) -> list[Request]:
@@ -45,7 +45,7 @@ def requests_of(judge: Judge, count: int, seed: int = 0) -> list[Request]:
     return [judge.inner.request(*random_request(rng)) for _ in range(count)]
 
 
-def passes(decoder: GenerateDecoder, requests: list[Request]) -> tuple[list[Any], list[int]]:
+def passes(decoder: PlainDecoder, requests: list[Request]) -> tuple[list[Any], list[int]]:
     """Replies, and the rows of each forward pass."""
     rows: list[int] = []
     hook = decoder.model.register_forward_pre_hook(

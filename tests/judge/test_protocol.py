@@ -14,13 +14,11 @@ from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from pydantic import BaseModel
 
 import rag_evaluator
-from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge, generate, sort
+from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import JudgeLostError
 from rag_evaluator.judge.adapters import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.models.batching import BatchHandler, Scheduler
 
 PACKAGE = Path(rag_evaluator.__file__).parent

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, Opinion
-from rag_evaluator.judge.source import GivenJudge
-from rag_evaluator.tasks.question import Asking
+from rag_evaluator.judge.source import LazyJudge
+from rag_evaluator.tasks.question import TaskJudge
 
 ModelFolder = Callable[..., Path]
 
@@ -52,8 +51,8 @@ def test_a_judge_given_as_an_object_is_named_by_its_own_settings(model_folder: M
 
 @pytest.mark.parametrize(("signature", "is_named"), [("mine|1", True), (None, False)])
 def test_a_judge_that_says_what_its_answers_depend_on_has_a_name(signature: str | None, is_named: bool) -> None:
-    source = GivenJudge(Protocol(signature), JudgeConfig())
-    other = GivenJudge(Protocol("mine|2"), JudgeConfig())
+    source = LazyJudge(Protocol(signature), JudgeConfig())
+    other = LazyJudge(Protocol("mine|2"), JudgeConfig())
     assert (source.signature is not None) == is_named
     assert source.line != other.line
     row = {"user_input": "Who?", "retrieved_contexts": ["She."]}
@@ -63,12 +62,12 @@ def test_a_judge_that_says_what_its_answers_depend_on_has_a_name(signature: str 
 
 
 def test_a_loaded_judge_has_the_signature_of_its_source(model_folder: ModelFolder) -> None:
-    source = GivenJudge(None, JudgeConfig(model=str(model_folder("llama-bytelevel")), max_new_tokens=32))
+    source = LazyJudge(None, JudgeConfig(model=str(model_folder("llama-bytelevel")), max_new_tokens=32))
     assert asyncio.run(source.load()).signature == source.signature is not None
-    assert asyncio.run(GivenJudge(ScriptedJudge(), JudgeConfig()).load()).signature is None
+    assert asyncio.run(LazyJudge(ScriptedJudge(), JudgeConfig()).load()).signature is None
 
 
 def test_the_manifest_of_a_task_names_the_judge_that_was_given(model_folder: ModelFolder) -> None:
     folder = str(model_folder("llama-bytelevel"))
-    about = Asking("sort", make_config({"metrics": ["bleu"]}), folder).about("sort", 1)
+    about = TaskJudge("sort", make_config({"metrics": ["bleu"]}), folder).about("sort", 1)
     assert about["config"]["judge"]["model"] == folder

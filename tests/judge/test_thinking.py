@@ -11,20 +11,18 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from tiny_models import ENDS, THINKERS, plain_of
 
-from rag_evaluator import RAGEvaluator
-from rag_evaluator.cli.console import print_means
+from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
+from rag_evaluator.cli.console import print_parts
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ModelError, PromptTooLongError
 from rag_evaluator.judge.engine.protocol import Engine
 from rag_evaluator.judge.engine.transformers import loading
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Opinion, Shares
 from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.judge.signature import judge_parts
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.judge.source import judge_parts
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.results.score import Score
-from rag_evaluator.results.thoughts import thought_figures
+from rag_evaluator.results.judgement import thought_figures
+from rag_evaluator.results.overview import means
+from rag_evaluator.results.rows import Score
 
 BUDGET = 24
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not
@@ -357,7 +355,7 @@ def test_more_than_a_fifth_of_thoughts_cut_gives_a_warning(
     figures = thought_figures(10, cut)
     assert figures["thinking"]["share_cut"] == cut / 10
     row = {"mean": 0.5, "scored": 1, "count": 1, "reasons": {}, **figures}
-    print_means("t", "metric", {"faithfulness": row}, "none")
+    print_parts(means("t", "metric", {"faithfulness": row}, "none", reasons=None))
     said = "faithfulness: warning: 3 of 10 thoughts were cut by their budget; raise judge.thinking_tokens"
     assert (said in capsys.readouterr().out) == warns
 

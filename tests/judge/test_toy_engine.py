@@ -10,15 +10,13 @@ import llguidance
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.errors import ConfigError
+from rag_evaluator.judge.engine.engines import ENGINES, find_engine
 from rag_evaluator.judge.engine.protocol import Engine
-from rag_evaluator.judge.engine.table import ENGINES, find_engine
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
-from rag_evaluator.metrics.table import METRICS
 
 BYTES = llguidance.LLTokenizer("byte")
 ENDINGS = b'"]}0'  # what ends a string, a list, an object or a number; else the lowest byte
@@ -132,3 +130,11 @@ def test_a_toy_engine_chooses_by_its_probabilities(toy: dict[str, Any]) -> None:
     assert isinstance(judge.inner.engine, Engine)
     shares = asyncio.run(judge.inner.choose("a or b?", ["a", "b"]))
     assert shares == pytest.approx({"a": 1 / 3, "b": 2 / 3})
+
+
+def test_an_engine_without_a_pipeline_of_langchain_says_which_has_one(toy: dict[str, Any]) -> None:
+    llm = RAGEvaluator({"metrics": ["context_relevance"], "judge": toy}).llm
+    with pytest.raises(
+        ModelError, match=r"only a model that judge\.engine: transformers runs has a HuggingFacePipeline"
+    ):
+        assert llm.pipeline

@@ -11,11 +11,17 @@ import openpyxl
 import pytest
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run
 
-from rag_evaluator.api.certify import Certification, certify
-from rag_evaluator.api.label_sheet import label_sheet
+from rag_evaluator import (
+    Certification,
+    ConfigError,
+    DatasetError,
+    RagEvaluatorError,
+    ResultsError,
+    certify,
+    label_sheet,
+)
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ConfigError, DatasetError, RagEvaluatorError, ResultsError
-from rag_evaluator.labels.draw import draw_path
+from rag_evaluator.labels.sheet import draw_path
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 
@@ -444,8 +450,7 @@ def test_a_draw_of_other_rows_is_refused(run: Path, tmp_path: Path) -> None:
 def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Path) -> None:
     import numpy as np
 
-    from rag_evaluator.labels.figures import Labelled, figures_of
-    from rag_evaluator.labels.joined import joined
+    from rag_evaluator.labels.figures import Labelled, figures_of, joined
     from rag_evaluator.labels.scale import BINARY
     from rag_evaluator.labels.table import Label
     from rag_evaluator.trust.formulas import Array
@@ -466,10 +471,9 @@ def test_a_drawn_row_speaks_for_as_many_as_its_probability_says() -> None:
     """Rows of probability 1/2 agree, those of 1/4 do not: 10 * 2 of 10 * 2 + 20 * 4 rows."""
     import numpy as np
 
-    from rag_evaluator.labels.draw import DrawRecord
-    from rag_evaluator.labels.figures import Labelled, figures_of
-    from rag_evaluator.labels.joined import joined
+    from rag_evaluator.labels.figures import Labelled, figures_of, joined
     from rag_evaluator.labels.scale import BINARY
+    from rag_evaluator.labels.sheet import DrawRecord
     from rag_evaluator.labels.table import Label
     from rag_evaluator.trust.scale import Scale
 

@@ -8,9 +8,8 @@ import openpyxl
 import pytest
 from labelled_runs import ROWS, exact_rows, exact_run
 
-from rag_evaluator import certify, compare, label_sheet
+from rag_evaluator import ResultsError, certify, compare, label_sheet
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ResultsError
 
 
 def other_rows() -> list[dict[str, Any]]:

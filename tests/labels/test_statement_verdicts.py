@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluator.labels.figures import Labelled
-from rag_evaluator.labels.joined import joined
-from rag_evaluator.labels.judged import verdicts_of
+from rag_evaluator.labels.certification import row_calibration, statement_figures
+from rag_evaluator.labels.figures import Labelled, joined
 from rag_evaluator.labels.scale import BINARY
 from rag_evaluator.labels.table import Label
-from rag_evaluator.labels.verdicts import row_calibration, statement_figures
+from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.trust.scale import Scale
 
 
@@ -21,10 +20,13 @@ def record(*verdicts: int, confidence: tuple[float, ...] = (), **more: Any) -> d
 
 
 def test_verdicts_have_their_statement_and_their_confidence() -> None:
-    found = verdicts_of(record(1, 0, confidence=(0.9, 0.7)))
-    assert [tuple(verdict) for verdict in found] == [(1.0, "s0", 0.9), (0.0, "s1", 0.7)]
-    assert [verdict.confidence for verdict in verdicts_of(record(1, 0))] == [None, None]
-    assert verdicts_of({"judgements": [{"response": None, "error": "e", "confidence": []}]}) == []
+    found = numbers_of(record(1, 0, confidence=(0.9, 0.7)))
+    assert [(verdict.value, verdict.statement, verdict.confidence) for verdict in found] == [
+        (1.0, "s0", 0.9),
+        (0.0, "s1", 0.7),
+    ]
+    assert [verdict.confidence for verdict in numbers_of(record(1, 0))] == [None, None]
+    assert not list(numbers_of({"judgements": [{"response": None, "error": "e", "confidence": []}]}))
 
 
 def statement(row: int, text: str, value: float, annotator: str = "") -> Label:

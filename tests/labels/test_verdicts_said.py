@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from labelled_runs import ROWS, exact_rows, exact_run
 
-from rag_evaluator import certify, compare
+from rag_evaluator import ResultsError, certify, compare
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ResultsError
 from rag_evaluator.report.facts import certified
-from rag_evaluator.report.run_files import RunFiles
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_lines
+from rag_evaluator.results.run import Run
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = {  # exact_match is 1 for the first 20 rows
@@ -41,7 +40,7 @@ def test_the_same_word_is_said_everywhere(tmp_path: Path, capsys: Capture, word:
     assert (found["word"], found["reason"]) == (word, reason)
     said = f"certified on these rows: useful, {reason}" if word == "useful" else f"{word} on these rows: {reason}"
     assert standing_lines(folder / CERTIFICATE, folder)[1] == f"  exact_match: {said}"
-    [line] = certified(RunFiles(folder))[1]
+    [line] = certified(Run(folder))[1]
     assert line.standing == said
     comparison = compare(folder, other)
     assert [(judge.run, judge.metric, judge.words) for judge in comparison.judges] == [

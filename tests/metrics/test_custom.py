@@ -14,17 +14,19 @@ from rag_evaluator import (
     METRICS,
     CustomMetric,
     EvaluatorChain,
+    PromptError,
+    PromptTooLongError,
     RAGEvaluator,
     ScriptedJudge,
     compare,
     gate,
+    load_config,
     read_questions,
 )
 from rag_evaluator import evaluate as evaluate_lists
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import load_config, make_config
+from rag_evaluator.config import make_config
 from rag_evaluator.config_custom import read_scale
-from rag_evaluator.errors import PromptError, PromptTooLongError
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
@@ -322,7 +324,7 @@ def test_the_pack_of_a_question_is_made_by_adapt_and_used(
 ) -> None:
     path = spanish(tmp_path)
     before = (tmp_path / "packs" / "custom_prompt_spanish.json").read_bytes()
-    source = "rag_evaluator.judge.source.GivenJudge.load"
+    source = "rag_evaluator.judge.source.LazyJudge.load"
 
     async def load(self: Any) -> Any:
         from rag_evaluator.judge.adapters import as_judge

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.cli.prompts import OTHERS
-from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.definitions import RESERVED
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]

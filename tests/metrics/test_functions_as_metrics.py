@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluator import CustomMetric, RAGEvaluator, ScriptedJudge, metric
+from rag_evaluator import ConfigError, CustomMetric, RAGEvaluator, ScriptedJudge, metric
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ConfigError
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.tasks.evaluation import of_journal
 

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from ragas.metrics import collections
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator import METRICS, ConfigError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import load_config
-from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.table import canonical_name
 

@@ -13,19 +13,26 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from test_ragas_equality import HashEmbeddings, answer_at_random
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
-from rag_evaluator.cli.console import print_means
-from rag_evaluator.errors import PromptTooLongError, ResultsError
+from rag_evaluator import (
+    METRICS,
+    PromptTooLongError,
+    RAGEvaluator,
+    Results,
+    ResultsError,
+    ScriptedJudge,
+    read_questions,
+)
+from rag_evaluator.cli.console import print_parts
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.adapters import as_judge
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.metrics.tracing import Recorder
 from rag_evaluator.models.embeddings import LocalEmbeddings
-from rag_evaluator.prompts.frames import LEVELS
-from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
+from rag_evaluator.prompts.loading import LEVELS, TracedPrompt
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.overview import means
 from rag_evaluator.results.questions import put_together, questions_of
-from rag_evaluator.results.results import Results
-from rag_evaluator.tasks.run_digest import find_finished, run_digest_of
+from rag_evaluator.tasks.manifest import find_finished, run_digest_of
 
 ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]
@@ -345,7 +352,7 @@ def test_the_summary_tells_in_how_many_rows_contexts_were_left_out(tmp_path: Pat
 
 
 def test_the_table_tells_in_how_many_rows_contexts_were_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    print_means("run", "metric", left_out().summary(), "no score")
+    print_parts(means("run", "metric", left_out().summary(), "no score", reasons=None))
     told = "  context_relevance: contexts left out in 1 of 3 rows (did not fit the judge's window)\n"
     shown = capsys.readouterr().out
     assert told in shown

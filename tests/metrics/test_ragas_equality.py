@@ -14,8 +14,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 from ragas.metrics import collections
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
-from rag_evaluator.errors import JudgementError
+from rag_evaluator import METRICS, JudgementError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.metrics.table import OWN, plain_name
 from rag_evaluator.models.embeddings import LocalEmbeddings
@@ -185,7 +184,7 @@ def test_context_precision_by_hand() -> None:
 def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_recorded(
     rows: list[dict[str, Any]],
 ) -> None:
-    from rag_evaluator.errors import PromptTooLongError
+    from rag_evaluator import PromptTooLongError
 
     def forgetful(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         if "third" in prompt:
@@ -202,7 +201,7 @@ def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_reco
 
 
 def test_a_single_context_that_does_not_fit_is_a_missing_score_with_the_reason() -> None:
-    from rag_evaluator.errors import PromptTooLongError
+    from rag_evaluator import PromptTooLongError
 
     def never(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         raise PromptTooLongError("too long")

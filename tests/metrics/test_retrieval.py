@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
+from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import RetrievalConfig
-from rag_evaluator.errors import DatasetError, PromptTooLongError
 from rag_evaluator.judge.engine_judge import EngineJudge
-from rag_evaluator.metrics.own.matching import normalised, overlap
+from rag_evaluator.metrics.own.relevance import normalised, overlap
 
 ROOT = Path(__file__).parents[2]
 ALL = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_recall"]

@@ -10,16 +10,23 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from test_ragas_equality import answer_at_random
 
-from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge, read_questions
+from rag_evaluator import (
+    ConfigError,
+    Judge,
+    JudgeLostError,
+    PromptTooLongError,
+    RAGEvaluator,
+    ScriptedJudge,
+    read_questions,
+)
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, JudgeLostError, PromptTooLongError
 from rag_evaluator.judge.adapters import as_judge
 from rag_evaluator.judge.choices import Option
 from rag_evaluator.judge.grammar.schema import RULES
 from rag_evaluator.judge.requests import common_beginning
-from rag_evaluator.metrics.own.rubric import VALUES
+from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.own.sentences import VALUES
 from rag_evaluator.metrics.tracing import Recorder
-from rag_evaluator.prompts.loading import load_prompts
 from rag_evaluator.prompts.own import RubricInput, RubricOutput
 
 EXPECTED = {"metrics": ["answer_rubric"], "metric_options": {"answer_rubric": {"expected": True}}}

@@ -12,13 +12,13 @@ from ragas.metrics.collections.domain_specific_rubrics.util import RubricScoreIn
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput, InstanceRubricScoreOutput
 from test_ragas_equality import answer_at_random
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, read_questions
-from rag_evaluator.errors import PromptError, UndefinedScoreError
+from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, read_questions
 from rag_evaluator.judge.grammar.schema import off_scale, tighten
-from rag_evaluator.metrics.own.rubrics import RowRubrics
-from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
+from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.needs import RubricsPrompt
+from rag_evaluator.metrics.own.of_ragas import RowRubrics
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import read_pack
-from rag_evaluator.prompts.rubrics import RubricsPrompt
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.metrics.table import METRICS, scale_of
+from rag_evaluator import METRICS
+from rag_evaluator.metrics.table import scale_of
 from rag_evaluator.trust.scale import Scale
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")

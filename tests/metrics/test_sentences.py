@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.errors import ConfigError
+from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.own.sentences import sentences_of

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from rag_evaluator import RAGEvaluator, __version__
+from rag_evaluator import ModelError, RAGEvaluator, __version__
 from rag_evaluator.config import default_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.errors import ModelError
 from rag_evaluator.models import fingerprint as fingerprints
 from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.tasks.run_digest import run_digest_of
+from rag_evaluator.tasks.manifest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -247,7 +246,7 @@ def test_other_demo_embeddings_are_another_run(tmp_path: Path, monkeypatch: pyte
     dataset = str(ROOT / "examples" / "dataset.jsonl")
     config = default_config(metrics=["semantic_similarity"], dataset=dataset)
     before = run_digest_of(config)
-    monkeypatch.setattr("rag_evaluator.tasks.run_digest.demo_embeddings", lambda: model_of(tmp_path / "model"))
+    monkeypatch.setattr("rag_evaluator.tasks.manifest.demo_embeddings", lambda: model_of(tmp_path / "model"))
     assert None is not run_digest_of(config) != before
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.errors import JudgementError
-from rag_evaluator.models.single_flight import SingleFlight
+from rag_evaluator import JudgementError
+from rag_evaluator.models.event_loop import SingleFlight
 
 
 class Maker:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import PromptError
 from rag_evaluator.languages import LANGUAGES, find_language, sentences
-from rag_evaluator.prompts.adapt.quality import doubts
+from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.prompts.adapt.translate import doubts
 from rag_evaluator.prompts.check import Fault, check_language, check_pack, languages_in
-from rag_evaluator.prompts.english import all_prompts, english_pack, english_source
+from rag_evaluator.prompts.english import english_pack, english_source
 from rag_evaluator.prompts.fields import is_prose, label_words, leaves, lost, must_survive
 from rag_evaluator.prompts.language_id import foreign
 from rag_evaluator.prompts.pack import Key, Pack, pack_path, read_pack
@@ -268,7 +269,7 @@ def test_packs_are_compared_with_the_packaged_prompts_and_another_installed_raga
 def test_packs_are_compared_with_the_installed_ragas_if_that_is_asked_for(
     broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.prompts.english.installed_sources", lambda: other_ragas("0.4.9"))
+    monkeypatch.setattr("rag_evaluator.metrics.english.installed_sources", lambda: other_ragas("0.4.9"))
     command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
     assert main(command) == 0
     assert main([*command, "--installed"]) == 2

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from rag_evaluator.metrics.english import all_prompts, load_prompts
 from rag_evaluator.prompts.check import check_language
-from rag_evaluator.prompts.english import all_prompts
 from rag_evaluator.prompts.legacy import LEGACY_NAMES, legacy_path
-from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_pack, load_prompts
+from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_pack
 from rag_evaluator.prompts.pack import Key
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
@@ -51,7 +51,7 @@ def originals() -> dict[Key, Any]:
 
 
 def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
-    found, missing = PackSet(OWNERS, "es", saved).find()
+    found, missing = PackSet(OWNERS, "es", saved, all_prompts).find()
     assert not missing
     assert found.keys() == LEGACY_NAMES.keys()
     assert {path.name for path in saved.iterdir()} <= {path.name for path in found.values()}
@@ -61,7 +61,7 @@ def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
 def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
     key: Key, saved: Path, originals: dict[Key, Any]
 ) -> None:
-    path = PackSet([key[0]], "es", saved).find()[0][key]
+    path = PackSet([key[0]], "es", saved, all_prompts).find()[0][key]
     older = json.loads(path.read_text(encoding="utf-8"))
     prompt = load_prompts([key[0]], "es", saved)[key].prompt
     assert isinstance(prompt, PackPrompt)
@@ -90,7 +90,7 @@ def test_a_file_under_todays_name_comes_before_an_older_one(saved: Path, tmp_pat
     older = saved / "faithfulness_n_l_i_statement_prompt_spanish.json"
     for name in (older.name, "faithfulness_nli_statement_prompt_spanish.json"):
         (tmp_path / name).write_bytes(older.read_bytes())
-    found, _ = PackSet(["faithfulness"], "es", tmp_path).find()
+    found, _ = PackSet(["faithfulness"], "es", tmp_path, all_prompts).find()
     assert found["faithfulness", "nli_statement_prompt"].name == "faithfulness_nli_statement_prompt_spanish.json"
 
 

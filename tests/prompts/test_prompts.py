@@ -8,18 +8,17 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import load_config
-from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts.english import all_prompts, english_pack, export, installed_sources
+from rag_evaluator.metrics.english import all_prompts, export, installed_sources, load_prompts
+from rag_evaluator.prompts.english import english_pack
 from rag_evaluator.prompts.fields import label_words
-from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_prompts
+from rag_evaluator.prompts.loading import PackPrompt, PackSet
 from rag_evaluator.prompts.own import OWN_PROMPTS, CompareInput, CompareOutput
 from rag_evaluator.prompts.pack import Key, pack_path, read_pack
 from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
 from rag_evaluator.resources import packaged
-from rag_evaluator.tasks.run_digest import run_digest_of
+from rag_evaluator.tasks.manifest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]
@@ -54,6 +53,10 @@ def _awkward(annotation: Any) -> Any:
 @pytest.fixture(scope="module")
 def originals() -> dict[Key, Any]:
     return all_prompts()
+
+
+def test_all_prompts_are_those_that_the_metrics_ask_in_their_order(originals: dict[Key, Any]) -> None:
+    assert list(originals) == KEYS
 
 
 @pytest.fixture
@@ -220,7 +223,7 @@ def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_pack
     key = ("faithfulness", "nli_statement_prompt")
     older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
     shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
-    assert PackSet(["faithfulness"], "es", tmp_path).find(ROOT / "prompts")[0][key] == older
+    assert PackSet(["faithfulness"], "es", tmp_path, all_prompts).find(ROOT / "prompts")[0][key] == older
 
 
 def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:
@@ -234,7 +237,7 @@ def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path:
 def test_a_finished_run_is_seen_to_have_changed_with_a_pack_of_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.tasks.run_digest.packaged", lambda name: tmp_path)
+    monkeypatch.setattr("rag_evaluator.tasks.manifest.packaged", lambda name: tmp_path)
     config = load_config(ROOT / "config.yaml")
     before = run_digest_of(config)
     (tmp_path / "faithfulness_nli_statement_prompt_spanish.json").write_text("{}", encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results.figures import MetricScores, RowFacts, figures
+from rag_evaluator.results.summary import MetricScores, RowFacts, figures
 from rag_evaluator.trust.scale import Scale
 
 NONE = math.nan

@@ -11,15 +11,14 @@ from labelled_runs import exact_rows, exact_run, faithful_run
 from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator import compare
-from rag_evaluator.files.names import folder_names
-from rag_evaluator.report.charts import KEPT, PAINTED, chart
+from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.report.charts import KEPT, PAINTED, Bar, ChartPoint, chart, dots, histogram
+from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import facts
-from rag_evaluator.report.figures import comparison_html, figures_html, runs_html
-from rag_evaluator.report.groups import groups_of
+from rag_evaluator.report.figures import figures_html, groups_of, runs_html
 from rag_evaluator.report.means import scales_of
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.specs import Bar, Dot, dots, histogram
 from rag_evaluator.results.comparison import word
+from rag_evaluator.results.run import Run
 from rag_evaluator.trust.comparison import Paired, compare_scores
 from rag_evaluator.trust.scale import Scale
 
@@ -68,7 +67,7 @@ def assert_harmless(page: str) -> Elements:
 
 
 def test_a_chart_holds_elements_of_the_table_only():
-    drawn = chart(dots([Dot("a", 0.5, 0.2, 0.7, "said", "#row=1")], (0, 1)), "means")
+    drawn = chart(dots([ChartPoint("a", 0.5, 0.2, 0.7, "said", "#row=1")], (0, 1)), "means")
 
     found = assert_harmless(drawn).found
     assert {tag for tag, _ in found} <= SVG
@@ -99,7 +98,9 @@ def test_a_chart_without_links_is_an_image_and_takes_its_colours_from_the_page()
 
 @pytest.mark.parametrize("text", [HOSTILE, "", "x" * 500, "שאלות", "a\nb", "{'signal': 'x'}", "datum.x"])
 def test_texts_of_users_are_texts_in_charts(text):
-    drawn = chart(dots([Dot(text, 0.5, None, None, text, "#row=1"), Dot("b", None, None, None, text)], (0, 1)), text)
+    drawn = chart(
+        dots([ChartPoint(text, 0.5, None, None, text, "#row=1"), ChartPoint("b", None, None, None, text)], (0, 1)), text
+    )
 
     assert_harmless(drawn)
 
@@ -113,14 +114,14 @@ def test_an_address_of_elsewhere_cannot_come_out_of_a_chart():
 
 
 def test_the_same_figures_give_the_same_bytes(tmp_path):
-    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [0.1, 0.5, NONE, 1.0]}))
+    run = Run(made_run(tmp_path / "run", {"faithfulness": [0.1, 0.5, NONE, 1.0]}))
 
     assert figures_html(run) == figures_html(run)
 
 
 def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
     scores = {"context_recall": [1.0] * 6 + [0.0] * 4, "faithfulness": [0.5] * 8 + [NONE] * 2}
-    run = RunFiles(made_run(tmp_path / "run", scores, stages={"context_recall": "retrieval"}))
+    run = Run(made_run(tmp_path / "run", scores, stages={"context_recall": "retrieval"}))
 
     page = figures_html(run)
 
@@ -136,9 +137,7 @@ def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
 
 def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_path):
     cosine = Scale(-1.0, 1.0, "continuous")
-    run = RunFiles(
-        made_run(tmp_path / "run", {"answer_relevancy": [0.0, 0.5, 1.0, NONE]}, {"answer_relevancy": cosine})
-    )
+    run = Run(made_run(tmp_path / "run", {"answer_relevancy": [0.0, 0.5, 1.0, NONE]}, {"answer_relevancy": cosine}))
 
     circles = [attributes for tag, attributes in Elements(figures_html(run)).found if tag == "circle"]
     bounds = [attributes for tag, attributes in Elements(figures_html(run)).found if tag == "rect"]
@@ -148,7 +147,7 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
 
 
 def test_pages_without_links_have_none(tmp_path):
-    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [0.5, NONE]}))
+    run = Run(made_run(tmp_path / "run", {"faithfulness": [0.5, NONE]}))
 
     assert assert_harmless(figures_html(run, links=False)).attributes("href") == []
 
@@ -164,7 +163,7 @@ def test_pages_without_links_have_none(tmp_path):
 )
 def test_runs_of_every_kind_have_a_page(tmp_path, scores, expected):
     scales = {"noise_sensitivity": Scale(0, 1, "judged", "lower"), "rubrics": Scale(1, 5)}
-    page = figures_html(RunFiles(made_run(tmp_path / "run", scores, scales)))
+    page = figures_html(Run(made_run(tmp_path / "run", scores, scales)))
 
     assert_harmless(page)
     assert [text for text in expected if text not in _text(page)] == []
@@ -181,12 +180,12 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     summary[HOSTILE]["reasons"] = {HOSTILE + str(number): 1 for number in range(70)}
     (folder / "summary.json").write_text(json.dumps(summary))
 
-    page = figures_html(RunFiles(folder))
+    page = figures_html(Run(folder))
 
     assert_harmless(page)
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert "[U+D800]" in page
-    assert_harmless(runs_html([RunFiles(folder)] * 2))
+    assert_harmless(runs_html([Run(folder)] * 2))
 
 
 def test_groups_ranks_and_probe_have_their_parts(tmp_path):
@@ -201,7 +200,7 @@ def test_groups_ranks_and_probe_have_their_parts(tmp_path):
     probe = {"probes": about, "metrics": {metric: {"other_answer": cell}}}
     (folder / "probe" / "probe.json").write_text(json.dumps(probe))
 
-    page = figures_html(RunFiles(folder))
+    page = figures_html(Run(folder))
 
     text = _text(page)
     assert text.index("topic 2") < text.index("topic 10")
@@ -219,7 +218,7 @@ def test_a_panel_shows_each_judge_below_the_mean_and_how_far_they_agree(tmp_path
     summary["faithfulness"]["panel"] = panel
     (folder / "summary.json").write_text(json.dumps(summary))
 
-    page = figures_html(RunFiles(folder))
+    page = figures_html(Run(folder))
 
     assert "agreement of the judges: alpha 0.00 over 2 rows; qwen 0.50, phi 1.00" in _text(page)
     assert [attributes for _, attributes in assert_harmless(page).found].count({"class": "of-judge"}) == 2
@@ -236,7 +235,7 @@ def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
     certificate = {"certificate": 2, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
     (folder / "certificate.json").write_text(json.dumps(certificate))
 
-    text = _text(figures_html(RunFiles(folder)))
+    text = _text(figures_html(Run(folder)))
 
     assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
     assert "faithfulness weak on other data: AUC 0.600 [0.520, 0.680] 40 – – kappa 0.61 [0.40, 0.80]" in text
@@ -284,7 +283,7 @@ def test_a_metric_that_should_be_low_is_better_when_it_falls(tmp_path):
 
 
 def test_a_judge_given_in_python_is_not_called_by_the_name_in_the_configuration(tmp_path):
-    run = RunFiles(faithful_run(tmp_path / "run", ["right. wrong."], model_id="my-script"))
+    run = Run(faithful_run(tmp_path / "run", ["right. wrong."], model_id="my-script"))
 
     judge = next(fact for fact in facts(run) if fact.name == "Judge")
 
@@ -309,7 +308,7 @@ def test_runs_stand_beside_each_other_for_each_metric(tmp_path):
     first = made_run(tmp_path / "a", {"faithfulness": [1.0, 0.0], "bleu": [0.5, 0.5]})
     second = made_run(tmp_path / "b", {"faithfulness": [1.0, 1.0]})
 
-    text = _text(runs_html([RunFiles(first), RunFiles(second)]))
+    text = _text(runs_html([Run(first), Run(second)]))
 
     assert re.search(r"faithfulness a 0\.50 \[.*?\] 2 /2 b 1\.00 \[.*?\] 2 /2 bleu a 0\.50", text)
 
@@ -330,7 +329,7 @@ def _text(page: str) -> str:
     ],
 )
 def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_path, config, shown):
-    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [1.0, 0.5]}, config=config))
+    run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0, 0.5]}, config=config))
 
     page = figures_html(run)
 
@@ -353,7 +352,7 @@ def test_runs_are_called_by_the_last_parts_of_their_folders(paths, names):
 
 def test_a_metric_without_a_score_says_so_in_place_of_a_chart_of_groups(tmp_path):
     scores = {"empty": [NONE] * 4, "full": [1.0, 0.0, 1.0, 0.5]}
-    run = RunFiles(made_run(tmp_path / "run", scores, groups={"team": ["a", "a", "b", "b"]}))
+    run = Run(made_run(tmp_path / "run", scores, groups={"team": ["a", "a", "b", "b"]}))
 
     (groups,) = groups_of(run.summary, scales_of(run.manifest, run.summary))
 

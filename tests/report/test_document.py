@@ -14,9 +14,8 @@ import pytest
 from rag_evaluator import RAGEvaluator, compare
 from rag_evaluator.files.digest import file_digest
 from rag_evaluator.report import document
-from rag_evaluator.report.document import write_report
-from rag_evaluator.report.embedding import PART_BYTES, folded, inline, parts_of
-from rag_evaluator.report.pages import json_in_page
+from rag_evaluator.report.document import PART_BYTES, folded, packs_of, write_report
+from rag_evaluator.report.pages import inline, json_in_page
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]
@@ -110,7 +109,7 @@ def test_each_row_is_in_the_index_with_its_scores_groups_and_texts(run: Run, rep
 def test_each_row_can_be_opened_from_its_part(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.report.embedding.PART_BYTES", 1)
+    monkeypatch.setattr("rag_evaluator.report.document.PART_BYTES", 1)
     page = report(run([row(number) for number in range(3)]))
     assert page.block("about")["parts"] == [0, 1, 2]
     for number in range(3):
@@ -183,7 +182,7 @@ def test_rows_that_are_too_large_are_in_the_table_without_their_details(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document, "DETAIL_BYTES", 1)
-    monkeypatch.setattr("rag_evaluator.report.embedding.PART_BYTES", 1)
+    monkeypatch.setattr("rag_evaluator.report.document.PART_BYTES", 1)
     page = report(run([row(number) for number in range(3)]))
     about = page.block("about")
     assert (about["rows"], about["detailed"], about["parts"]) == (3, 1, [0])
@@ -227,7 +226,7 @@ def test_a_long_text_is_kept_once_and_comes_back_everywhere(fragment: str) -> No
 
 def test_a_fragment_that_is_larger_than_a_part_has_a_part_of_its_own() -> None:
     fragments = ["a" * PART_BYTES, "b", "c" * PART_BYTES, "d"]
-    assert list(parts_of(fragments)) == [[fragments[0]], ["b", fragments[2]], ["d"]]
+    assert list(packs_of(fragments)) == [[fragments[0]], ["b", fragments[2]], ["d"]]
 
 
 def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:

@@ -11,16 +11,14 @@ import lxml.html
 import pytest
 from pydantic import BaseModel
 
-from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.prompts.english import installed_sources
-from rag_evaluator.report.row import frames_of, pair_html, row_html, row_view
-from rag_evaluator.report.row_judgements import judgement_views
-from rag_evaluator.report.row_verdicts import ScoredMetric, percent
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.texts import TEXTS
-from rag_evaluator.results.kept_prompts import read_questions
+from rag_evaluator.metrics.english import installed_sources
+from rag_evaluator.report.row import pair_html, row_html, row_view
+from rag_evaluator.report.row_scores import frames_of, judgement_views, percent
+from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.meanings import GRADES, meaning_of
+from rag_evaluator.results.run import Run
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}
@@ -69,13 +67,13 @@ class Sampling(ScriptedJudge):
     greedy = False
 
 
-def made(folder: Path, rows: list[dict[str, Any]] | None = None, judge: Any = None, **config: Any) -> RunFiles:
+def made(folder: Path, rows: list[dict[str, Any]] | None = None, judge: Any = None, **config: Any) -> Run:
     RAGEvaluator({**CONFIG, **config}, judge=judge or ScriptedJudge(answer)).evaluate(rows or [ROW], folder=folder)
-    return RunFiles(folder)
+    return Run(folder)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFiles:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return made(tmp_path_factory.mktemp("made") / "run")
 
 
@@ -106,16 +104,16 @@ def section(article: Any, metric: str) -> Any:
     return found
 
 
-def change_details(run: RunFiles, change: Any) -> RunFiles:
+def change_details(run: Run, change: Any) -> Run:
     path = run.folder / "details.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:
         change(line)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return RunFiles(run.folder)
+    return Run(run.folder)
 
 
-def test_a_row_shows_its_texts_scores_and_other_columns(run: RunFiles) -> None:
+def test_a_row_shows_its_texts_scores_and_other_columns(run: Run) -> None:
     article = parsed(row_html(run, 0))
     assert (article.tag, article.get("id"), article.get("data-row")) == ("article", "row-0", "0")
     assert find(article, "h2 a")[0].get("href") == "#row=0"
@@ -131,7 +129,7 @@ def test_a_row_shows_its_texts_scores_and_other_columns(run: RunFiles) -> None:
     assert 'style="' not in row_html(run, 0)
 
 
-def test_a_chip_leads_to_what_the_judge_said_where_it_said_something(run: RunFiles) -> None:
+def test_a_chip_leads_to_what_the_judge_said_where_it_said_something(run: Run) -> None:
     article = parsed(row_html(run, 0))
     for chip in find(article, ".chip"):
         [name] = texts(chip, ".chip-name")
@@ -166,7 +164,7 @@ def test_contexts_have_their_verdicts_also_equal_ones_in_their_order(tmp_path: P
     assert [(mark.word, mark.sources[0].metric) for mark in expected.marks] == [("retrieved", "retrieval_recall")]
 
 
-def test_a_context_that_equals_the_reference_has_its_verdict(run: RunFiles) -> None:
+def test_a_context_that_equals_the_reference_has_its_verdict(run: Run) -> None:
     assert [mark.word for mark in row_view(run, 0).retrieved[0].marks] == ["useful"]
 
 
@@ -215,19 +213,19 @@ def test_contexts_in_the_cells_of_a_table_are_shown_one_by_one(
     said = ScriptedJudge(lambda prompt, model: {"rating": 2})
     evaluator = RAGEvaluator({"dataset": path, "metrics": ["context_relevance"], "columns": columns}, judge=said)
     evaluator.evaluate(folder=tmp_path / "run")
-    article = parsed(row_html(RunFiles(tmp_path / "run"), 0))
+    article = parsed(row_html(Run(tmp_path / "run"), 0))
     assert texts(article, "ol.contexts .data") == ["a", "b"]
     assert texts(article, ".columns dt") == []
 
 
-def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
+def test_dropped_contexts_are_marked(run: Run, tmp_path: Path) -> None:
     (tmp_path / "details.jsonl").write_bytes((run.folder / "details.jsonl").read_bytes())
     for name in ("summary.json", "prompts.json"):
         (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     (tmp_path / "manifest.json").write_text(json.dumps({**run.manifest, "written": {"rows": 1}}))
     row = {**run.row(0), "dropped_contexts": {"faithfulness": [1]}}
     (tmp_path / "scores.jsonl").write_text(json.dumps(row) + "\n")
-    article = parsed(row_html(RunFiles(tmp_path), 0))
+    article = parsed(row_html(Run(tmp_path), 0))
     [dropped] = find(article, "li.dropped")
     assert "dropped: did not fit the window faithfulness" in " ".join(dropped.text_content().split())
     assert dropped.get("id").endswith("context-2")
@@ -235,7 +233,7 @@ def test_dropped_contexts_are_marked(run: RunFiles, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("questions", [True, False])
-def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: RunFiles, questions: bool) -> None:
+def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: Run, questions: bool) -> None:
     article, frames = parsed(row_html(run, 0, questions)), frames_of(run)
     shown = []
     for prompt in find(article, ".prompt"):
@@ -250,10 +248,10 @@ def test_prompts_that_cannot_be_put_together_say_why(tmp_path: Path) -> None:
     row = {**run.row(0), "response": "Another response."}
     (run.folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
     (run.folder / "manifest.json").write_text(json.dumps({**run.manifest, "written": None}))  # of an older version
-    [fold] = find(parsed(row_html(RunFiles(run.folder), 0)), ".prompts")
+    [fold] = find(parsed(row_html(Run(run.folder), 0)), ".prompts")
     assert "its columns are not those that were judged" in fold.text_content()
     assert find(fold, ".prompt") == []
-    assert row_view(RunFiles(run.folder), 0).metrics[0].own.attempts[0].judgements[1].verdicts != ()
+    assert row_view(Run(run.folder), 0).metrics[0].score.attempts[0].judgements[1].verdicts != ()
 
 
 def test_a_missing_score_has_its_reason_once_and_links_to_it(tmp_path: Path) -> None:
@@ -285,7 +283,7 @@ def test_the_judges_of_a_panel_stand_side_by_side(tmp_path: Path) -> None:
     RAGEvaluator({**CONFIG, "metrics": ["context_precision", "exact_match"]}, judges).evaluate(
         [ROW], folder=tmp_path / "run"
     )
-    article, view = parsed(row_html(RunFiles(tmp_path / "run"), 0)), row_view(RunFiles(tmp_path / "run"), 0)
+    article, view = parsed(row_html(Run(tmp_path / "run"), 0)), row_view(Run(tmp_path / "run"), 0)
     assert [metric.name for metric in view.metrics] == ["context_precision_with_reference", "exact_match"]
     assert texts(article, ".judge h5") == ["qwen 1.00", "gemma 0.50"]
     assert texts(article, ".judge .badge") == ["✓ useful", "✗ not useful", "✗ not useful", "✓ useful"]
@@ -320,7 +318,7 @@ def test_verdicts_mean_what_their_prompts_ask(
 ) -> None:
     found = meaning_of(metric, prompt, key, value, {about})
     assert found is not None
-    assert (found.tone, TEXTS[f"row.word.{found.word}"]) == (tone, word)
+    assert (found.tone, found.word) == (tone, word)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +361,7 @@ def test_grades_lists_and_unknown_keys_are_shown_by_the_scale_or_plainly(
     metric: str, response: Any, values: dict[str, Any], about: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     judgement = {"prompt": "prompt", "input": values, "response": response, "error": None, "confidence": [0.5]}
-    [view] = judgement_views(ScoredMetric(metric, about, {}, [judgement]))
+    [view] = judgement_views(judgements_of({"metric": metric, "judgements": [judgement]}), {}, about)
     assert [(verdict.tone, verdict.word) for verdict in view.verdicts] == expected
 
 
@@ -387,7 +385,7 @@ HOSTILE = [
 FIELDS = ("user_input", "response", "reference", "id")
 
 
-def hostile_run(folder: Path, text: str) -> RunFiles:
+def hostile_run(folder: Path, text: str) -> Run:
     """A run by hand: the program itself refuses some of these texts."""
     folder.mkdir()
     row = {**dict.fromkeys(FIELDS, text), "retrieved_contexts": [text, text], text: text, "m": None}
@@ -415,7 +413,7 @@ def hostile_run(folder: Path, text: str) -> RunFiles:
     (folder / "prompts.json").write_text(json.dumps({"m": {"prompt": {"frames": [frame]}}}))
     (folder / "summary.json").write_text(json.dumps({"m": {"mean": None, "scored": 0, "count": 1, "reasons": {}}}))
     (folder / "manifest.json").write_text(json.dumps({"name": text, "metrics": {}, "config": {}}))
-    return RunFiles(folder)
+    return Run(folder)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -473,7 +471,7 @@ def numbers_of(schema: Any, definitions: Any) -> list[str]:
     return found
 
 
-def test_two_runs_show_their_responses_and_differences(run: RunFiles, tmp_path: Path) -> None:
+def test_two_runs_show_their_responses_and_differences(run: Run, tmp_path: Path) -> None:
     other = made(tmp_path / "other", [{**ROW, "response": "He was born in Selo."}], metrics=["faithfulness", "tone"])
     article = parsed(pair_html([run, other], [0, 0]))
     assert texts(article, ".question") == ["Where was he born?"]
@@ -486,18 +484,18 @@ def test_two_runs_show_their_responses_and_differences(run: RunFiles, tmp_path: 
     assert len(texts(article, ".reference")) == 1
 
 
-def test_a_row_that_one_run_does_not_have_is_said(run: RunFiles) -> None:
+def test_a_row_that_one_run_does_not_have_is_said(run: Run) -> None:
     article = parsed(pair_html([run, run], [0, None]))
     assert "This run has no such row." in article.text_content()
     assert not find(article, "ins")
 
 
-def test_a_row_of_no_run_is_an_index_error(run: RunFiles) -> None:
+def test_a_row_of_no_run_is_an_index_error(run: Run) -> None:
     with pytest.raises(IndexError):
         row_html(run, 1)
 
 
-def test_a_fragment_is_small(run: RunFiles) -> None:
+def test_a_fragment_is_small(run: Run) -> None:
     import gzip
 
     assert len(gzip.compress(row_html(run, 0).encode())) < 3_000

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report.made_files import NONE, made_run, ranked
 
-from rag_evaluator.report.ranks import by_rank, verdicts_of
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.report.tally import bins_of, by_length, tally
+from rag_evaluator.report.tally import bins_of, by_length, by_rank, tally, verdicts_of
+from rag_evaluator.results.run import Run
 from rag_evaluator.trust.intervals import mean_interval
 from rag_evaluator.trust.scale import Scale
 
@@ -63,7 +62,7 @@ def test_each_score_lies_in_the_one_bin_that_counts_it(values, scale):
 
 def test_bins_of_lengths_hold_as_many_rows_each_and_their_means_have_intervals(tmp_path):
     values = [0.0] * 10 + [1.0] * 5 + [NONE] + [0.5] * 5
-    found = tally(RunFiles(made_run(tmp_path / "run", {"faithfulness": values})))
+    found = tally(Run(made_run(tmp_path / "run", {"faithfulness": values})))
 
     bins = list(by_length(found, "faithfulness", Scale()))
 
@@ -76,7 +75,7 @@ def test_bins_of_lengths_hold_as_many_rows_each_and_their_means_have_intervals(t
 @pytest.mark.parametrize("lengths", [[7] * 40, [3, 4, 5]])
 def test_rows_that_are_few_or_of_one_length_are_put_in_no_bins(tmp_path, lengths):
     rows = [{"answer": "x" * length} for length in lengths]
-    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [1.0] * len(rows)}, rows=rows))
+    run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0] * len(rows)}, rows=rows))
 
     assert list(by_length(tally(run), "faithfulness", Scale())) == []
 
@@ -90,7 +89,7 @@ def test_rows_that_are_few_or_of_one_length_are_put_in_no_bins(tmp_path, lengths
     ],
 )
 def test_the_response_is_found_under_any_of_its_names(tmp_path, row, columns):
-    run = RunFiles(made_run(tmp_path / "run", {"faithfulness": [1.0]}, rows=[row], config={"columns": columns}))
+    run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0]}, rows=[row], config={"columns": columns}))
 
     assert tally(run).lengths.tolist() == [4.0]
 
@@ -99,7 +98,7 @@ def test_intervals_by_length_know_clusters_and_weights(tmp_path):
     rows = [{"response": "x" * place, "doc": place % 3, "w": 1 + place % 2} for place in range(20)]
     values = [float(place % 4 == 0) for place in range(20)]
     config = {"cluster": "doc", "weight": "w"}
-    found = tally(RunFiles(made_run(tmp_path / "run", {"faithfulness": values}, rows=rows, config=config)))
+    found = tally(Run(made_run(tmp_path / "run", {"faithfulness": values}, rows=rows, config=config)))
 
     (_, first), *_ = by_length(found, "faithfulness", Scale())
 
@@ -110,7 +109,7 @@ def test_intervals_by_length_know_clusters_and_weights(tmp_path):
 def test_the_share_of_useful_contexts_is_counted_at_each_rank(tmp_path):
     details = [ranked(0, [1, 0, 1]), ranked(1, [1]), ranked(2, [0, 1])]
     metric = "context_precision_with_reference"
-    run = RunFiles(made_run(tmp_path / "run", {metric: [1.0, 1.0, 0.5]}, details=details))
+    run = Run(made_run(tmp_path / "run", {metric: [1.0, 1.0, 0.5]}, details=details))
 
     found = by_rank(run, tally(run))[metric]
 
@@ -124,7 +123,7 @@ def test_the_share_of_useful_contexts_is_counted_at_each_rank(tmp_path):
 def test_repeats_of_a_score_count_as_one_row(tmp_path):
     details = [ranked(0, [1, 0], repeat=0), ranked(0, [0, 0], repeat=1), ranked(1, [1, 1], repeat=0)]
     metric = "context_precision_with_reference"
-    run = RunFiles(made_run(tmp_path / "run", {metric: [1.0, 1.0]}, details=details))
+    run = Run(made_run(tmp_path / "run", {metric: [1.0, 1.0]}, details=details))
 
     assert [(rank.share.n, rank.share.mean) for rank in by_rank(run, tally(run))[metric]] == [(2, 0.75), (2, 0.5)]
 
@@ -145,7 +144,7 @@ def test_verdicts_that_cannot_be_placed_are_left_out(record):
 def test_metrics_that_ask_the_same_of_contexts_are_shown_once(tmp_path):
     names = ["retrieval_mrr", "retrieval_map", "retrieval_mrr@qwen"]
     details = [ranked(0, [1, 0], metric=name, contexts=[0, 1, 2]) for name in names]
-    run = RunFiles(
+    run = Run(
         made_run(tmp_path / "run", {name: [1.0] for name in names}, details=details, config={"retrieval": {"k": 2}})
     )
 

@@ -2,8 +2,7 @@ import time
 
 import pytest
 
-from rag_evaluator.report.shown_text import FOLDED, MOST, shown
-from rag_evaluator.report.word_diff import LINES, WORDS, difference, tokens
+from rag_evaluator.report.pages import FOLDED, LINES, MOST, WORDS, difference, shown, tokens
 
 
 def marked(pieces):

@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, load_dataset
-from rag_evaluator.cli.console import GROUPS_SHOWN, print_groups, print_means
+from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
+from rag_evaluator.cli.console import GROUPS_SHOWN, print_groups, print_parts
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics.table import about_metrics, select_metrics
 from rag_evaluator.report import means
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.score import Score
-from rag_evaluator.results.shown import interval
+from rag_evaluator.results import overview
+from rag_evaluator.results.overview import interval
+from rag_evaluator.results.rows import Score
 from rag_evaluator.results.summary import flat_rows
 from rag_evaluator.trust.scale import Scale
 
@@ -266,7 +266,7 @@ def test_the_first_sheet_holds_the_summary_as_it_is_and_the_second_is_still_read
 
 
 def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
-    print_means("run", "metric", results.summary(), "no score")
+    print_parts(overview.means("run", "metric", results.summary(), "no score", reasons=None))
     print_groups(results.summary())
     return capsys.readouterr().out
 

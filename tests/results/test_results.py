@@ -11,11 +11,9 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from rag_evaluator import load_dataset
-from rag_evaluator.errors import ResultsError
+from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.files.digest import file_digest
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 from rag_evaluator.results.sheet import CUT, XLSX_CELL
 from rag_evaluator.results.writers import WRITERS
 

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator import load_dataset
+from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Add, Heading, Scored
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Add, Heading, Score, Scored
 from rag_evaluator.results.writers import WRITERS
 
 NAME = "best.txt"

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from labelled_runs import exact_rows, exact_run
 
-from rag_evaluator import RAGEvaluator
+from rag_evaluator import RAGEvaluator, ResultsError
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.run import Run
 
 Change = Callable[[Path], None]
 
@@ -90,13 +89,13 @@ def test_the_rows_that_are_missing_are_counted(runs: Path) -> None:
     halved(runs / "run")
     shutil.rmtree(runs / "run" / "journal")
     with pytest.raises(ResultsError, match=r"it holds 20 rows, 40 were written\. There is no journal"):
-        RunFiles(runs / "run").row(0)
+        Run(runs / "run").row(0)
 
 
 def test_pages_that_read_rows_refuse_them_too(runs: Path) -> None:
     edited(runs / "run")
     with pytest.raises(ResultsError, match=r"scores\.jsonl: not as it was written: it has been changed since"):
-        list(RunFiles(runs / "run").rows())
+        list(Run(runs / "run").rows())
 
 
 def test_a_metric_that_was_taken_out_of_the_summary_is_missed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +104,7 @@ def test_a_metric_that_was_taken_out_of_the_summary_is_missed(runs: Path, capsys
     assert "summary.json: not as it was written" in capsys.readouterr().err
     shutil.rmtree(runs / "run" / "journal")
     assert call(runs, ["gate", "RUN", "--not-worse-than", "OTHER", "--margin", "1"]) == 2
-    assert "it lacks exact_match, which manifest.json names" in capsys.readouterr().err
+    assert "summary.json: not as it was written: it has the metrics" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl"])

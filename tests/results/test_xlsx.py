@@ -10,15 +10,13 @@ from typing import Any
 import openpyxl
 import pytest
 
-from rag_evaluator import load_dataset
-from rag_evaluator.cli.console import print_means
+from rag_evaluator import Results, load_dataset
+from rag_evaluator.cli.console import print_parts
 from rag_evaluator.metrics.table import about_metrics, select_metrics
 from rag_evaluator.results import xlsx
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Heading
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.overview import interval, means
+from rag_evaluator.results.rows import Heading, Score
 from rag_evaluator.results.sheet import BETTER, LINES, WIDEST, WORSE
-from rag_evaluator.results.shown import interval
 
 METRICS = ["faithfulness", "context_recall", "noise_sensitivity", "answer_relevancy"]
 SHEETS = ["summary", "scores", "judgements"]
@@ -296,7 +294,7 @@ def test_memory_does_not_grow_with_the_rows_of_a_workbook(tmp_path: Path) -> Non
 def test_the_table_on_the_screen_shows_metrics_under_retrieval_and_generation(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_means("run", "metric", results_of([0.5, 1.0, 0.75]).summary(), "no score")
+    print_parts(means("run", "metric", results_of([0.5, 1.0, 0.75]).summary(), "no score", reasons=None))
     lines = [line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
     order = ["retrieval", "context_recall", "generation", "faithfulness", "noise_sensitivity", "answer_relevancy"]
     assert [cells[0].strip() for cells in lines] == order
@@ -306,5 +304,5 @@ def test_the_table_on_the_screen_shows_metrics_under_retrieval_and_generation(
 
 def test_the_table_on_the_screen_has_no_headings_where_no_stage_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {"precision": {"mean": 0.5, "scored": 1, "count": 1, "reasons": {}}}
-    print_means("order", "measure", rows, "none")
+    print_parts(means("order", "measure", rows, "none", reasons=None))
     assert capsys.readouterr().out.count("│ precision │ 0.5000 │") == 1

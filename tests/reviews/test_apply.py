@@ -9,11 +9,16 @@ import pandas as pd
 import pytest
 from made import review
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.api.review import apply_reviews
+from rag_evaluator import (
+    ConfigError,
+    DatasetError,
+    RAGEvaluator,
+    ResultsError,
+    ScriptedJudge,
+    apply_reviews,
+    load_dataset,
+)
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset import load_dataset
-from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.reviews.record import ReviewRecord
 from rag_evaluator.reviews.store import ReviewStore
 

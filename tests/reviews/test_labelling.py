@@ -9,12 +9,11 @@ import pytest
 from labelled_runs import ROWS, exact_run, faithful_run
 from made import review
 
-from rag_evaluator import certify, label_sheet
+from rag_evaluator import ConfigError, certify, label_sheet
 from rag_evaluator.api.label_draw import draw_rows
-from rag_evaluator.errors import ConfigError
-from rag_evaluator.labels.draw import write_draw
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.results.certificate import digests_in
+from rag_evaluator.labels.sheet import write_draw
+from rag_evaluator.results.details import row_digests
+from rag_evaluator.results.run import Run
 from rag_evaluator.reviews.labelling import (
     LabelItem,
     choices,
@@ -30,7 +29,7 @@ from rag_evaluator.trust.scale import Scale
 
 def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:
     values = {"kind": "label", "field": metric, "before": None, "after": value, "row": row, **more}
-    made = review(sample=digests_in(store.folder)[row], **values)
+    made = review(sample=row_digests(store.folder)[row], **values)
     last = store.last().get(made.key)
     store.add(made if last is None else replace(made, seen=last.id))
 
@@ -53,7 +52,7 @@ def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(run: P
     assert draw_rows(run, 24).record == record
     for row, accepted in list(zip(record.rows, people, strict=True))[: len(people) - blank]:
         label(store, row, float(accepted), "exact_match", draw=record.name)
-    table = write_label_table(store, record.name, "anna", digests_in(run))
+    table = write_label_table(store, record.name, "anna", row_digests(run))
     assert table == run / "labels" / f"{record.name}.anna.jsonl"
     by_app = certify(run, table, out=run / "app.json")
     a, b = (found.certificate["metrics"]["exact_match"] for found in (by_app, by_book))
@@ -69,7 +68,7 @@ def test_two_people_have_a_table_each_also_where_their_names_are_one_file_name(r
     for name in ("Anna", "anna", "../anna"):
         for row in record.rows:
             label(store, row, 1.0 if name == "anna" else float(row % 2), "exact_match", draw=record.name, by=name)
-    tables = [write_label_table(store, record.name, name, digests_in(run)) for name in ("Anna", "anna", "../anna")]
+    tables = [write_label_table(store, record.name, name, row_digests(run)) for name in ("Anna", "anna", "../anna")]
     assert len(set(tables)) == 3
     assert {path.parent for path in tables} == {run / "labels"}
     assert certify(run, tables, out=run / "app.json").certificate["metrics"]["exact_match"]["annotators"] == [
@@ -83,15 +82,15 @@ def test_a_label_that_is_changed_or_taken_back_is_so_in_the_table(run: Path) -> 
     store = ReviewStore(run)
     for row, value in ((1, 1.0), (2, 0.0), (1, 0.0), (2, None)):
         label(store, row, value, "exact_match", draw="d")
-    path = write_label_table(store, "d", "anna", digests_in(run))
+    path = write_label_table(store, "d", "anna", row_digests(run))
     assert [(line["row"], line["label"]) for line in map(json.loads, path.read_text().splitlines())] == [(1, 0.0)]
-    assert given_labels(store, "d", "anna", digests_in(run)) == {LabelItem(1, "exact_match"): 0.0}
+    assert given_labels(store, "d", "anna", row_digests(run)) == {LabelItem(1, "exact_match"): 0.0}
 
 
 def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
     store = ReviewStore(run)
     label(store, 1, 1.0, "exact_match", draw="d")
-    changed = ["other" if place == 1 else digest for place, digest in enumerate(digests_in(run))]
+    changed = ["other" if place == 1 else digest for place, digest in enumerate(row_digests(run))]
     assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
 
 
@@ -99,7 +98,7 @@ def test_labels_of_rows_that_were_not_drawn_say_so_and_are_no_random_sample(run:
     store = ReviewStore(run)
     for row in range(ROWS - 10):
         label(store, row, float(row < 18), "exact_match")
-    path = write_label_table(store, None, "anna", digests_in(run))
+    path = write_label_table(store, None, "anna", row_digests(run))
     assert path == label_path(store, None, "anna") == run / "labels" / "not-sampled.anna.jsonl"
     assert {json.loads(line)["sampled"] for line in path.read_text().splitlines()} == {False}
     figures = certify(run, path, out=run / "app.json").certificate["metrics"]["exact_match"]
@@ -111,24 +110,24 @@ def test_labels_of_rows_that_were_not_drawn_say_so_and_are_no_random_sample(run:
 
 def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:
     run = faithful_run(tmp_path / "run", ["It is so. It is wrong. It is so."] * 25)
-    files, store = RunFiles(run), ReviewStore(run)
+    files, store = Run(run), ReviewStore(run)
     rows = list(range(25))
     items = items_of(rows, ["faithfulness"], {row: files.details(row) for row in rows})
     assert items[:2] == [LabelItem(0, "faithfulness", "It is so."), LabelItem(0, "faithfulness", "It is wrong.")]
     assert len(items) == 50, "a statement that is there twice is asked for once"
     for item in items:
         label(store, item.row, float("so" in str(item.statement)), item.metric, statement=item.statement, draw=None)
-    table = write_label_table(store, None, "anna", digests_in(run))
+    table = write_label_table(store, None, "anna", row_digests(run))
     found = certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["faithfulness"]["statements"]
     assert (found["labels"], found["rows"], found["binary"]["agreement"]["mean"]) == (50, 25, 1.0)
 
 
 def test_a_metric_without_statements_is_labelled_as_a_whole(run: Path) -> None:
-    assert items_of([3, 1], ["exact_match"], {3: RunFiles(run).details(3)}) == [
+    assert items_of([3, 1], ["exact_match"], {3: Run(run).details(3)}) == [
         LabelItem(3, "exact_match"),
         LabelItem(1, "exact_match"),
     ]
-    assert statements_of(RunFiles(run).details(0)[0]) == []
+    assert statements_of(Run(run).details(0)[0]) == []
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.reviews.queues import MOST, About, detail_queues, findings_queue, row_queues, rows_in, too_easy
+from rag_evaluator.reviews.queues import MOST, MetricFacts, detail_queues, findings_queue, row_queues, rows_in, too_easy
 from rag_evaluator.trust.scale import Scale
 
-ABOUT = About({"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")})
-PANEL = About({"faithfulness": Scale(), "faithfulness@a": Scale(), "faithfulness@b": Scale()}, ["a", "b"])
+ABOUT = MetricFacts(
+    {"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")}
+)
+PANEL = MetricFacts({"faithfulness": Scale(), "faithfulness@a": Scale(), "faithfulness@b": Scale()}, ["a", "b"])
 
 
 def row(faithful: float | None, correct: float | None, noise: float | None = 0.0, **more: Any) -> dict[str, Any]:
@@ -16,7 +18,7 @@ def row(faithful: float | None, correct: float | None, noise: float | None = 0.0
     return {"question": f"{faithful} {correct}?", **scores, **more}
 
 
-def of_rows(name: str, rows: list[dict[str, Any]], about: About = ABOUT) -> Any:
+def of_rows(name: str, rows: list[dict[str, Any]], about: MetricFacts = ABOUT) -> Any:
     return next(queue for queue in row_queues(rows, about) if queue.name == name)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from made import correction, review
 
-from rag_evaluator.errors import ResultsError
+from rag_evaluator import ResultsError
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.reviews.record import ReviewError
 from rag_evaluator.reviews.store import ConflictError, ReviewStore

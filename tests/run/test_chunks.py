@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 from command_starter import Zygote
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import ConfigError, MissingChunksError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import Sample
-from rag_evaluator.errors import ConfigError, MissingChunksError, ResultsError
 from rag_evaluator.results.writers import WRITERS
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset.choice import RowChoice
-from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.report.facts import facts
-from rag_evaluator.report.run_files import RunFiles
+from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import WorkerJournal
-from rag_evaluator.tasks.panel import refuse_unfinished
+from rag_evaluator.tasks.open_run import open_run
 
 Rows = list[dict[str, Any]]
 JUDGED = "metrics: [context_relevance]\nchunk_size: 4"
@@ -211,7 +210,7 @@ class TestWhatResultsSay:
         assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
         assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
         assert "partial: 5 of 12 rows (limit)" in said(capsys, 0, "status", str(results))
-        assert "5 of 12 rows (limit)" in [fact.value for fact in facts(RunFiles(results))]
+        assert "5 of 12 rows (limit)" in [fact.value for fact in facts(Run(results))]
         manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
         merged = said(capsys, 0, "merge", str(results))
@@ -318,7 +317,7 @@ class TestOtherTasks:
         assert ("part" in whole.manifest, asked) == (False, 8)
         with pytest.raises(ResultsError, match="holds the scores of all rows"):
             panel(limit=2)
-        refuse_unfinished(tmp_path)  # the panel that is there is still whole
+        open_run(tmp_path)  # the panel that is there is still whole
         assert panel()[1] == 0
 
     def test_slurm_gets_the_limit_for_each_worker(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:

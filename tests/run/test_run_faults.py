@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from command_starter import Zygote
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import RAGEvaluator, RagEvaluatorError, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.jsonl import Appender
 from rag_evaluator.run.journal import FOLDERS
 

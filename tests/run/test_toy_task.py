@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import JudgeLostError
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.stages import run_stage

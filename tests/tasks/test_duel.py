@@ -14,24 +14,31 @@ from command_starter import Zygote
 from pydantic import BaseModel
 from test_question_tasks import alike
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, duel
+from rag_evaluator import (
+    ConfigError,
+    Judge,
+    JudgeLostError,
+    JudgementError,
+    PromptTooLongError,
+    RAGEvaluator,
+    Results,
+    ResultsError,
+    ScriptedJudge,
+    duel,
+)
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, PromptTooLongError, ResultsError
 from rag_evaluator.judge.choices import Option, log_ratio
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
 from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.prompts.own import DuelInput, DuelOutput
-from rag_evaluator.results.results import Results
 from rag_evaluator.run.finished import read_finished
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.tasks import stage_of
-from rag_evaluator.tasks.duel.judging import DECIDED
-from rag_evaluator.tasks.duel.pairs import pairs_of
+from rag_evaluator.tasks.duel.judging import DECIDED, pairs_of
 from rag_evaluator.tasks.duel.stage import read_run
 
 Rows = Sequence[Mapping[str, Any]]
@@ -215,8 +222,8 @@ def test_a_reason_for_the_answer_that_lost_is_none(tmp_path: Path) -> None:
 def test_the_option_is_the_beginning_of_the_answer_up_to_its_choice() -> None:
     option = Option(DuelOutput(choice=1, reason=""), "choice")
     assert option == '{\n    "choice": 1,'
-    assert option.is_said_by(DuelOutput(choice=1, reason="whatever"))
-    assert not option.is_said_by(DuelOutput(choice=2, reason=""))
+    assert option.is_chosen_by(DuelOutput(choice=1, reason="whatever"))
+    assert not option.is_chosen_by(DuelOutput(choice=2, reason=""))
 
 
 def test_a_model_gives_the_odds_of_its_digit_and_a_reason_for_either_choice(

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, certify
+from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge, certify
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ResultsError
 from rag_evaluator.metrics.scorer import Scorer
 
 ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n else "Harn"} for n in range(20)]

@@ -14,12 +14,21 @@ import pytest
 from command_starter import Zygote
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, duel, gate, generate, sort
+from rag_evaluator import (
+    ConfigError,
+    Judge,
+    RAGEvaluator,
+    ResultsError,
+    ScriptedJudge,
+    compare,
+    duel,
+    gate,
+    generate,
+    sort,
+)
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.results.panel import panel_signature
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 
 ROWS = [
     {"id": f"r{place}", "question": str(place), "contexts": ["C"], "answer": "ja", "reference": "ja", "topic": topic}
@@ -174,8 +183,7 @@ def test_a_finished_panel_asks_nobody_again_and_a_changed_one_is_refused(tmp_pat
     panel().evaluate(ROWS, folder=tmp_path)
     again = panel()
     again.evaluate(ROWS, folder=tmp_path)
-    assert again.panel is not None
-    assert [evaluator.judge.model.asked for evaluator in again.panel.evaluators.values()] == [0, 0]
+    assert [evaluator.judge.model.asked for evaluator in again.judges.values()] == [0, 0]
     judges = {"a": Labels(A, "scripted-a"), "c": Labels(B, "scripted-b")}
     other = RAGEvaluator(CONFIG, judges)
     with pytest.raises(ResultsError, match=r"another panel\. Changed: judges: a, b before, a, c now"):

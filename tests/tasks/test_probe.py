@@ -14,20 +14,27 @@ from command_starter import Zygote
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator import CustomMetric, RAGEvaluator, ScriptedJudge, metric, probe
+from rag_evaluator import (
+    METRICS,
+    ConfigError,
+    CustomMetric,
+    DatasetError,
+    RAGEvaluator,
+    ResultsError,
+    ScriptedJudge,
+    load_dataset,
+    metric,
+    probe,
+)
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import ProbeConfig
-from rag_evaluator.dataset import load_dataset
-from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks import stage_of
-from rag_evaluator.tasks.probe.figures import report
-from rag_evaluator.tasks.probe.lines import parts_of
+from rag_evaluator.tasks.probe.facts import normalised
+from rag_evaluator.tasks.probe.figures import probe_overview, report
 from rag_evaluator.tasks.probe.table import PROBES
-from rag_evaluator.tasks.probe.texts import normalised
 from rag_evaluator.tasks.probe.units import pairs_of, units_of
 from rag_evaluator.trust.verdicts import Word
 
@@ -138,10 +145,10 @@ def test_judges_of_known_faults_get_their_words(judge: str, tmp_path: Path) -> N
 
 def test_a_judge_that_always_says_no_is_not_told_to_take_a_larger_sample(tmp_path: Path) -> None:
     found = probed("no", tmp_path, ["answer_accuracy"])
-    said = [line for line in parts_of(found) if isinstance(line, str)]
+    said = [line for line in probe_overview(found) if isinstance(line, str)]
     [advice] = [line for line in said if line.startswith("answer_accuracy: the judge gave the worst score to every")]
     assert "(other_answer, changed_number, changed_name); a larger sample does not help" in advice
-    assert not [line for line in parts_of(probed("perfect", tmp_path / "b")) if "worst score" in str(line)]
+    assert not [line for line in probe_overview(probed("perfect", tmp_path / "b")) if "worst score" in str(line)]
 
 
 def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_path: Path) -> None:

@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluator import ScriptedJudge
+from rag_evaluator import ConfigError, Judge, PromptTooLongError, ScriptedJudge
 from rag_evaluator.config import with_arguments
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, PromptTooLongError
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.context_window import Window
+from rag_evaluator.judge.cached import CachedJudge, Window
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.prompts.own import CompareOutput, FilterOutput
 from rag_evaluator.tasks.ranking import (
     STRATEGIES,

@@ -8,20 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluator import ScriptedJudge
+from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config import with_arguments
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, JudgementError
-from rag_evaluator.files.atomic import write_wide_json
-from rag_evaluator.files.json_text import wide_json_text
-from rag_evaluator.files.names import safe_names
+from rag_evaluator.files.atomic import safe_names, write_wide_json
+from rag_evaluator.files.jsonl import wide_json_text
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
-from rag_evaluator.judge.judge import Judge
-from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, SupportInput
-from rag_evaluator.tasks.references import GenerateOptions, Generator, Reference
-from rag_evaluator.tasks.references.groups import Piece, balanced_groups, fitting_groups, shuffled
+from rag_evaluator.tasks.references import (
+    GenerateOptions,
+    Generator,
+    Piece,
+    Reference,
+    balanced_groups,
+    fitting_groups,
+    shuffled,
+)
 
 NO = {"answerable": 0, "answer": ""}
 ModelFolder = Callable[..., Path]

@@ -11,11 +11,19 @@ import pytest
 from langchain_core.language_models import FakeListLLM
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, read_questions
+from rag_evaluator import (
+    ConfigError,
+    JudgeLostError,
+    JudgementError,
+    RAGEvaluator,
+    ResultsError,
+    ScriptedJudge,
+    compare,
+    read_questions,
+)
 from rag_evaluator.cli.main import main
-from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
-from rag_evaluator.results.score import Score
+from rag_evaluator.results.rows import Score
 from rag_evaluator.results.writers import WRITERS
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import read_status

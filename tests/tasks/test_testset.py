@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.api.testset import MadeTestset, make_testset
+from rag_evaluator import ConfigError, DatasetError, JudgeLostError, MadeTestset, ScriptedJudge, make_testset
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.errors import ConfigError, DatasetError, JudgeLostError
-from rag_evaluator.judge.scripted import ScriptedJudge
 from tests.tasks.testset_world import (
     LANGUAGES,
     LEFT_OUT,

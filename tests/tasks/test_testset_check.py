@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ragas import SingleTurnSample
 
-from rag_evaluator.api.testset import CheckedTestset, check_testset
+from rag_evaluator import CheckedTestset, check_testset
 from tests.tasks.testset_world import LANGUAGES, TOWNS, Knowing, Letters, length_of, text_of
 
 

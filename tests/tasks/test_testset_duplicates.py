@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from rapidfuzz import fuzz
 
-from rag_evaluator.tasks.testset.selection import Made, duplicates_of
+from rag_evaluator.tasks.testset.selection import SlotResult, duplicates_of
 
 WORDS = "how long is the bridge of Arlen Tesk built by whom in which year was it opened".split()
 
 
-def made(count: int, words: int, seed: int = 0) -> list[Made]:
+def made(count: int, words: int, seed: int = 0) -> list[SlotResult]:
     """Questions of a few words, so that some are alike, with vectors of which some are near."""
     chance, vectors = random.Random(seed), np.random.default_rng(seed).normal(size=(7, 16))
     found = []
@@ -26,7 +26,7 @@ def made(count: int, words: int, seed: int = 0) -> list[Made]:
             "correct": {"chunks": chunks},
             "vector": list(vectors[chance.randrange(7)] + 0.1 * np.array(chance.choices([0, 1], k=16))),
         }
-        found.append(Made(index, "single_fact", fields))
+        found.append(SlotResult(index, "single_fact", fields))
     return found
 
 

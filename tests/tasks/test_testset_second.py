@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.api.testset import MadeTestset, make_testset
-from rag_evaluator.config import load_config
-from rag_evaluator.errors import ConfigError, JudgementError
-from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator import ConfigError, JudgementError, MadeTestset, ScriptedJudge, load_config, make_testset
 from tests.tasks.testset_world import TOWNS, Knowing, length_of, write_documents
 
 SETTINGS = {"kinds": {"single_fact": 1}, "candidates": len(TOWNS)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator import ScriptedJudge
 
 TOWNS = (
     "Arlen",

@@ -8,10 +8,9 @@ from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from rag_evaluator.trust.agreement import Confusion, binary_agreement, graded_agreement
-from rag_evaluator.trust.auc import newcombe_interval
-from rag_evaluator.trust.estimate import Coefficient
 from rag_evaluator.trust.intervals import PASS, mean_interval
-from rag_evaluator.trust.threshold import best_threshold, cross_fitted
+from rag_evaluator.trust.scale import Coefficient
+from rag_evaluator.trust.threshold import best_threshold, cross_fitted, newcombe_interval
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)

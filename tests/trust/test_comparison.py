@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator import METRICS
 from rag_evaluator.trust.comparison import Paired, compare_scores
 from rag_evaluator.trust.intervals import difference_interval, difference_p_value
 from rag_evaluator.trust.scale import Scale

@@ -15,10 +15,9 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from rag_evaluator.trust.estimate import Estimate
 from rag_evaluator.trust.intervals import difference_interval, mean_interval, pass_rate, tie_warning
-from rag_evaluator.trust.missing import missing_bounds
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.scale import Estimate, Scale
+from rag_evaluator.trust.units import missing_bounds
 
 JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
 LOWER, COSINE, STARS = Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from rag_evaluator.trust.draws import draw_stratified, draw_uncertain, draw_uniform
-from rag_evaluator.trust.folds import dealt
 from rag_evaluator.trust.intervals import difference_interval
+from rag_evaluator.trust.labelled import dealt
 from rag_evaluator.trust.ppi import label_difference, label_mean
 from rag_evaluator.trust.scale import Scale
 

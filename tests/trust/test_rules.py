@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator import METRICS, ConfigError
 from rag_evaluator.trust.gate import Measured, Rule, Verdict, check_rules, parse_limit, parse_rule
 from rag_evaluator.trust.intervals import difference_interval, mean_interval
 from rag_evaluator.trust.scale import Scale

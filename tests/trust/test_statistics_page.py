@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator import METRICS
 from rag_evaluator.trust.formulas import moments, with_pseudo_units
 from rag_evaluator.trust.intervals import difference_interval, difference_p_value, mean_interval
-from rag_evaluator.trust.missing import missing_bounds
 from rag_evaluator.trust.scale import Scale
+from rag_evaluator.trust.units import missing_bounds
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from app_client import client, write_run
 
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.view.folders import Folders, NotThere, open_folders
+from rag_evaluator import ResultsError
+from rag_evaluator.view.state import Folders, NotThere, open_folders
 
 
 @pytest.fixture(scope="module")

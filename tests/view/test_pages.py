@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.report.pages import asset
 from rag_evaluator.signals import Stop, StopSignal
-from rag_evaluator.view import files
+from rag_evaluator.view import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 
@@ -213,9 +213,9 @@ def test_a_report_that_is_a_link_out_of_the_results_is_not_given(tmp_path: Path)
     assert "Nolu" not in answer.text
 
 
-@pytest.mark.parametrize("script", [*files.OWN_SCRIPTS, *files.REVIEW_SCRIPTS, *files.REPORT_SCRIPTS])
+@pytest.mark.parametrize("script", [*pages.OWN_SCRIPTS, *pages.REVIEW_SCRIPTS, *pages.REPORT_SCRIPTS])
 def test_no_script_needs_what_browsers_refuse_to_pages_from_another_machine(script: str) -> None:
-    source = asset(script, files.PACKAGES[script])
+    source = asset(script, pages.PACKAGES[script])
     assert not re.search(r"randomUUID\(|crypto\.subtle|navigator\.(clipboard|serviceWorker|locks)", source)
 
 

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,12 +12,12 @@ from typing import Any
 import pytest
 from app_client import asked, client, made_run, write_run
 
-from rag_evaluator.report.row import frames_of
+from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.rows_index import rows_of
-from rag_evaluator.report.run_files import RunFiles
-from rag_evaluator.view import row_api
-from rag_evaluator.view.index import RowIndex, Tabled
-from rag_evaluator.view.kept import Kept
+from rag_evaluator.results.run import Run
+from rag_evaluator.view import pages
+from rag_evaluator.view.index import RowIndex, RunsTable
+from rag_evaluator.view.state import FileCache
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
 Row = dict[str, Any]
@@ -161,7 +162,7 @@ def test_rows_written_anew_are_shown_at_once(tmp_path: Path) -> None:
 
 def test_the_first_page_does_not_wait_for_the_index(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RowIndex, "start", lambda self: None)  # it is never made
-    monkeypatch.setattr(row_api, "PATIENCE", 0.01)
+    monkeypatch.setattr(pages, "PATIENCE", 0.01)
     with client(results) as browser:
         assert [row["row"] for row in asked(browser, "/api/rows/run", limit=3)["rows"]] == [0, 1, 2]
         waiting = browser.get("/api/rows/run?sort=m")
@@ -237,17 +238,19 @@ def test_figures_are_made_after_the_index_which_makes_the_offsets_of_rows_known(
     make = RowIndex._make
     monkeypatch.setattr(RowIndex, "_make", lambda self: (time.sleep(0.2), make(self), done.append("index")))
     monkeypatch.setattr("rag_evaluator.report.figures.figures_html", lambda run: done.append("figures") or "")
-    monkeypatch.setattr("rag_evaluator.report.run_files.line_offsets", lambda path: 1 / 0)
+    offsets = cached_property[object](lambda run: 1 / 0)
+    offsets.__set_name__(Run, "_offsets")
+    monkeypatch.setattr(Run, "_offsets", offsets)
     with client(tmp_path) as browser:
         assert browser.get("/api/figures/run").status_code == 200
     assert done == ["index", "figures"]
-    run = RunFiles(tmp_path / "run")
+    run = Run(tmp_path / "run")
     assert len(list(run.rows())) == 5
     assert run.row(3)["id"] == "row 3"
 
 
 def test_a_value_that_takes_long_holds_up_no_other_and_is_made_once() -> None:
-    kept: Kept[str] = Kept(2)
+    kept: FileCache[str] = FileCache(2)
     begun, others = Event(), Event()
     made: list[str] = []
 
@@ -267,7 +270,7 @@ def test_a_value_that_takes_long_holds_up_no_other_and_is_made_once() -> None:
 
 
 def test_closing_leaves_no_file_behind(results: Path, tmp_path: Path) -> None:
-    index = RowIndex(Tabled([RunFiles(results / "run")]), tmp_path / "x.sqlite")
+    index = RowIndex(RunsTable([Run(results / "run")]), tmp_path / "x.sqlite")
     index.start()
     assert index.ready.wait(20)
     assert index.error is None
@@ -309,4 +312,4 @@ def test_the_heads_of_prompts_that_rows_name_are_given_once_for_all_runs(results
     with client(results) as browser:
         answer = browser.get("/api/frames/run")
     assert list(answer.json().values()) == ["Judge this.\n<b>"]
-    assert answer.json() == frames_of(RunFiles(run))
+    assert answer.json() == frames_of(Run(run))

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
+from rag_evaluator import Judge, JudgementError, PromptError
 from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.errors import JudgementError, PromptError
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.models.embeddings import LocalEmbeddings
 from rag_evaluator.models.event_loop import run
 from tools.demo_judge.languages import World

@@ -18,12 +18,11 @@ from typing import Any
 from ragas.metrics.collections.context_precision.util import ContextPrecisionInput, ContextPrecisionOutput
 from scipy.stats import mannwhitneyu
 
-from rag_evaluator import RAGEvaluator
+from rag_evaluator import Judge, RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.judge import Judge
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.prompts.loading import load_prompts
 from tools.demo_judge.tasks import PACKS
 
 PRECISION = ("context_precision_with_reference", "prompt")

@@ -10,8 +10,9 @@ from random import Random
 
 from pydantic import BaseModel
 
-from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts.loading import TracedPrompt, load_prompts
+from rag_evaluator import PromptError
+from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.prompts.loading import TracedPrompt
 from tools.demo_judge import drills, marks, verdicts, writing
 from tools.demo_judge.english import ENGLISH
 from tools.demo_judge.languages import Language, World

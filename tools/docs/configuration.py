@@ -15,10 +15,9 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from rag_evaluator.config import Config
+from rag_evaluator import METRICS, Config
 from rag_evaluator.config_custom import AskedMetric, ComputedMetric
 from rag_evaluator.config_sections import Section
-from rag_evaluator.metrics.table import METRICS
 
 HEAD = """# Configuration
 

@@ -1,20 +1,137 @@
 """A corpus: the chunks of all documents in a file, so that memory does not grow with them."""
 
 import json
+import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from filelock import FileLock
 
-from rag_evaluator.dataset.documents.chunks import DocumentChunk, Splitter
-from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_json, write_lines
-from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.digest import file_digest, short_digest
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text that questions are made from.
+
+    Attributes:
+        id: unique in a corpus: the file's path below the folder, with the place of the row in a table of texts.
+        text: the whole text, Markdown where the format has headings; offsets count its characters.
+    """
+
+    id: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits of id and text."""
+        return short_digest(f"{self.id}\0{self.text}")
+
+    @property
+    def is_blank(self) -> bool:
+        return is_blank(self.text)
+
+
+@dataclass(frozen=True)
+class UnreadFile:
+    """A file, or a row of one, that gives no document.
+
+    Attributes:
+        id: as a document's.
+        reason: for people, with what to do.
+    """
+
+    id: str
+    reason: str
+
+
+HEADING = re.compile(  # or code, in which a # begins a comment
+    r"^ {0,3}(?P<fence>```|~~~)[\s\S]*?(?:^ {0,3}(?P=fence)[ \t]*$|\Z)"
+    r"|^ {0,3}(?P<level>#{1,6})[ \t]+(?P<title>.+?)[ \t#]*$",
+    re.MULTILINE,
+)
+EXTRA = "Cutting documents into chunks needs semantic-text-splitter: pip install semantic-text-splitter."
+
+
+@dataclass(frozen=True)
+class DocumentChunk:
+    """A part of a document.
+
+    Attributes:
+        document: id of the document.
+        start, end: offsets in characters of the document's text; `text` is what is between them.
+        headings: under which it is, the outermost first.
+    """
+
+    document: str
+    start: int
+    end: int
+    text: str
+    headings: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits, the same wherever the corpus lies and whatever else is in it."""
+        return short_digest(f"{self.document}\0{self.start}\0{self.text}")
+
+
+class Splitter:
+    """Cuts documents into chunks.
+
+    Args:
+        tokenizer: whose tokens are counted.
+        tokens: of a chunk at most.
+
+    Raises `DatasetError` if the library that cuts is not installed.
+    """
+
+    def __init__(self, tokenizer: "Tokenizer", tokens: int) -> None:
+        try:
+            from semantic_text_splitter import MarkdownSplitter
+        except ImportError as error:
+            raise DatasetError(EXTRA) from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._splitter = MarkdownSplitter.from_huggingface_tokenizer(tokenizer, tokens)
+
+    def chunks(self, document: Document) -> Iterator[DocumentChunk]:
+        """The chunks of a document in order; they do not overlap."""
+        headings = _Headings(document.text)
+        for start, text in self._splitter.chunk_indices(document.text):
+            yield DocumentChunk(document.id, start, start + len(text), text, headings.above(start))
+
+
+class _Headings:
+    """The headings of a Markdown text, those inside of code left out."""
+
+    def __init__(self, text: str) -> None:
+        self._starts: list[int] = []
+        self._paths: list[tuple[str, ...]] = []
+        path: dict[int, str] = {}
+        for match in HEADING.finditer(text):
+            if match["fence"]:
+                continue
+            level = len(match["level"])
+            path = {**{above: title for above, title in path.items() if above < level}, level: match["title"]}
+            self._starts.append(match.start())
+            self._paths.append(tuple(path[above] for above in sorted(path)))
+
+    def above(self, offset: int) -> tuple[str, ...]:
+        """Those that the text at an offset is under; a heading is under itself."""
+        place = bisect_right(self._starts, offset)
+        return self._paths[place - 1] if place else ()
+
 
 CHUNKS, ABOUT, LOCK = "chunks.jsonl", "corpus.json", ".lock"
 
@@ -41,7 +158,7 @@ class Corpus(Sequence[DocumentChunk]):
             self.documents: int = about["documents"]
             self.digest: str = about["digest"]
             self.source: str = about["source"]
-            self.unread = [Unread(**entry) for entry in about["unread"]]
+            self.unread = [UnreadFile(**entry) for entry in about["unread"]]
             is_whole = file_digest(self._path) == self.digest
             self._file = self._path.open("rb")
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -79,7 +196,9 @@ class Corpus(Sequence[DocumentChunk]):
         return (self[place] for place in range(len(self)))
 
 
-def write_corpus(folder: Path, documents: Iterable[Document | Unread], splitter: Splitter, source: str = "") -> Corpus:
+def write_corpus(
+    folder: Path, documents: Iterable[Document | UnreadFile], splitter: Splitter, source: str = ""
+) -> Corpus:
     """Cut documents into chunks and keep them in a folder. Raises `DatasetError` if there is no text at all.
 
     Args:
@@ -89,7 +208,7 @@ def write_corpus(folder: Path, documents: Iterable[Document | Unread], splitter:
 
     def chunks() -> Iterator[dict[str, Any]]:
         for document in documents:
-            if isinstance(document, Unread):
+            if isinstance(document, UnreadFile):
                 unread.append(document)
                 continue
             read[0] += 1

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator.dataset.documents.corpus import Document, UnreadFile
 from rag_evaluator.dataset.readers.record import InputRecord, library_errors, read_text
 from rag_evaluator.dataset.readers.table import READERS, iterate_records
 from rag_evaluator.errors import DatasetError
@@ -71,7 +71,7 @@ DOCUMENT_READERS: Mapping[str, Callable[[Path], str]] = {
 """Suffix -> what reads a file as one text. Tables of `dataset.readers` give one document a row."""
 
 
-def read_documents(sources: Sequence[Any], text_column: str | None = None) -> Iterator[Document | Unread]:
+def read_documents(sources: Sequence[Any], text_column: str | None = None) -> Iterator[Document | UnreadFile]:
     """The documents of files, folders and LangChain `Document`s, in order; a folder's by path.
 
     What cannot be read is reported and left out. Of documents with the same id, as `README.md` of two folders, the
@@ -89,7 +89,7 @@ def read_documents(sources: Sequence[Any], text_column: str | None = None) -> It
         yield entry if names[entry.id] == 1 else replace(entry, id=f"{entry.id} ({names[entry.id]})")
 
 
-def _entries(sources: Sequence[Any], text_column: str | None) -> Iterator[Document | Unread]:
+def _entries(sources: Sequence[Any], text_column: str | None) -> Iterator[Document | UnreadFile]:
     for place, source in enumerate(sources):
         if isinstance(source, str | Path):
             yield from _of_path(Path(source).expanduser(), text_column)
@@ -97,7 +97,7 @@ def _entries(sources: Sequence[Any], text_column: str | None) -> Iterator[Docume
             yield _checked(Document(_id_of(source, f"document {place}"), str(source.page_content)))
 
 
-def _of_path(path: Path, text_column: str | None) -> Iterator[Document | Unread]:
+def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadFile]:
     if not path.exists():
         raise DatasetError(f"{path}: no such file or folder of documents. Correct the path.")
     if path.is_file():
@@ -113,14 +113,14 @@ def _of_path(path: Path, text_column: str | None) -> Iterator[Document | Unread]
         if file.is_file():
             yield from _of_file(file, name, text_column)
         elif file.is_symlink():
-            yield Unread(name, TO_FOLDER if file.is_dir() else TO_NOTHING)
+            yield UnreadFile(name, TO_FOLDER if file.is_dir() else TO_NOTHING)
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "~$")) for part in file.relative_to(folder).parts)
 
 
-def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Document | Unread]:
+def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Document | UnreadFile]:
     suffix = path.suffix.lower()
     try:
         if suffix in READERS:
@@ -128,16 +128,18 @@ def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Documen
             return
         reader = DOCUMENT_READERS.get(suffix)
         if reader is None:
-            yield Unread(name, f"unknown suffix '{path.suffix}'.")
+            yield UnreadFile(name, f"unknown suffix '{path.suffix}'.")
         elif (size := path.stat().st_size) > MAX_BYTES:
-            yield Unread(name, f"{size / 1e6:,.0f} MB, more than {MAX_BYTES / 1e6:,.0f} MB. Split it into chapters.")
+            yield UnreadFile(
+                name, f"{size / 1e6:,.0f} MB, more than {MAX_BYTES / 1e6:,.0f} MB. Split it into chapters."
+            )
         else:
             yield _checked(Document(name, reader(path)))
     except (DatasetError, OSError) as error:
-        yield Unread(name, str(error))
+        yield UnreadFile(name, str(error))
 
 
-def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document | Unread]:
+def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document | UnreadFile]:
     """A document a row of a table."""
     _, records = iterate_records(path)
     seen: set[str] = set()
@@ -146,12 +148,12 @@ def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document |
     except DatasetError as error:
         if not seen:
             raise
-        yield Unread(name, f"{error} The rows before it are read.")
+        yield UnreadFile(name, f"{error} The rows before it are read.")
 
 
 def _documents(
     name: str, records: Iterable[InputRecord], text_column: str | None, seen: set[str]
-) -> Iterator[Document | Unread]:
+) -> Iterator[Document | UnreadFile]:
     """The documents of rows; their ids are added to `seen`. Raises `DatasetError` if the first row has no text."""
     for place, record in enumerate(records):
         try:
@@ -159,10 +161,10 @@ def _documents(
         except DatasetError as error:
             if not seen:
                 raise
-            yield Unread(f"{name}#{place}", str(error))
+            yield UnreadFile(f"{name}#{place}", str(error))
             continue
-        own = next((str(record.row[key]) for key in ID_COLUMNS if record.row.get(key) not in (None, "")), "")
-        document = f"{name}#{own or place}"
+        identity = next((str(record.row[key]) for key in ID_COLUMNS if record.row.get(key) not in (None, "")), "")
+        document = f"{name}#{identity or place}"
         if document in seen:
             document = f"{name}#{place}"
         seen.add(document)
@@ -183,13 +185,13 @@ def _text_column(row: Mapping[str, Any], text_column: str | None, where: str) ->
     )
 
 
-def _checked(document: Document) -> Document | Unread:
-    return Unread(document.id, NO_TEXT) if document.is_blank else document
+def _checked(document: Document) -> Document | UnreadFile:
+    return UnreadFile(document.id, NO_TEXT) if document.is_blank else document
 
 
 def _id_of(document: Any, otherwise: str) -> str:
     """Of a LangChain `Document`: its id, else where it comes from. Any: see `read_documents`."""
     metadata = getattr(document, "metadata", None) or {}
     source, page = metadata.get("source"), metadata.get("page")
-    found = str(getattr(document, "id", None) or source or otherwise)
-    return found if page is None or getattr(document, "id", None) else f"{found}#{page}"
+    identity = str(getattr(document, "id", None) or source or otherwise)
+    return identity if page is None or getattr(document, "id", None) else f"{identity}#{page}"

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import TOO_MANY_DIGITS
-from rag_evaluator.dataset.marks import Repeated, Unwritable
+from rag_evaluator.dataset.json_values import TOO_MANY_DIGITS, Repeated, Unwritable
 from rag_evaluator.dataset.readers.record import InputRecord, as_row, joined, library_errors, numbered, read_text
 from rag_evaluator.errors import DatasetError
 

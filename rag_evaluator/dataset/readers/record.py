@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.marks import Repeated
+from rag_evaluator.dataset.json_values import Repeated
 from rag_evaluator.errors import DatasetError
 
 

@@ -4,17 +4,66 @@ import csv
 import datetime
 import io
 import re
+import zipfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.formulas import is_harmless, original
-from rag_evaluator.dataset.json_values import plain
-from rag_evaluator.dataset.marks import Unwritable
+from rag_evaluator.dataset.json_values import Unwritable, plain
 from rag_evaluator.dataset.readers.record import InputRecord, joined, library_errors, read_text
-from rag_evaluator.dataset.readers.workbooks import check_workbook, is_calculated
 from rag_evaluator.errors import DatasetError
+
+CELL_BYTES = 1_000_000
+"""Limit of one text in a workbook. Excel's 32,767 characters need at most a quarter of it, escapes included."""
+WORKBOOK_BYTES = 1_000_000_000
+"""Limit of all parts of a workbook, unpacked."""
+_MANY = 1 << 20  # bytes read together
+_TO_CALCULATE = re.compile(rb"fullCalcOnLoad=[\"'](1|true)")
+
+
+def check_workbook(path: Path) -> None:
+    """DatasetError if the workbook, or a cell of it, is too large; a few kilobytes can unpack to gigabytes."""
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        total = sum(part.file_size for part in parts)
+        if total > WORKBOOK_BYTES:
+            raise DatasetError(
+                f"{path.name}: expected at most {_megabytes(WORKBOOK_BYTES)} of unpacked text, received "
+                f"{_megabytes(total)}. Save the sheet as .csv or the rows as .jsonl."
+            )
+        for part in parts:
+            is_sheet = part.filename.endswith(".xml") and not part.filename.startswith("customXml/")  # stored queries
+            if part.file_size > CELL_BYTES and is_sheet and _has_long_text(archive, part):
+                raise DatasetError(
+                    f"{path.name}: expected cells of at most 32,767 characters, as Excel has them, received one of "
+                    f"more than {_megabytes(CELL_BYTES)} (in {part.filename}, {_megabytes(part.file_size)} unpacked). "
+                    "Divide the text, or save the rows as .jsonl."
+                )
+
+
+def is_calculated(path: Path) -> bool:
+    """Whether a spreadsheet program has calculated the formulas; libraries leave that to the next program."""
+    with zipfile.ZipFile(path) as archive:
+        return _TO_CALCULATE.search(archive.read("xl/workbook.xml")) is None
+
+
+def _has_long_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Whether a text between two tags is longer than `CELL_BYTES`; a part is never in memory as a whole."""
+    length = longest = 0
+    with archive.open(part) as file:
+        while longest <= CELL_BYTES and (data := file.read(_MANY)):
+            first, *tags = data.split(b"<")
+            length += len(first)
+            longest = max(longest, length, *map(len, tags))
+            length = len(tags[-1]) if tags else length
+    return longest > CELL_BYTES
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size < 10_000_000 else f"{size / 1e6:,.0f} MB"
+
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
 _Row = tuple[int, Sequence[Any]]
@@ -60,10 +109,10 @@ def read_xlsx(path: Path) -> Iterator[InputRecord]:
     return _records(path.name, rows)
 
 
-def _separated_rows(path: Path, text: str, delimiter: str, others: str = "") -> Sequence[_Row]:
-    """The rows of a text; `others`: what may divide its cells instead, if the header has no delimiter."""
+def _separated_rows(path: Path, text: str, delimiter: str, alternatives: str = "") -> Sequence[_Row]:
+    """The rows of a text; `alternatives`: what may divide its cells instead, if the header has no delimiter."""
     header = io.StringIO(text.lstrip()[:LONGEST_HEADER], newline="").readline().rstrip("\r\n")
-    delimiter = _delimiter(header, delimiter, others)
+    delimiter = _delimiter(header, delimiter, alternatives)
     rows = list(_csv_rows(path, text, delimiter))
     filled = [(number, cells) for number, cells in rows if cells]
     if filled:
@@ -71,10 +120,10 @@ def _separated_rows(path: Path, text: str, delimiter: str, others: str = "") -> 
     return filled
 
 
-def _delimiter(header: str, usual: str, others: str) -> str:
+def _delimiter(header: str, usual: str, alternatives: str) -> str:
     cells = next(csv.reader([header], delimiter=usual), [])
-    there = [mark for mark in others if len(cells) == 1 and mark in cells[0]]
-    return max(there, key=cells[0].count) if there else usual
+    present = [mark for mark in alternatives if len(cells) == 1 and mark in cells[0]]
+    return max(present, key=cells[0].count) if present else usual
 
 
 def _csv_rows(path: Path, text: str, delimiter: str) -> Iterator[_Row]:

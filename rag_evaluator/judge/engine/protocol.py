@@ -1,31 +1,17 @@
-"""What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out."""
+"""What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out; `Batched`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.protocol import Capabilities, Shares
-from rag_evaluator.judge.requests import Reply, Request, TextEnd
+from rag_evaluator.judge.requests import Reply, Request, ThoughtFormat
+from rag_evaluator.models.batching import BatchHandler, Scheduler
 
 Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
 """What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""
-
-
-@dataclass(frozen=True)
-class ThoughtFormat:
-    """How a thought ends that the end of a prompt has opened.
-
-    Attributes:
-        stop: what ends it.
-        close: token ids between a thought that has come to its end and the answer, the end of the thought included.
-        close_cut: the same of a thought that was cut.
-    """
-
-    stop: TextEnd
-    close: tuple[int, ...]
-    close_cut: tuple[int, ...]
 
 
 class Encoder(Protocol):
@@ -43,7 +29,7 @@ class Encoder(Protocol):
     def thoughts(self) -> ThoughtFormat | None: ...
 
     def encode(self, prompt: str) -> list[int]:
-        """Ids of a prompt, with what stands around it in a conversation."""
+        """Ids of a prompt, with the chat template around it."""
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of token ids, special tokens included."""
@@ -166,3 +152,55 @@ class EngineRow(Protocol):
 
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""
+
+
+REFILLS = 4  # a batch is refilled from so many times its own number of requests
+
+
+class Batched:
+    """An `Engine` that collects requests for a `BatchEngine`; one thread owns the model."""
+
+    def __init__(self, inner: BatchEngine) -> None:
+        self.inner = inner
+        most = REFILLS * inner.capabilities.in_flight
+        self._written = BatchHandler(lambda requests: self.inner.handle(requests), most)
+        self._chosen = BatchHandler(lambda questions: self.inner.logprobs(questions), most)
+
+    @property
+    def accepts(self) -> frozenset[Form]:
+        return self.inner.accepts
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return self.inner.about
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.inner.encoder
+
+    @property
+    def pipeline(self) -> Any:
+        """The `HuggingFacePipeline` of an engine that runs one, else None. Any: its type needs transformers."""
+        return getattr(self.inner, "pipeline", None)
+
+    async def generate(self, request: Request) -> Reply:
+        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
+        return reply
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        question = NextToken(tuple(input_ids), tuple(candidates))
+        logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
+        return logprobs
+
+    async def aclose(self) -> None:
+        """The model's memory is freed with the model, which may be the caller's own."""

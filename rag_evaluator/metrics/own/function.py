@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_evaluator.errors import ConfigError, UndefinedScoreError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.models.identity import UNNAMED
+from rag_evaluator.models.fingerprint import UNNAMED
 
 # Any in this module: arguments and values of users' functions.
 
@@ -44,18 +44,18 @@ def find_function(name: str) -> Callable[..., Any]:
     if not colon:
         raise ConfigError(f"'{name}': expected module:function, such as 'my_metrics:short'.")
     try:
-        found: Any = import_module(module)
+        function: Any = import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            function = getattr(function, part)
     except Exception as error:  # a module of the user may raise anything
         raise ConfigError(
             f"'{name}', which cannot be imported: {type(error).__name__}: {error}. Put the folder of the module on "
             "PYTHONPATH, or give the function from Python: RAGEvaluator({'metrics': [function]})."
         ) from error
-    found = getattr(found, "function", found)  # `@metric` keeps it there
-    if not callable(found):
+    function = getattr(function, "function", function)  # `@metric` keeps it there
+    if not callable(function):
         raise ConfigError(f"'{name}', which is no function.")
-    return found  # type: ignore[no-any-return]  # callable() says it
+    return function  # type: ignore[no-any-return]  # callable() says it
 
 
 def check_arguments(name: str, columns: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def source_digest(name: str) -> str:
         return UNNAMED
 
 
-class Computed:
+class FunctionScore:
     """The value of a function, which may be asynchronous.
 
     The function gives a number, true or false, or None where it has no score, or a pair of one of these and its reason.
@@ -104,10 +104,10 @@ class Computed:
         """A `MetricResult`. Raises `UndefinedScoreError` where there is no value, and what the function raises."""
         from ragas.metrics.result import MetricResult
 
-        given = self.function(**values)
-        if inspect.isawaitable(given):
-            given = await given
-        value, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        answer = self.function(**values)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        value, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
         value = value.item() if hasattr(value, "item") else value  # numpy and torch
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise UndefinedScoreError(reason or "the function gave no value")

@@ -7,7 +7,7 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator.config_sections import RetrievalConfig
 from rag_evaluator.metrics.ir import measured
-from rag_evaluator.metrics.own.relevance import Compared, Judged, Relevance, Retrieved
+from rag_evaluator.metrics.own.relevance import ComparedRelevance, JudgedRelevance, Relevance, RetrievedRow
 from rag_evaluator.metrics.retrieval_rows import KNOWN, UNKNOWN
 from rag_evaluator.prompts.own import OwnPrompt
 
@@ -39,15 +39,15 @@ class RetrievalMetric(BaseMetric):
         Args:
             columns: those of the metric's row in `METRICS`.
         """
-        row = Retrieved.of(columns, self.options)
+        row = RetrievedRow.of(columns, self.options)
         return await self._measure(self._relevance(row), row)
 
-    def _relevance(self, row: Retrieved) -> Relevance:
+    def _relevance(self, row: RetrievedRow) -> Relevance:
         if self.options.match == "judge":
-            return Judged(row, self.llm, self.chunk_prompt, self.match_prompt)
-        return Compared(row, self.options)
+            return JudgedRelevance(row, self.llm, self.chunk_prompt, self.match_prompt)
+        return ComparedRelevance(row, self.options)
 
-    async def _measure(self, relevance: Relevance, row: Retrieved) -> MetricResult:
+    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
         raise NotImplementedError
 
 
@@ -56,8 +56,8 @@ class RetrievalPrecision(RetrievalMetric):
 
     measure: ClassVar[str] = "P@{cutoff}"
 
-    async def _measure(self, relevance: Relevance, row: Retrieved) -> MetricResult:
-        return MetricResult(value=self._value(await relevance.of_found()))
+    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
+        return MetricResult(value=self._value(await relevance.of_retrieved()))
 
     def _value(self, verdicts: list[int], phantoms: int = 0) -> float:
         """The measure of contexts in their order; `phantoms` are relevant documents that were not retrieved."""
@@ -80,8 +80,8 @@ class RetrievalNDCG(RetrievalPrecision):
 
     measure = "nDCG@{cutoff}"
 
-    async def _measure(self, relevance: Relevance, row: Retrieved) -> MetricResult:
-        verdicts = await relevance.of_found()
+    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
+        verdicts = await relevance.of_retrieved()
         matched = await relevance.of_expected() if any(verdicts) else []  # without a relevant context it is 0
         value = self._value(verdicts, phantoms=matched.count(0))
         return MetricResult(value=value, reason=KNOWN if row.expected else UNKNOWN)
@@ -96,7 +96,7 @@ class RetrievalMAP(RetrievalNDCG):
 class RetrievalRecall(RetrievalMetric):
     """The share of the reference contexts that at least one retrieved context matches."""
 
-    async def _measure(self, relevance: Relevance, row: Retrieved) -> MetricResult:
+    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
         matched = await relevance.of_expected()
         if not matched:
             raise ValueError("reference_contexts cannot be empty")

@@ -1,14 +1,26 @@
-"""`context_relevancy`: the share of the contexts' sentences that help to answer the question."""
+"""Metrics of our own that ask the judge: `context_relevancy`, `answer_rubric`, and questions of users' own metrics."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
+from rag_evaluator.judge.choices import Option
 from rag_evaluator.languages import LANGUAGES, Language, sentences
-from rag_evaluator.prompts.own import OwnPrompt, SentencesInput, SentencesOutput
+from rag_evaluator.prompts.loading import QuestionPrompt
+from rag_evaluator.prompts.own import (
+    CustomOutput,
+    Label,
+    OwnPrompt,
+    RubricInput,
+    RubricOutput,
+    SentencesInput,
+    SentencesOutput,
+)
+from rag_evaluator.prompts.question import as_shown
 
 if TYPE_CHECKING:
     from ragas.llms.base import InstructorBaseRagasLLM
@@ -58,3 +70,64 @@ def sentences_of(text: str, language: Language) -> list[str]:
     """The sentences of a text, in order, without spaces around them; what has no letter and no digit is none."""
     stripped = map(str.strip, sentences(text, language))
     return [sentence for sentence in stripped if any(map(str.isalnum, sentence))]
+
+
+class QuestionMetric(BaseMetric):
+    """The label that the judge gives a row.
+
+    Args:
+        columns: what it is shown of the row, in this order.
+        llm: a judge as ragas sees one.
+
+    Attributes:
+        prompt: holds the question and its scale; set by whoever loads the prompts.
+    """
+
+    prompt: QuestionPrompt
+
+    def __init__(self, columns: Sequence[str], llm: Any) -> None:
+        self.columns, self.llm = columns, llm
+        super().__init__(name="custom")
+
+    async def ascore(self, **values: Any) -> MetricResult:
+        """Raises `JudgementError` for a label that the scale does not have: only some judges are bound to it."""
+        shown = {column: as_shown(values[column]) for column in self.columns}
+        answer = await self.llm.agenerate(self.prompt.ask(shown), CustomOutput)
+        if str(answer.label) not in self.prompt.scale:
+            raise JudgementError(f"the label is {answer.label}: expected one of {', '.join(self.prompt.scale)}")
+        return MetricResult(value=float(answer.label), reason=answer.reason)
+
+
+VALUES: Mapping[Label, float] = {1: 0.0, 2: 0.2, 3: 0.5, 4: 0.8, 5: 1.0}
+"""Label -> what it is worth."""
+DECIMALS = 6
+
+
+class AnswerRubric(BaseMetric):
+    """The value of the label that the judge writes after its reason, [0, 1].
+
+    Args:
+        llm: a judge as ragas sees one; with `expected` it must have `achoose`, as `ScriptedJudge` has.
+        expected: take the expectation over the probabilities of the five labels after the reason that the judge wrote:
+            the score of G-Eval (Liu et al. 2023, section 2.3), there without a reason before it.
+    """
+
+    llm: Any  # a ragas LLM; `achoose` is no part of ragas' own class
+
+    def __init__(self, llm: Any, expected: bool = False, name: str = "answer_rubric") -> None:
+        self.llm, self.expected = llm, expected
+        self.prompt = OwnPrompt("answer_rubric", "prompt")
+        super().__init__(name=name)
+
+    async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+        """The value, with the judge's reason. Raises `JudgementError`."""
+        prompt = self.prompt.to_string(RubricInput(user_input=user_input, response=response, reference=reference))
+        answer: RubricOutput = await self.llm.agenerate(prompt, RubricOutput)
+        value = await self._expectation(prompt, answer.reason) if self.expected else VALUES[answer.label]
+        return MetricResult(value=value, reason=answer.reason)
+
+    async def _expectation(self, prompt: str, reason: str) -> float:
+        options = {label: Option(RubricOutput(reason=reason, label=label)) for label in VALUES}
+        shares = await self.llm.achoose(prompt, list(options.values()))
+        total = math.fsum(shares.values())  # 1 but for rounding
+        return round(math.fsum(VALUES[label] * shares[option] for label, option in options.items()) / total, DECIMALS)

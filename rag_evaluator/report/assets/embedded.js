@@ -24,7 +24,7 @@ class EmbeddedRows {
   }
 
   async read(name) {
-    if (typeof DecompressionStream !== "function") throw new Error(text("table.old_browser"));
+    if (typeof DecompressionStream !== "function") throw new Error("This browser cannot unpack the rows (it lacks DecompressionStream). Use a browser of 2023 or later.");
     const signs = atob(document.getElementById(name).textContent);
     const bytes = Uint8Array.from(signs, (sign) => sign.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -40,10 +40,10 @@ class EmbeddedRows {
   }
 
   async fragment(row) {
-    if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(text("table.no_row", { row }));
+    if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(`There is no row ${row} here.`);
     const starts = this.about.parts;
     const part = starts.findLastIndex((first) => first <= row);
-    if (row >= this.about.detailed) throw new Error(text("table.no_details", { detailed: count(this.about.detailed) }));
+    if (row >= this.about.detailed) throw new Error(`This file holds what the judge said of the first ${count(this.about.detailed)} rows. The others: rag-evaluator view`);
     const pieces = (await this.unpack(`part-${part}`))[row - starts[part]];
     return pieces.map((piece) => (typeof piece === "number" ? pieces[piece] : piece)).join("");
   }

@@ -32,9 +32,9 @@ class RowDialog {
     if (!this.dialog.open) this.dialog.showModal();
     if (row === this.row) return;
     this.row = row;
-    this.dialog.querySelector("#row-title").textContent = text("table.row_title", { row: this.table.source.label?.(row) ?? row });
+    this.dialog.querySelector("#row-title").textContent = `Row ${this.table.source.label?.(row) ?? row}`;
     this.dialog.querySelector(".row-bar .link").setAttribute("href", `#row=${row}`);
-    this.body.replaceChildren(element("p", { class: "quiet" }, text("table.loading")));
+    this.body.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
     try {
       const article = rowOf(await this.table.source.fragment(row), () => this.table.source.frames());
       if (row !== this.row) return;

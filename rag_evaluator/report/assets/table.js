@@ -115,14 +115,14 @@ class RowTable {
     const { total, rows } = this.answer;
     const all = this.source.all ?? total;
     const { offset } = this.query;
-    this.section.querySelector(".count").textContent = text(total === all ? "table.count" : "table.count_of", { total: count(total), all: count(all) });
+    this.section.querySelector(".count").textContent = total === all ? `${count(total)} rows` : `${count(total)} of ${count(all)} rows`;
     this.body.replaceChildren(...rows.map((row) => this.rowElement(row)));
-    if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, text("table.none"))));
+    if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, "No row fits these filters.")));
     const more = this.section.querySelector(".more");
     more.textContent = this.source.note ?? "";
     more.hidden = !this.source.note;
     this.pager.hidden = total <= PAGE_ROWS;
-    this.pager.querySelector(".place").textContent = text("table.place", { first: count(offset + 1), last: count(offset + rows.length), total: count(total) });
+    this.pager.querySelector(".place").textContent = `${count(offset + 1)} to ${count(offset + rows.length)} of ${count(total)}`;
     this.pager.querySelector(".before").disabled = offset === 0;
     this.pager.querySelector(".after").disabled = offset + rows.length >= total;
     this.drawn();
@@ -136,14 +136,14 @@ class RowTable {
     const { key, kind, low, high } = column.dataset;
     if (kind === "row") return element("td", { class: "number quiet" }, row.label ?? String(row.row));
     if (kind === "question") {
-      const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || text("table.no_question"));
+      const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || "(no question)");
       return element("td", { class: "asks" }, link);
     }
     if (kind === "group") return element("td", {}, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
     const value = row.scores[key];
     const isDifference = kind === "difference";
     if (value === null || value === undefined)
-      return element("td", { class: `number ${isDifference ? "unknown" : "missing"}` }, text(isDifference ? "table.no_difference" : "table.missing"));
+      return element("td", { class: `number ${isDifference ? "unknown" : "missing"}` }, isDifference ? "–" : "missing");
     const shown = Math.abs(value) < 0.005 ? 0 : value; // never "-0.00"
     if (isDifference) return element("td", { class: `number difference ${Math.sign(shown) || ""}` }, (shown > 0 ? "+" : "") + shown.toFixed(2).replace("-", "−"));
     const made = element("td", { class: "number score" }, shown.toFixed(2).replace("-", "−"));

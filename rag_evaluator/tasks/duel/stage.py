@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, make_config
-from rag_evaluator.dataset.choice import choose, part_of
+from rag_evaluator.dataset.checked import choice_of
+from rag_evaluator.dataset.choice import choose
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.origin import Origin, apply_overrides
 from rag_evaluator.results.manifest import PART
-from rag_evaluator.results.saved import SavedScores
+from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
-from rag_evaluator.run.saved import finished_scores
 from rag_evaluator.run.task import Record, Table
-from rag_evaluator.tasks.duel.judging import AnswerComparison, Outcome
-from rag_evaluator.tasks.duel.pairs import MatchedRows, Pair, pairs_of
-from rag_evaluator.tasks.duel.summary import Ended, summarise
-from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
-from rag_evaluator.tasks.rows import chosen_rows
+from rag_evaluator.tasks.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
+from rag_evaluator.tasks.duel.summary import PairResult, summarise
+from rag_evaluator.tasks.open_run import open_run
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
 
 CHOICE = ("limit", "sample", "sample_seed")  # which rows were judged, and no part of how
 TASK, STAGE, COLUMN = "duel", "preferences", "preference"
@@ -40,7 +39,7 @@ class DuelStage(QuestionStage[Pair]):
     files = (ROWS, SUMMARY, MANIFEST)
 
     def __init__(
-        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], level: float, asking: Asking | None = None
+        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], level: float, asking: TaskJudge | None = None
     ) -> None:
         super().__init__(pairs.units, plan, about, asking)
         self.pairs, self.level = pairs, level
@@ -76,7 +75,7 @@ class DuelStage(QuestionStage[Pair]):
 
     def summary(self, table: Table[Pair]) -> dict[str, Any]:
         """What `duel_summary.json` holds."""
-        ended = [Ended.of(*found) for found in self.outcomes(table)]
+        ended = [PairResult.of(*outcome) for outcome in self.outcomes(table)]
         part = {PART: dict(self.plan.part)} if self.plan.part else {}
         return {**names_of(table.about), "rows": asdict(self.pairs.counts), **part, **summarise(ended, self.level)}
 
@@ -106,7 +105,7 @@ def _row(unit: Pair, outcome: Outcome | None, reason: str | None) -> dict[str, A
     return {**shown, **known, "missing": reason}
 
 
-def of_runs(runs: Sequence[SavedScores], on: str | None, asking: Asking, places: Sequence[str | None]) -> DuelStage:
+def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, places: Sequence[str | None]) -> DuelStage:
     """The stage for two runs.
 
     Args:
@@ -116,7 +115,8 @@ def of_runs(runs: Sequence[SavedScores], on: str | None, asking: Asking, places:
     """
     config = asking.config
     whole = pairs_of(runs, on, config)
-    pairs, part = whole.choose(chosen := chosen_rows(whole.units, config)), part_of(chosen)
+    part = choice_of(config, len(whole.units)).to_json()
+    pairs = whole.choose(choose(whole.units, part))
     plan = replace(
         plan_of(TASK, STAGE, pairs.units, COLUMN, asking.signature(), config.chunk_size, whole.digest, part),
         unit_noun="rows",
@@ -154,14 +154,14 @@ def of_journal(journal: Journal) -> DuelStage:
     return DuelStage(pairs, journal.plan, journal.about, config.ci_level)
 
 
-def read_run(folder: Path) -> SavedScores:
+def read_run(folder: Path) -> Run:
     """A run by its results folder. Raises `ResultsError` if it is none, or the run is not finished."""
     if not folder.is_dir():
         raise ResultsError(f"{folder}: no such folder. Give the results folder of an evaluation, <output_dir>/<name>.")
-    return finished_scores(folder)
+    return open_run(folder)
 
 
-def recorded_config(run: SavedScores, overrides: Sequence[str] = ()) -> Config:
+def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
     """The configuration of a run with `key.sub=value` overrides. Raises `ConfigError` if it is not known."""
     data = {key: value for key, value in deepcopy(dict(run.config)).items() if key not in CHOICE}
     if not data:

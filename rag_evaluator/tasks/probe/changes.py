@@ -9,9 +9,20 @@ from typing import Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.languages import Language, sentences
-from rag_evaluator.tasks.probe.facts import Fact, Names, are_near, numbers
-from rag_evaluator.tasks.probe.texts import EVASIVE, followed_by, holds, normalised, shared, written_otherwise
-from rag_evaluator.tasks.probe.words import is_alternative, is_claim
+from rag_evaluator.tasks.probe.facts import (
+    EVASIVE,
+    Fact,
+    Names,
+    are_near,
+    followed_by,
+    holds,
+    is_alternative,
+    is_claim,
+    normalised,
+    numbers,
+    shared,
+    written_otherwise,
+)
 
 Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
 Find = Callable[[str, "Material"], list[Fact]]
@@ -85,10 +96,10 @@ def with_columns(sample: Sample, **changed: Any) -> Sample:
 def other_answer(sample: Sample, material: Material) -> Columns | None:
     """The response of another row, which has little in common with this one, and does not occur in the contexts."""
     response = sample.columns["response"]
-    own = [_question(sample), *sample.columns.get("retrieved_contexts", ())]
+    texts_of_row = [_question(sample), *sample.columns.get("retrieved_contexts", ())]
     for other in material.others("other_answer", sample):
         text = other.columns["response"] if other.has("response") else ""
-        if text and not _are_alike(text, response) and not any(holds(place, text) for place in own):
+        if text and not _are_alike(text, response) and not any(holds(place, text) for place in texts_of_row):
             return {"response": text}
     return None
 
@@ -124,12 +135,12 @@ def contradiction(sample: Sample, material: Material) -> Columns | None:
 def other_contexts(sample: Sample, material: Material) -> Columns | None:
     """The contexts of another row, none of which holds the answer or most of it."""
     response = sample.columns["response"]
-    own = set(map(normalised, sample.columns["retrieved_contexts"]))
+    contexts_of_row = set(map(normalised, sample.columns["retrieved_contexts"]))
     for other in material.others("other_contexts", sample):
         contexts = other.columns["retrieved_contexts"] if other.has("retrieved_contexts") else []
         if (
             contexts
-            and own.isdisjoint(map(normalised, contexts))
+            and contexts_of_row.isdisjoint(map(normalised, contexts))
             and not any(_helps(text, response) for text in contexts)
         ):
             return {"retrieved_contexts": contexts}
@@ -194,12 +205,12 @@ def _replaced(text: str, find: Find, sample: Sample, material: Material, chance:
     facts = [fact for fact in find(text, material) if not is_alternative(text, fact.start, fact.end)]
     if not is_claim(text):
         return None
-    own = [*_texts(sample.columns), text]
+    texts_of_row = [*_texts(sample.columns), text]
     for fact in chance.sample(facts, len(facts)):
         is_number = find is _numbers
         candidates = (material.numbers if is_number else material.titles).get(fact.shape, ())
         for new in chance.sample(candidates, min(MANY, len(candidates))):
-            if not any(holds(place, new) for place in own) and not (is_number and are_near(fact.text, new)):
+            if not any(holds(place, new) for place in texts_of_row) and not (is_number and are_near(fact.text, new)):
                 return text[: fact.start] + new + text[fact.end :]
     return None
 
@@ -232,7 +243,7 @@ def _texts(columns: Columns) -> list[str]:
 
 
 def _by_shape(facts: Iterable[Fact]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
+    shapes: dict[str, dict[str, None]] = {}
     for fact in facts:
-        found.setdefault(fact.shape, {})[fact.text] = None
-    return {shape: sorted(texts) for shape, texts in found.items()}
+        shapes.setdefault(fact.shape, {})[fact.text] = None
+    return {shape: sorted(texts) for shape, texts in shapes.items()}

@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_evaluator.config_sections import ProbeConfig
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.results.overview import Grid, interval
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.probe.table import PROBES
 from rag_evaluator.tasks.probe.units import GOOD, ChangedRow, concerned
@@ -24,7 +25,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
     for pair in pairs:
         for metric in concerned(pair, metrics):
             by_cell[metric, pair.probe].append(pair)
-    keys = [key for key, found in by_cell.items() if found]
+    keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
     cells = _judged([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], keys, settings)
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
@@ -45,9 +46,9 @@ def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: P
     """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
     limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
     controls = [place for place, cell in enumerate(cells) if cell.control]
-    found = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
+    verdicts = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
     worst: dict[str, tuple[float, int]] = {}
-    for place, cell in zip(controls, found, strict=True):
+    for place, cell in zip(controls, verdicts, strict=True):
         metric, high = keys[place][0], cell.share.ci_high
         worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
     return judge_cells(cells, [worst[metric][1] if metric in worst else None for metric, _ in keys], limits)
@@ -87,8 +88,8 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
     name, probe = key
 
     def values(sides: Sequence[str]) -> list[float]:
-        found = (records[pair.row, side, name].value for pair, side in zip(pairs, sides, strict=True))
-        return [math.nan if value is None else float(value) for value in found]
+        scores = (records[pair.row, side, name].value for pair, side in zip(pairs, sides, strict=True))
+        return [math.nan if value is None else float(value) for value in scores]
 
     return Pairs(
         good=values([GOOD] * len(pairs)),
@@ -116,3 +117,50 @@ def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
         **{name: getattr(cell, name) for name in counts},
         "share": {name: share[name] for name in shown},
     }
+
+
+COLUMNS = (
+    ("metric", "left"),
+    ("probe", "left"),
+    ("worse/same/better", "right"),
+    ("floor", "right"),
+    ("missing", "right"),
+    ("share", "right"),
+    ("", "left"),
+)
+
+
+def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid | str]:
+    """What the judge notices. Any: JSON, as in `probe.json`.
+
+    Args:
+        name: of the run.
+    """
+    title = f"{name}: what" if name else "what"
+    yield Grid(f"{title} the judge notices, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
+    yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
+    yield from _worst(report["metrics"])
+    few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
+    for probe, count in few.items():
+        yield f"{probe}: {count} of {report['rows']} rows can be changed with certainty"
+    yield from report["notes"]
+
+
+def _worst(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What to do about cells in which every score is the worst."""
+    for metric, cells in metrics.items():
+        probes = [probe for probe, cell in cells.items() if cell["word"] == "always worst"]
+        if probes:
+            yield (
+                f"{metric}: the judge gave the worst score to every text, the good ones too ({', '.join(probes)}); a "
+                "larger sample does not help. Read some of its answers, then change the judge or its prompts"
+            )
+
+
+def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
+    for metric, cells in metrics.items():
+        for position, (probe, cell) in enumerate(cells.items()):
+            ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
+            counts = [str(cell[name]) if cell[name] else "" for name in ("floor", "missing")]
+            first = "" if position else metric
+            yield [first, probe, ways, *counts, interval(cell["share"]), cell["word"] or "control"]

@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.config_sections import ProbeConfig
-from rag_evaluator.dataset import Sample, open_dataset
-from rag_evaluator.dataset.choice import choose, part_of
+from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.identity import is_unnamed
+from rag_evaluator.models.fingerprint import is_unnamed
 from rag_evaluator.program import command
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.plan import Plan, auto_chunk_size, data_digest
+from rag_evaluator.run.plan import Plan, auto_chunk_size
 from rag_evaluator.run.task import Context, Record, Table, Work
 from rag_evaluator.tasks.evaluation import to_record
+from rag_evaluator.tasks.probe.facts import EVASIVE
 from rag_evaluator.tasks.probe.figures import report, rows_for_reading
 from rag_evaluator.tasks.probe.table import PROBES
-from rag_evaluator.tasks.probe.texts import EVASIVE
 from rag_evaluator.tasks.probe.units import ChangedRow, ProbeUnit, pairs_of, probed, units_of
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.j
 Load = Callable[[], "Awaitable[Scorer]"]
 
 
-class Probing:
+class ProbeStage:
     """The stage of `probe`.
 
     Args:
@@ -92,18 +91,18 @@ class Probing:
     def write(self, table: Table[ProbeUnit], folder: Path) -> None:
         records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
-        found = report(self.pairs, self.metrics, records, self.settings)
-        write_json(folder / REPORT, {"rows": len(self.rows), **found, "notes": self._notes(found)})
+        figures = report(self.pairs, self.metrics, records, self.settings)
+        write_json(folder / REPORT, {"rows": len(self.rows), **figures, "notes": self._notes(figures)})
         write_json(folder / MANIFEST, as_written(table.about))
 
-    def _notes(self, found: Mapping[str, Any]) -> list[str]:
+    def _notes(self, figures: Mapping[str, Any]) -> list[str]:
         """What was not probed, and why."""
-        left = [name for name in self.about["signatures"] if name not in found["metrics"]]
+        left = [name for name in self.about["signatures"] if name not in figures["metrics"]]
         language = find_language(self.about["config"]["language"]).name
         notes = (
             [f"not probed: {', '.join(left)}: no probe concerns them, or the rows lack what they need"] if left else []
         )
-        if language not in EVASIVE and "answer_relevancy" in found["metrics"]:
+        if language not in EVASIVE and "answer_relevancy" in figures["metrics"]:
             notes.append(f"evasive: no evasive answer is known in {language}")
         return notes
 
@@ -121,17 +120,15 @@ class _ProbeScoring:
 
 
 def probe_stage(
-    samples: Sequence[Sample],
-    data: str,
+    rows: CheckedRows,
     config: Config,
     metrics: Mapping[str, Metric],
     about: Mapping[str, Any],
     load: Load | None,
-) -> Probing:
+) -> ProbeStage:
     """The stage for the rows of a dataset.
 
     Args:
-        data: digest of what the rows come from.
         metrics: those of the configuration.
         about: what the manifest says, with the signature of each metric.
         load: loads the models.
@@ -146,23 +143,22 @@ def probe_stage(
             f"{', '.join(known)}."
         )
     settings = config.probe
-    rows, pairs = pairs_of(samples, settings.sample, find_language(config.language), settings.seed)
+    drawn, pairs = pairs_of(rows, settings.sample, find_language(config.language), settings.seed)
     units = units_of(pairs, chosen)
     if not units:
         raise ConfigError(
-            f"{config.source}: no probe can be made of any of {len(rows)} rows: they need a question and a response "
+            f"{config.source}: no probe can be made of any of {len(drawn)} rows: they need a question and a response "
             "or reference, and contexts for what is measured in contexts."
         )
-    return Probing(rows, pairs, chosen, _plan(data, config, units, about, chosen, part_of(samples)), about, load)
+    return ProbeStage(drawn, pairs, chosen, _plan(rows, config, units, about, chosen), about, load)
 
 
 def _plan(
-    data: str,
+    rows: CheckedRows,
     config: Config,
     units: Sequence[ProbeUnit],
     about: Mapping[str, Any],
     metrics: Mapping[str, Metric],
-    part: Mapping[str, int],
 ) -> Plan:
     """What all workers must agree on. The signature of a text's own metric is in its digest."""
     lines = [about["signatures"][name] for name in metrics]
@@ -173,7 +169,7 @@ def _plan(
         unit_noun="texts",
         column_noun="columns",
         cell_noun="scores",
-        data=data,
+        data=rows.digest,
         options={
             "sample": str(config.probe.sample),
             "seed": str(config.probe.seed),
@@ -183,29 +179,28 @@ def _plan(
         },
         columns={COLUMN: None if any(map(is_unnamed, lines)) else "probe"},
         chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(units)),
-        part=part,
+        part=rows.part,
     )
 
 
 def read_report(results: Path) -> dict[str, Any]:
     """What `probe.json` of a results folder says. Raises `ResultsError`."""
     try:
-        found: dict[str, Any] = json.loads((results / REPORT).read_bytes())
-        found["metrics"], found["rows"]
+        report_json: dict[str, Any] = json.loads((results / REPORT).read_bytes())
+        report_json["metrics"], report_json["rows"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
             f"{results / REPORT}: cannot be read: {error!r}. '{command('merge', results)}' writes it again."
         ) from error
-    return found
+    return report_json
 
 
-def of_journal(journal: Journal) -> Probing:
+def of_journal(journal: Journal) -> ProbeStage:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was changed."""
     config = make_config(journal.about["config"])
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its rows were given from Python: call probe again.")
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
         raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
-    samples = open_dataset(config.dataset, config.columns)
-    samples = choose(samples, journal.plan.part)
-    return probe_stage(samples, journal.plan.data, config, chosen_metrics(config), journal.about, None)
+    rows = rows_again(config.dataset, config.columns, journal.plan.part)
+    return probe_stage(rows, config, chosen_metrics(config), journal.about, None)

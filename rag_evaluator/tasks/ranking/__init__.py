@@ -1,9 +1,7 @@
 """The judge's order of the retrieved contexts, compared with the retriever's."""
 
 from rag_evaluator.tasks.ranking.measures import compare_orders, retrieval_measures
-from rag_evaluator.tasks.ranking.sorting import Ranking, Sorter, SortOptions
-from rag_evaluator.tasks.ranking.strategies import STRATEGIES
-from rag_evaluator.tasks.ranking.summary import summarise, with_relevance
+from rag_evaluator.tasks.ranking.sorting import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
 
 __all__ = [
     "STRATEGIES",

@@ -1,22 +1,106 @@
 """`sort` for one question and for many: 0-1 filter, pairwise comparisons, measures against the retriever's order."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from rag_evaluator.config_sections import SortConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge import choices
-from rag_evaluator.judge.context_window import Window
+from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.tasks.ranking.comparisons import Comparisons
 from rag_evaluator.tasks.ranking.measures import compare_orders, retrieval_measures
-from rag_evaluator.tasks.ranking.strategies import STRATEGIES
+
+Prefer = Callable[[int, int], Awaitable[float]]
+"""`await prefer(new, placed)`: probability that the first is better, [0, 1]; 0.5 is a tie."""
+Strategy = Callable[[Sequence[int], Prefer], Awaitable[list[int]]]
+PAIRS_AT_ONCE = 4096
+
+
+async def insertion(items: Sequence[int], prefer: Prefer) -> list[int]:
+    """Binary insertion, one comparison after the other: about n log2(n) - 1.3 n of them."""
+    order = list(items[:1])
+    for new in items[1:]:
+        low, high = 0, len(order) - 1
+        while low <= high:
+            middle = (low + high) // 2
+            if await _better(prefer, new, order[middle]):
+                high = middle - 1
+            else:
+                low = middle + 1
+        order.insert(low, new)
+    return order
+
+
+async def merge(items: Sequence[int], prefer: Prefer) -> list[int]:
+    """Merge sort whose comparisons are independent where they can be.
+
+    Both halves are sorted at the same time. Two runs are merged by finding the place of the longer one's middle item
+    in the other; what is before and after it are again two merges, done at the same time. For 200 items about 1,330
+    comparisons in 100 rounds, where binary insertion takes 1,260 one after the other.
+    """
+    if len(items) < 2:
+        return list(items)
+    middle = len(items) // 2
+    first, second = await asyncio.gather(merge(items[:middle], prefer), merge(items[middle:], prefer))
+    return await _merged(first, second, prefer)
+
+
+async def allpairs(items: Sequence[int], prefer: Prefer) -> list[int]:
+    """Every pair compared, in one round: n (n - 1) / 2 comparisons.
+
+    Ranked by pairs won (Copeland), then by the sum of the probabilities, then by position; so no single judgement
+    decides, and cycles do no harm.
+    """
+    wins, sums = dict.fromkeys(items, 0), dict.fromkeys(items, 0.0)
+    pairs = list(combinations(items, 2))
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        part = pairs[start : start + PAIRS_AT_ONCE]
+        for (first, second), share in zip(part, await asyncio.gather(*(prefer(*pair) for pair in part)), strict=True):
+            wins[first if _wins(share, first, second) else second] += 1
+            sums[first] += share
+            sums[second] += 1 - share
+    return sorted(items, key=lambda item: (-wins[item], -round(sums[item], 6), item))
+
+
+async def _merged(first: list[int], second: list[int], prefer: Prefer) -> list[int]:
+    if not first or not second:
+        return first + second
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    middle = len(longer) // 2
+    item, low, high = longer[middle], 0, len(shorter)
+    while low < high:
+        place = (low + high) // 2
+        if await _better(prefer, item, shorter[place]):
+            high = place
+        else:
+            low = place + 1
+    before, behind = await asyncio.gather(
+        _merged(longer[:middle], shorter[:low], prefer), _merged(longer[middle + 1 :], shorter[low:], prefer)
+    )
+    return [*before, item, *behind]
+
+
+async def _better(prefer: Prefer, first: int, second: int) -> bool:
+    return _wins(await prefer(first, second), first, second)
+
+
+def _wins(share: float, first: int, second: int) -> bool:
+    """A tie leaves the retriever's order."""
+    return share > 0.5 or (share == 0.5 and first < second)
+
+
+STRATEGIES: Mapping[str, Strategy] = {"insertion": insertion, "merge": merge, "allpairs": allpairs}
+
 
 HOLDS_ANSWER, HOLDS_NONE = FilterOutput(verdict=1), FilterOutput(verdict=0)
 NO_QUESTION = "there is no question"
@@ -186,3 +270,59 @@ class _QuestionSort:
             if value is None
         }
         return reasons
+
+
+OF_ORDERS = ("spearman", "kendall", "sim", "agreement")
+GRADED = ("nDCG@1", "nDCG@5", "nDCG@10")
+MEAN_NAMES = {"RR": "MRR"}
+
+
+def with_relevance(ranking: Ranking, relevance: Sequence[int] | None) -> Ranking:
+    """The ranking with both orders measured against given relevance grades, where there are some.
+
+    In fast mode the judge's order is that of the good contexts, followed by the others as retrieved.
+    """
+    if relevance is None:
+        return ranking
+    orders = {"retriever": list(range(len(relevance))), "judge": ranking.order}
+    measured = {
+        name: dict.fromkeys(GRADED) if order is None else retrieval_measures(order, relevance, GRADED)
+        for name, order in orders.items()
+    }
+    return Ranking({**ranking.fields, "relevance": list(relevance), "measured": measured})
+
+
+def summarise(rankings: Iterable[Ranking]) -> dict[str, Any]:
+    """Means with coverage per measure, totals of comparisons, calls and ties, and how many were sorted; JSON."""
+    rankings = list(rankings)
+    measures: dict[str, dict[str, Any]] = {}
+    for name in OF_ORDERS:
+        measures[name] = _mean([ranking.fields[name] for ranking in rankings], _reasons(rankings, name))
+    for name in rankings[0].fields["retriever"] if rankings else ():
+        values = [ranking.fields["retriever"][name] for ranking in rankings]
+        measures[f"retriever {MEAN_NAMES.get(name, name)}"] = _mean(values, _reasons(rankings, name))
+    graded = [ranking.fields["measured"] for ranking in rankings if "measured" in ranking.fields]
+    if graded:
+        for name in GRADED:
+            for whose in ("retriever", "judge"):
+                values = [measured[whose][name] for measured in graded]
+                measures[f"{whose} {name} by relevance"] = _mean(values, Counter())
+    totals = ("comparisons", "judge_calls", "ties")
+    ordered = sum(ranking.fields["sorted"] is not None for ranking in rankings)
+    counts = {name: sum(ranking.fields[name] for ranking in rankings) for name in totals}
+    return {"measures": measures, **counts, "sorted": ordered}
+
+
+def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> dict[str, Any]:
+    known = [value for value in values if value is not None]
+    return {
+        "mean": math.fsum(known) / len(known) if known else None,
+        "scored": len(known),
+        "count": len(values),
+        "reasons": dict(reasons),
+    }
+
+
+def _reasons(rankings: Sequence[Ranking], name: str) -> Counter[str]:
+    reasons = [ranking.fields["reasons"] for ranking in rankings]
+    return Counter(reason for by_field in reasons if (reason := by_field.get(name) or by_field.get("sorted")))

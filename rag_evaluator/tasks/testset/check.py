@@ -2,35 +2,101 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rag_evaluator.config import Config, make_config
-from rag_evaluator.config_testset import TestsetConfig
+from rag_evaluator.config_sections import TestsetConfig
 from rag_evaluator.dataset import Sample, check_readable
-from rag_evaluator.dataset.choice import part_of, whole_of
+from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.languages import find_language
-from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.models.embeddings import EmbeddingsSource
 from rag_evaluator.reviews.queues import FINDINGS
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Record, Table
-from rag_evaluator.tasks.question import Asking, Make, QuestionStage, digest_of, manifest_of, plan_of
-from rag_evaluator.tasks.rows import samples_of
-from rag_evaluator.tasks.testset.checker import Checker
-from rag_evaluator.tasks.testset.filters import DUPLICATE, NOT_FOUND
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_of, manifest_of, plan_of, samples_of
+from rag_evaluator.tasks.testset.checker import DUPLICATE, NOT_FOUND, Checker
 from rag_evaluator.tasks.testset.making import DECIMALS
-from rag_evaluator.tasks.testset.neighbours import Neighbours, unit_vectors
-from rag_evaluator.tasks.testset.prepare import signature_with
+from rag_evaluator.tasks.testset.prepare import Neighbours, signature_with, unit_vectors
 from rag_evaluator.tasks.testset.questions import Questions
-from rag_evaluator.tasks.testset.rows import READ, Contexts, RowUnit, candidate_of, missing_of, units_of
-from rag_evaluator.tasks.testset.selection import Made, duplicates_of
+from rag_evaluator.tasks.testset.selection import SlotResult, duplicates_of
+from rag_evaluator.tasks.testset.slots import Candidate
+
+CONTEXTS = ("reference_contexts", "retrieved_contexts")  # the first that a row has holds its answer
+READ = ("user_input", "reference", "answerable", *CONTEXTS)
+NO_QUESTION, NO_ANSWER, NO_CONTEXT = "no question in this row", "no reference in this row", "no context in this row"
+
+
+@dataclass(frozen=True)
+class RowUnit:
+    """A row to be checked; `index` is its place."""
+
+    index: int
+    sample: Sample
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits of what is checked."""
+        return short_digest(self.sample.digest_of(READ))
+
+
+def units_of(samples: Sequence[Sample]) -> list[RowUnit]:
+    """The rows of a dataset, in order."""
+    return [RowUnit(sample.index, sample) for sample in samples]
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """All contexts of a dataset, each once.
+
+    Attributes:
+        texts: in order of first appearance.
+        places: text -> place.
+    """
+
+    texts: Sequence[str]
+    places: dict[str, int]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> "Contexts":
+        """Those of all rows, retrieved or correct."""
+        texts = dict.fromkeys(text for sample in samples for name in CONTEXTS for text in sample.columns.get(name, ()))
+        return cls(list(texts), {text: place for place, text in enumerate(texts)})
+
+
+def missing_of(sample: Sample) -> str | None:
+    """Why a row cannot be checked; None if it can."""
+    if not sample.has("user_input"):
+        return NO_QUESTION
+    if sample.columns.get("answerable") is False:
+        return None
+    if not sample.has("reference"):
+        return NO_ANSWER
+    return None if any(sample.has(name) for name in CONTEXTS) else NO_CONTEXT
+
+
+def candidate_of(sample: Sample, contexts: Contexts, vector: Sequence[float]) -> Candidate:
+    """The row as a candidate; its kind says only whether it is meant to be answered."""
+    contexts_of_row: list[str] = next((sample.columns[name] for name in CONTEXTS if sample.has(name)), [])
+    kind = "unanswerable" if sample.columns.get("answerable") is False else "single_fact"
+    return Candidate(
+        kind,
+        sample.columns["user_input"].strip(),
+        str(sample.columns.get("reference", "")).strip(),
+        tuple(contexts.places[text] for text in contexts_of_row),
+        tuple(contexts_of_row),
+        tuple(vector),
+    )
+
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
 NEEDED = ("user_input",)
@@ -61,7 +127,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
         units: Sequence[RowUnit],
         plan: Plan,
         about: Mapping[str, Any],
-        asking: Asking | None = None,
+        asking: TaskJudge | None = None,
         contexts: Contexts | None = None,
         embeddings: EmbeddingsSource | None = None,
     ) -> None:
@@ -106,7 +172,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
         """What is said of each row, in order."""
         records = [(unit, records[COLUMN][0]) for unit, records in table]
         made = [
-            Made(unit.index, "", {**record.value, "keep": True, "correct": {"chunks": record.value["chunks"]}})
+            SlotResult(unit.index, "", {**record.value, "keep": True, "correct": {"chunks": record.value["chunks"]}})
             for unit, record in records
             if not record.missing
         ]
@@ -140,18 +206,16 @@ def flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None = No
     return flags
 
 
-def check_stage(
-    samples: Sequence[Sample], config: Config, asking: Asking, embeddings: EmbeddingsSource
-) -> TestsetCheck:
+def check_stage(rows: CheckedRows, config: Config, asking: TaskJudge, embeddings: EmbeddingsSource) -> TestsetCheck:
     """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
-    check_readable(whole_of(samples), READ)  # a column that is there and cannot be read is not taken for none
-    units, contexts, part = units_of(samples), Contexts.of(whole_of(samples)), part_of(samples)
+    check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
+    units, contexts = units_of(rows), Contexts.of(rows.whole)
     settings, pool = config.testset, short_digest("\n".join(contexts.texts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
     signature = signature_with(asking, embeddings, parts)
-    data = digest_of(units_of(whole_of(samples)))
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, data, part)
-    return TestsetCheck(units, plan, asking.about(TASK, len(units), part), asking, contexts, embeddings)
+    data = digest_of(units_of(rows.whole))
+    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, data, rows.part)
+    return TestsetCheck(units, plan, asking.about(TASK, len(units), rows.part), asking, contexts, embeddings)
 
 
 def of_journal(journal: Journal) -> TestsetCheck:

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.dataset import is_blank
-from rag_evaluator.dataset.documents.chunks import DocumentChunk
+from rag_evaluator.dataset.documents.corpus import DocumentChunk
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.run.task import Record
-from rag_evaluator.tasks.testset.candidate import NOT_CHECKED, Candidate
-from rag_evaluator.tasks.testset.checker import AMONG_OTHERS, MEASURED, Checker
-from rag_evaluator.tasks.testset.filters import LIKELY
-from rag_evaluator.tasks.testset.kinds import KINDS
-from rag_evaluator.tasks.testset.slots import Slot
+from rag_evaluator.tasks.testset.checker import AMONG_OTHERS, LIKELY, MEASURED, Checker
+from rag_evaluator.tasks.testset.slots import KINDS, NOT_CHECKED, Candidate, Slot
 
 DECIMALS = 4  # of a kept vector
 ALONE = "its document has no other chunk"
@@ -22,7 +19,7 @@ NOTHING_WRITTEN = "the judge wrote no question, or no answer"
 
 
 @dataclass(frozen=True)
-class Maker:
+class CandidateMaker:
     """Makes candidates.
 
     Attributes:
@@ -96,14 +93,14 @@ class Maker:
         where = KINDS[slot.kind].contexts
         if where == "one":
             return None
-        own = self.corpus[slot.chunk].document
+        document = self.corpus[slot.chunk].document
         vector = self.checker.neighbours.vector(slot.chunk)
         if where == "same document":
-            inside = [place for place in self._of(own) if place != slot.chunk and place in self.useful]
+            inside = [place for place in self._of(document) if place != slot.chunk and place in self.useful]
             vectors = self.checker.neighbours.vectors
             similar = {place: float(vectors[place] @ vectors[slot.chunk]) for place in inside}
             return max(similar, key=lambda place: similar[place], default=None)
-        near = self.checker.neighbours.nearest(vector, len(self.corpus), (), {own})
+        near = self.checker.neighbours.nearest(vector, len(self.corpus), (), {document})
         return next((place for place in near if place in self.useful), None)
 
     def _of(self, document: str) -> list[int]:

@@ -1,14 +1,43 @@
 """The files of a test set: its rows, what was made and why it was left out, a summary."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.documents.chunks import DocumentChunk
-from rag_evaluator.dataset.documents.corpus import Corpus
+from rag_evaluator.dataset.documents.corpus import Corpus, DocumentChunk
+from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.tasks.testset.kinds import KINDS
-from rag_evaluator.tasks.testset.selection import Made, Selection, reasons, why
+from rag_evaluator.results.sheet import LINES, Sheet, formats_of
+from rag_evaluator.results.xlsx import OPTIONS, XLSX_DATE, new_worksheet
+from rag_evaluator.tasks.testset.selection import Selection, SlotResult, reasons, why
+from rag_evaluator.tasks.testset.slots import KINDS
+
+NAME = "testset"
+
+
+def write_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows as a workbook that `dataset` can be. Lists are JSON in a cell; no cell is a formula."""
+    write_whole(path, lambda to: _write(to, rows))
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
+    book.set_properties({"created": XLSX_DATE})
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    sheet = Sheet(new_worksheet(book, NAME), formats_of(book), columns, {}, lines=LINES)
+    for row in rows:
+        sheet.add([_cell(row.get(column)) for column in columns])
+    sheet.finish(frozen=1)
+    book.close()
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
+
 
 Row = dict[str, Any]  # JSON
 NAMES: Mapping[str, Mapping[str, str]] = {
@@ -18,7 +47,9 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 """Of columns; those that are not named keep their name."""
 
 
-def rows_of(made: Sequence[Made], selection: Selection, corpus: Sequence[DocumentChunk], names: str) -> Iterator[Row]:
+def rows_of(
+    made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk], names: str
+) -> Iterator[Row]:
     """The rows of the test set."""
     by_index = {candidate.index: candidate for candidate in made}
     for index in selection.chosen:
@@ -46,7 +77,7 @@ def place_of(chunk: DocumentChunk) -> Row:
     return {"document": chunk.document, "start": chunk.start, "end": chunk.end, "headings": list(chunk.headings)}
 
 
-def details_of(made: Sequence[Made], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
+def details_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """Every candidate with its verdicts, and what became of it."""
     chosen = set(selection.chosen)
     for candidate in made:
@@ -65,7 +96,7 @@ def details_of(made: Sequence[Made], selection: Selection, corpus: Sequence[Docu
         }
 
 
-def summary_of(made: Sequence[Made], selection: Selection, corpus: Corpus, wanted: int) -> Row:
+def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
     chosen = [candidate for candidate in made if candidate.index in set(selection.chosen)]
     used = {corpus[place].document for row in chosen for place in (row.fields or {})["chunks"]}
@@ -87,7 +118,7 @@ def summary_of(made: Sequence[Made], selection: Selection, corpus: Corpus, wante
     }
 
 
-def _counts(chosen: Sequence[Made], name: str) -> dict[str, int]:
+def _counts(chosen: Sequence[SlotResult], name: str) -> dict[str, int]:
     return _counts_of((candidate.fields or {})[name] for candidate in chosen)
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.judge import choices
-from rag_evaluator.judge.context_window import RESERVE, Window
+from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.budget import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -66,14 +66,14 @@ class Questions:
         if seed:
             shown = random.Random(seed).sample(shown, len(shown))
         asked = _contexts(question, shown)
-        said = await self._ask(self.answering, "generate", "answer_prompt", asked, ReferenceOutput)
-        return said.answer.strip() if said.answerable and not is_blank(said.answer) else None
+        answer = await self._ask(self.answering, "generate", "answer_prompt", asked, ReferenceOutput)
+        return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
 
     async def known(self, question: str) -> str | None:
         """The answer from memory, None if the judge does not know it."""
         asked = KnownInput(user_input=question)
-        said = await self._ask(self.answering, "testset", "known_prompt", asked, KnownOutput)
-        return said.answer.strip() if said.known and not is_blank(said.answer) else None
+        answer = await self._ask(self.answering, "testset", "known_prompt", asked, KnownOutput)
+        return answer.answer.strip() if answer.known and not is_blank(answer.answer) else None
 
     async def agreement(self, question: str, reference: str, answer: str) -> float:
         """The probability that two answers say the same, [0, 1]."""
@@ -88,9 +88,9 @@ class Questions:
         return await choices.probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
 
     async def _ask(self, judge: JudgeProtocol, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
-        said = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
-        assert isinstance(said, kind)
-        return said
+        answer = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
+        assert isinstance(answer, kind)
+        return answer
 
     def _fitting(self, question: str, contexts: Sequence[str]) -> list[str]:
         """The first contexts that fit into the window, at least one."""

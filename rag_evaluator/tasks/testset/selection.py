@@ -9,10 +9,10 @@ import numpy as np
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 
-from rag_evaluator.config_testset import TestsetConfig
-from rag_evaluator.tasks.testset.filters import DUPLICATE
-from rag_evaluator.tasks.testset.kinds import in_turn
-from rag_evaluator.tasks.testset.neighbours import unit_vectors
+from rag_evaluator.config_sections import TestsetConfig
+from rag_evaluator.tasks.testset.checker import DUPLICATE
+from rag_evaluator.tasks.testset.prepare import unit_vectors
+from rag_evaluator.tasks.testset.slots import in_turn
 
 AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order
@@ -22,7 +22,7 @@ SAME_MEANING = 0.95  # cosine
 
 
 @dataclass(frozen=True)
-class Made:
+class SlotResult:
     """What became of a slot; `fields` is None where there is no question, for the `reason`. Any: JSON."""
 
     index: int
@@ -46,7 +46,7 @@ class Selection:
     survivors: int
 
 
-def select(made: Sequence[Made], settings: TestsetConfig) -> Selection:
+def select(made: Sequence[SlotResult], settings: TestsetConfig) -> Selection:
     """Choose at most `settings.size` of the candidates that all filters keep.
 
     Kinds get their shares; what a kind lacks is filled with the others.
@@ -73,7 +73,7 @@ def _longest(queues: Mapping[str, list[int]]) -> list[int]:
     return max(queues.values(), key=len)
 
 
-def duplicates_of(kept: Sequence[Made]) -> dict[int, int]:
+def duplicates_of(kept: Sequence[SlotResult]) -> dict[int, int]:
     """Candidates that repeat an earlier one: the same words, or nearly the same ones and the same answer.
 
     "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
@@ -89,7 +89,7 @@ def duplicates_of(kept: Sequence[Made]) -> dict[int, int]:
     return repeats
 
 
-def _near_ones(kept: Sequence[Made]) -> Iterator[tuple[int, int, float]]:
+def _near_ones(kept: Sequence[SlotResult]) -> Iterator[tuple[int, int, float]]:
     """Pairs of near questions, in order: place, place of an earlier one, how alike their letters are, of 100."""
     fields = [candidate.fields or {} for candidate in kept]
     questions = [str(row["question"]).lower() for row in fields]
@@ -103,14 +103,14 @@ def _near_ones(kept: Sequence[Made]) -> Iterator[tuple[int, int, float]]:
                 yield int(start + row), int(before), float(letters[row, before])
 
 
-def _answered_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _answered_alike(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two questions are about a same chunk, and the words of one answer are nearly all in the other."""
-    places = [{*fields["chunks"], *fields["correct"]["chunks"]} for fields in (one, other)]
-    words = fuzz.token_set_ratio(one["answer"].lower(), other["answer"].lower())
+    places = [{*fields["chunks"], *fields["correct"]["chunks"]} for fields in (first, other)]
+    words = fuzz.token_set_ratio(first["answer"].lower(), other["answer"].lower())
     return not places[0].isdisjoint(places[1]) and words >= SAME_ANSWER
 
 
-def reasons(made: Sequence[Made], selection: Selection) -> dict[str, dict[str, int]]:
+def reasons(made: Sequence[SlotResult], selection: Selection) -> dict[str, dict[str, int]]:
     """For each step that leaves candidates out how many it left out, and why: `{"answerable": {reason: 3}}`."""
     counts: dict[str, Counter[str]] = {}
     for candidate in made:
@@ -120,7 +120,7 @@ def reasons(made: Sequence[Made], selection: Selection) -> dict[str, dict[str, i
     return {step: dict(counter.most_common()) for step, counter in counts.items()}
 
 
-def why(candidate: Made, selection: Selection) -> tuple[str | None, str]:
+def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
     """The step that leaves a candidate out and its reason; None for one that survives."""
     if candidate.fields is None:
         return "question", candidate.reason or ""

@@ -7,36 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, make_config
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.config_testset import TestsetConfig
+from rag_evaluator.config_sections import JudgeConfig, TestsetConfig
 from rag_evaluator.dataset.choice import RowChoice
 from rag_evaluator.dataset.documents.corpus import Corpus
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import GivenJudge, source_of
+from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.languages import find_language
-from rag_evaluator.models.embeddings_source import EmbeddingsSource
+from rag_evaluator.models.embeddings import EmbeddingsSource
 from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.results.details import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.task import Table
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker
-from rag_evaluator.tasks.question import Asking, Make, QuestionStage, manifest_of, plan_of
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
 from rag_evaluator.tasks.testset.checker import Checker
-from rag_evaluator.tasks.testset.making import Maker
-from rag_evaluator.tasks.testset.neighbours import neighbours_of
-from rag_evaluator.tasks.testset.output import details_of, rows_of, summary_of
-from rag_evaluator.tasks.testset.prepare import FOLDER, signature_with
+from rag_evaluator.tasks.testset.making import CandidateMaker
+from rag_evaluator.tasks.testset.output import details_of, rows_of, summary_of, write_sheet
+from rag_evaluator.tasks.testset.prepare import FOLDER, neighbours_of, signature_with
 from rag_evaluator.tasks.testset.questions import Questions
-from rag_evaluator.tasks.testset.selection import Made, select
-from rag_evaluator.tasks.testset.sheet import write_sheet
+from rag_evaluator.tasks.testset.selection import SlotResult, select
 from rag_evaluator.tasks.testset.slots import Slot, most_slots, slots_of, useful
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
-ROWS, BOOK, DETAILS, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json"
+ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
+QUESTIONS = f"testset_{DETAILS}"
 MANIFEST = "testset_manifest.json"
 EMBEDDING = "embedding chunks"
 CHOSEN_WITH = ("size", "names")  # settings that every start may change
@@ -55,7 +54,7 @@ class Testset(QuestionStage[Slot]):
     """
 
     __test__ = False  # for pytest
-    files = (ROWS, BOOK, DETAILS, SUMMARY, MANIFEST)
+    files = (ROWS, BOOK, QUESTIONS, SUMMARY, MANIFEST)
 
     def __init__(
         self,
@@ -64,9 +63,9 @@ class Testset(QuestionStage[Slot]):
         about: Mapping[str, Any],
         corpus: Corpus,
         useful: Sequence[int],
-        asking: Asking | None = None,
+        asking: TaskJudge | None = None,
         embeddings: EmbeddingsSource | None = None,
-        second: GivenJudge | None = None,
+        second: LazyJudge | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
         self.other_judges = [] if second is None else [second]
@@ -77,7 +76,7 @@ class Testset(QuestionStage[Slot]):
         """Of the configuration of this start."""
         return make_config(self.about["config"]).testset
 
-    def make(self, judge: JudgeProtocol, *others: JudgeProtocol) -> Make[Slot]:
+    def make(self, judge: JudgeProtocol, *more_judges: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
         config, model = self.asking.config, self.embeddings.load()
         with ACTIVITY.phase(EMBEDDING):
@@ -96,14 +95,14 @@ class Testset(QuestionStage[Slot]):
             embed=model.aembed_text,
             language=find_language(config.language),
             settings=config.testset,
-            second=Questions(judge, self.asking.prompts, others[0]) if others else None,
+            second=Questions(judge, self.asking.prompts, more_judges[0]) if more_judges else None,
         )
-        return Maker(self.corpus, frozenset(self.useful), checker).make
+        return CandidateMaker(self.corpus, frozenset(self.useful), checker).make
 
-    def made(self, table: Table[Slot]) -> list[Made]:
+    def made(self, table: Table[Slot]) -> list[SlotResult]:
         """What became of each slot."""
         return [
-            Made(unit.index, unit.kind, record.value, record.reason)
+            SlotResult(unit.index, unit.kind, record.value, record.reason)
             for unit, records in table
             for record in records[COLUMN][:1]
         ]
@@ -121,14 +120,14 @@ class Testset(QuestionStage[Slot]):
         rows = list(rows_of(made, selection, self.corpus, settings.names))
         write_lines(folder / ROWS, rows)
         write_sheet(folder / BOOK, rows)
-        write_lines(folder / DETAILS, details_of(made, selection, self.corpus))
+        write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus))
         write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
         summary = summary_of(made, selection, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
 
 def testset_stage(
-    config: Config, corpus: Corpus, asking: Asking, embeddings: EmbeddingsSource, second_judge: Any = None
+    config: Config, corpus: Corpus, asking: TaskJudge, embeddings: EmbeddingsSource, second_judge: Any = None
 ) -> Testset:
     """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions.
 
@@ -209,19 +208,19 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
     return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
 
 
-def _second(settings: TestsetConfig, config: Config, given: Any) -> GivenJudge | None:
+def _second(settings: TestsetConfig, config: Config, user_judge: Any) -> LazyJudge | None:
     """The second judge, if there is one. Any: see `source_of`."""
-    if given is None and settings.second_judge is None:
+    if user_judge is None and settings.second_judge is None:
         return None
-    return source_of(given, settings.second_judge or JudgeConfig(), config.offline)
+    return source_of(user_judge, settings.second_judge or JudgeConfig(), config.offline)
 
 
 def _signature(
-    asking: Asking,
+    asking: TaskJudge,
     embeddings: EmbeddingsSource,
     corpus: Corpus,
     settings: TestsetConfig,
-    second: GivenJudge | None,
+    second: LazyJudge | None,
 ) -> str | None:
     """What a candidate depends on beside its slot; None if one of the models has no name."""
     parts = {name: getattr(settings, name) for name in ASKED_WITH}

@@ -82,21 +82,21 @@ class LabelPage {
 
   async overview() {
     const { draws } = await (await ask(this.address("draws"))).json();
-    const none = element("li", { class: "quiet" }, text("label.none"));
+    const none = element("li", { class: "quiet" }, "No rows have been drawn yet.");
     this.part(".draws").replaceChildren(...(draws.length ? draws.map((draw) => this.drawLine(draw)) : [none]));
     if (!draws.length) this.part("details.new").open = true;
     this.show(".overview");
   }
 
   drawLine({ name, rows, metrics, labelled, closed }) {
-    const link = (key, more = "") => element("a", { href: `?draw=${encodeURIComponent(name)}${more}` }, text(key));
-    const links = closed ? [link("label.agreement")] : [link("label.continue"), link("label.statements", "&per=statement")];
+    const link = (title, more = "") => element("a", { href: `?draw=${encodeURIComponent(name)}${more}` }, title);
+    const links = closed ? [link("Agreement")] : [link("Label whole scores"), link("Label statements", "&per=statement")];
     return element(
       "li",
       { class: "panel" },
-      element("div", {}, element("strong", {}, text("label.draw", { name })), " ", element("span", { class: "quiet" }, metrics.join(", "))),
-      element("progress", { max: String(rows), value: String(labelled), "aria-label": text("label.drawn", { labelled, rows }) }),
-      element("span", { class: "quiet" }, text("label.drawn", { labelled, rows }), closed ? ` · ${text("label.closed")}` : ""),
+      element("div", {}, element("strong", {}, `Draw ${name}`), " ", element("span", { class: "quiet" }, metrics.join(", "))),
+      element("progress", { max: String(rows), value: String(labelled), "aria-label": `${labelled} of ${rows} rows labelled` }),
+      element("span", { class: "quiet" }, `${labelled} of ${rows} rows labelled`, closed ? " · closed" : ""),
       element("span", { class: "links" }, ...links),
     );
   }
@@ -157,13 +157,13 @@ class LabelPage {
     const place = this.part(".texts");
     if (place.dataset.row === String(row)) return; // the next statement of the same row: nothing moves
     place.dataset.row = String(row);
-    const names = { user_input: "question", response: "response", reference: "reference", retrieved_contexts: "retrieved_contexts", reference_contexts: "reference_contexts" };
+    const names = { user_input: "Question", response: "Response", reference: "Reference", retrieved_contexts: "Contexts", reference_contexts: "Expected contexts" };
     const parts = Object.entries(names).filter(([name]) => name in texts);
     place.replaceChildren(
-      ...parts.map(([name, key]) => {
+      ...parts.map(([name, title]) => {
         const value = texts[name];
         const shown = Array.isArray(value) ? element("ol", {}, ...value.map((each) => element("li", { class: "data", dir: "auto" }, each))) : element("div", { class: "data", dir: "auto" }, value);
-        return element("section", { class: name }, element("h2", {}, text(`label.${key}`)), shown);
+        return element("section", { class: name }, element("h2", {}, title), shown);
       }),
     );
   }
@@ -172,8 +172,8 @@ class LabelPage {
     const done = this.items.filter((item) => item.value !== null).length;
     const total = this.items.length;
     Object.assign(this.part(".asking progress"), { max: total, value: done });
-    this.part(".asking progress").setAttribute("aria-label", text("label.progress", { done, total }));
-    this.part(".asking .count").textContent = text("label.progress", { done: count(done), total: count(total) });
+    this.part(".asking progress").setAttribute("aria-label", `${done} of ${total}`);
+    this.part(".asking .count").textContent = `${count(done)} of ${count(total)}`;
   }
 
   answer(value) {
@@ -210,15 +210,15 @@ class LabelPage {
     this.place = this.items.length;
     this.show(".ending");
     const title = this.part("#ending-title");
-    title.textContent = left ? text("label.left", { count: count(left) }) : text("label.done");
+    title.textContent = left ? `${count(left)} questions have no answer.` : "Every question has an answer.";
     this.part(".close-why").hidden = this.part(".close-draw").hidden = this.drawn === null;
-    this.part(".close-draw").textContent = text("label.close");
+    this.part(".close-draw").textContent = "Close the draw";
     title.focus();
   }
 
   /** The second press closes. */
   close() {
-    const sure = text("label.close.sure");
+    const sure = "Close it now";
     if (this.part(".close-draw").textContent !== sure) {
       this.part(".close-draw").textContent = sure;
       return;
@@ -230,13 +230,13 @@ class LabelPage {
   async agreement() {
     this.show(".agreement");
     const place = this.part(".agreement");
-    place.replaceChildren(element("p", { class: "quiet" }, text("table.loading")));
+    place.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
     try {
       place.replaceChildren(fragmentOf(await (await ask(this.address("agreement", { draw: this.drawn }))).text()));
     } catch (error) {
       place.replaceChildren(element("p", { class: "notice" }, error.message));
     }
-    place.append(element("p", {}, element("a", { href: `/label/${this.path}` }, text("label.to_list"))));
+    place.append(element("p", {}, element("a", { href: `/label/${this.path}` }, "All draws")));
   }
 
   showState() {

@@ -116,12 +116,13 @@ class Outbox {
   get state() {
     const entries = this.entries();
     const refused = entries.find((entry) => entry.refused);
-    if (entries.some((entry) => entry.conflict)) return ["conflict", text("review.state.conflict")];
-    if (refused) return ["refused", text("review.state.refused", { error: refused.refused })];
-    if (!entries.length) return this.saved ? ["saved", text("review.state.saved")] : ["idle", text("review.state.idle")];
+    if (entries.some((entry) => entry.conflict)) return ["conflict", "Changed by somebody else meanwhile: choose which to keep."];
+    if (refused) return ["refused", `Not saved: ${refused.refused}`];
+    if (!entries.length) return this.saved ? ["saved", "Saved"] : ["idle", "Each change is saved at once"];
     this.saved = true;
-    const key = this.offline === "link" ? "review.state.waiting_link" : "review.state.waiting";
-    return this.offline ? ["waiting", text(key, { count: entries.length })] : ["saving", text("review.state.saving")];
+    if (!this.offline) return ["saving", "Saving …"];
+    if (this.offline === "link") return ["waiting", `${entries.length} waiting: open the new link that 'view' has printed. Nothing is lost.`];
+    return ["waiting", `${entries.length} waiting for the server. Nothing is lost: it is kept in this browser.`];
   }
 }
 

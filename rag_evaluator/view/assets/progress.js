@@ -25,7 +25,7 @@ class Progress {
       this.say(parts);
       this.again(state);
     } catch {
-      this.live.textContent = text("view.progress.lost");
+      this.live.textContent = "The server does not answer. Trying again …";
       this.again("lost");
     }
   }
@@ -33,7 +33,7 @@ class Progress {
   say(parts) {
     const [done, all] = ["done", "all"].map((name) => parts.reduce((sum, part) => sum + part[name], 0));
     const tenth = Math.floor((10 * done) / Math.max(all, 1));
-    if (tenth !== this.said) this.live.textContent = text("view.progress.live", { percent: 10 * tenth });
+    if (tenth !== this.said) this.live.textContent = `${10 * tenth} % done`;
     this.said = tenth;
   }
 }

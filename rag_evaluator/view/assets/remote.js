@@ -1,6 +1,7 @@
 // The rows of a run, asked of the server page by page.
 "use strict";
 
+const NO_ANSWER = "The server does not answer. Is 'rag-evaluator view' still running?";
 const ASK_AGAIN = 400; // milliseconds, while the server reads all rows
 const KEEP_FILE = 60_000; // milliseconds: a browser may read a saved file later
 
@@ -10,14 +11,14 @@ async function ask(address) {
   try {
     answer = await askServer(address, { redirect: "error" });
   } catch {
-    throw new Error(text("view.no_answer"));
+    throw new Error(NO_ANSWER);
   }
   if (answer.ok) return answer;
   let error = "";
   try {
     error = (await answer.json()).error;
   } catch {
-    error = text("view.no_answer");
+    error = NO_ANSWER;
   }
   throw new Error(error);
 }
@@ -79,7 +80,7 @@ class RemoteSource {
       const answer = await ask(address);
       if (answer.status !== 202 || !wanted()) return answer;
       const { building } = await answer.json();
-      this.wait.textContent = text("view.building", { percent: Math.floor(building * 100) });
+      this.wait.textContent = `Reading all rows to sort and search them: ${Math.floor(building * 100)} %`;
       await new Promise((done) => setTimeout(done, ASK_AGAIN));
     }
   }

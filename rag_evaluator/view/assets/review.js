@@ -2,6 +2,17 @@
 "use strict";
 
 const POLL = 4000; // milliseconds between looks for changes of others
+const QUEUES = {
+  all: ["All rows", "In the order of the dataset."],
+  reviewed: ["Reviewed", "Somebody has flagged or corrected these, the last ones first."],
+  contradict: ["Metrics contradict", "One metric is high, another low that should go with it: faithful but incorrect."],
+  lowest_confidence: ["Lowest confidence", "The judge was least sure of a verdict here."],
+  judges_disagree: ["Judges disagree", "The judges of the panel gave different scores."],
+  repeats_differ: ["Repeats differ", "The same judge gave different scores when it was asked again."],
+  too_easy: ["Too easy?", "The best score of every metric, in every run over these questions."],
+  testset_findings: ["Test set findings", "'testset check' doubts this question or its reference."],
+  missing: ["Missing scores", "At least one metric has no score here."],
+}; // name -> title, why its rows are worth a look
 
 class ReviewPage {
   constructor(page) {
@@ -103,7 +114,7 @@ class ReviewPage {
     const all = { name: "all", total: this.rows };
     const links = [all, ...this.queues].map(({ name, total }) => {
       const current = name === this.queue.name ? "true" : null;
-      const link = element("a", { href: `?queue=${name}`, "aria-current": current, title: text(`review.queue.${name}.why`) }, element("span", {}, text(`review.queue.${name}`)), element("span", { class: "number" }, count(total)));
+      const link = element("a", { href: `?queue=${name}`, "aria-current": current, title: QUEUES[name][1] }, element("span", {}, QUEUES[name][0]), element("span", { class: "number" }, count(total)));
       link.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
@@ -130,11 +141,11 @@ class ReviewPage {
     const named = new URLSearchParams(location.hash.slice(1)).get("row");
     const row = /^\d+$/.test(named ?? "") ? Number(named) : this.at(0);
     const queue = this.queue;
-    this.page.querySelector(".queue-name").textContent = text(`review.queue.${queue.name}`);
+    this.page.querySelector(".queue-name").textContent = QUEUES[queue.name][0];
     if (row === undefined || row >= this.rows) {
       this.row = null;
       this.forget();
-      this.page.querySelector(".fragment").replaceChildren(element("p", { class: "quiet" }, text("review.empty")));
+      this.page.querySelector(".fragment").replaceChildren(element("p", { class: "quiet" }, "No row is in this queue."));
       this.showPlace();
       return;
     }
@@ -150,14 +161,14 @@ class ReviewPage {
 
   showPlace() {
     const place = this.row === null ? -1 : this.place();
-    const shown = place >= 0 ? text("review.place", { place: count(place + 1), total: count(this.length) }) : "";
+    const shown = place >= 0 ? `${count(place + 1)} of ${count(this.length)}` : "";
     this.page.querySelector(".of").textContent = shown;
     this.page.querySelector(".before").disabled = place <= 0;
     this.page.querySelector(".after").disabled = place + 1 >= this.length;
     const why = this.queue.rows?.[place]?.why ?? [];
     const said = why.map(([name, value]) => element("span", { class: "because" }, element("bdi", {}, name), value === null ? "" : ` ${value.toFixed(2)}`));
-    const label = element("a", { href: `/label/${this.path}?queue=${this.queue.name}` }, text("review.queue.label"));
-    this.page.querySelector(".why").replaceChildren(text(`review.queue.${this.queue.name}.why`), " ", ...said, " ", this.queue.rows?.length ? label : "");
+    const label = element("a", { href: `/label/${this.path}?queue=${this.queue.name}` }, "Label these rows blind");
+    this.page.querySelector(".why").replaceChildren(QUEUES[this.queue.name][1], " ", ...said, " ", this.queue.rows?.length ? label : "");
   }
 
   async show(row) {
@@ -174,7 +185,7 @@ class ReviewPage {
       const known = await (await ask(`/api/review/row/${this.path}/${row}?by=${by}`)).json();
       if (row !== this.row || asked !== this.asked) return; // an older answer does not know what was kept since
       this.known = known;
-      place.replaceChildren(known.html === null ? element("p", { class: "notice" }, text("review.blind")) : rowOf(known.html, this.frames));
+      place.replaceChildren(known.html === null ? element("p", { class: "notice" }, "You are labelling this row: its scores are hidden until you have closed the draw.") : rowOf(known.html, this.frames));
       this.page.querySelector(".tools").hidden = false;
     } catch (error) {
       if (row === this.row && this.known?.row !== row) {
@@ -220,11 +231,11 @@ class ReviewPage {
   }
 
   corrected(field, after, record) {
-    const when = record.at ? text("review.history.line", { by: record.by, at: new Date(record.at).toLocaleString() }) : text("review.state.saving");
+    const when = record.at ? `${record.by}, ${new Date(record.at).toLocaleString()}` : "Saving …";
     return element(
       "div",
       { class: "corrected" },
-      element("h3", {}, text(`review.field.${field}`), " ", element("span", { class: "quiet" }, when)),
+      element("h3", {}, FIELDS[field], " ", element("span", { class: "quiet" }, when)),
       element("del", { class: "data", dir: "auto" }, readable(this.known.columns[field])),
       element("ins", { class: "data", dir: "auto" }, readable(after)),
     );

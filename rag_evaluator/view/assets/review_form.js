@@ -15,7 +15,7 @@ function parsed(field, typed) {
 
 /** A value as people read it. */
 function readable(value) {
-  if (value === null || value === undefined || value === "") return text("review.nothing");
+  if (value === null || value === undefined || value === "") return "nothing";
   return Array.isArray(value) ? value.join(BETWEEN) : String(value);
 }
 

@@ -2,6 +2,7 @@
 "use strict";
 
 const WHO = "rag-evaluator-who";
+const FIELDS = { user_input: "Question", reference: "Reference", reference_contexts: "Expected contexts" };
 
 /** The name of the person: as the command line says, else as it was typed here. */
 class Reviewer {
@@ -25,7 +26,7 @@ class Reviewer {
     if (this.name) return true;
     this.field.focus();
     this.field.setAttribute("aria-invalid", "true");
-    document.querySelector(".save .says").textContent = text("review.who.needed");
+    document.querySelector(".save .says").textContent = "Say who you are first: your name is kept with each change.";
     return false;
   }
 }
@@ -49,35 +50,35 @@ function showTroubles(page, outbox, shown) {
 }
 
 function conflictOf({ record, conflict }, outbox, shown) {
-  const theirs = button(text("review.conflict.keep_theirs"), () => outbox.remove(record.id));
-  const mine = button(text("review.conflict.keep_mine"), () => {
+  const theirs = button("Keep theirs", () => outbox.remove(record.id));
+  const mine = button("Keep yours", () => {
     outbox.remove(record.id);
     outbox.add({ ...record, id: newIdentity(), before: conflict.after, seen: conflict.id });
   });
   return element(
     "section",
     { class: "conflict panel", "data-row": String(record.row) },
-    element("h2", {}, text("review.conflict", { by: conflict.by }), " · ", text("table.row_title", { row: record.row }), " · ", record.kind === "label" ? record.field : text(`review.field.${record.field}`)),
-    element("div", { class: "both" }, versionOf("theirs", conflict.after, theirs, shown), versionOf("mine", record.after, mine, shown)),
+    element("h2", {}, `${conflict.by} changed this meanwhile`, " · ", `Row ${record.row}`, " · ", FIELDS[record.field] ?? record.field),
+    element("div", { class: "both" }, versionOf("Theirs", conflict.after, theirs, shown), versionOf("Yours", record.after, mine, shown)),
   );
 }
 
-function versionOf(whose, value, keep, shown) {
+function versionOf(title, value, keep, shown) {
   const texts = element("div", { class: "data", dir: "auto" }, shown(value));
-  return element("div", {}, element("h3", {}, text(`review.conflict.${whose}`)), texts, keep);
+  return element("div", {}, element("h3", {}, title), texts, keep);
 }
 
 function refusedOf({ record, refused, ...entry }, outbox, shown) {
   return element(
     "section",
     { class: "conflict panel" },
-    element("p", {}, text("table.row_title", { row: record.row ?? "" }), ": ", text("review.state.refused", { error: refused })),
+    element("p", {}, `Row ${record.row ?? ""}`, ": ", `Not saved: ${refused}`),
     element("div", { class: "data", dir: "auto" }, shown(record.after)),
-    button(text("review.retry"), () => {
+    button("Try again", () => {
       outbox.store({ ...entry, record });
       outbox.flush();
     }),
-    button(text("review.discard"), () => outbox.remove(record.id)),
+    button("Discard mine", () => outbox.remove(record.id)),
   );
 }
 

@@ -29,8 +29,8 @@ class RunList {
     const [first] = this.picked;
     this.button.disabled = this.picked.length < 2;
     this.button.textContent = this.button.disabled
-      ? text("view.runs.compare")
-      : text("view.runs.compare_some", { count: this.picked.length, first: first.dataset.name });
+      ? "Compare"
+      : `Compare ${this.picked.length} runs, ${first.dataset.name} first`;
   }
 
   compare(event) {

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from rag_evaluator.dataset.documents.chunks import Splitter
-from rag_evaluator.dataset.documents.corpus import CHUNKS, Corpus, write_corpus
-from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator import DatasetError
+from rag_evaluator.dataset.documents.corpus import CHUNKS, Corpus, Document, Splitter, UnreadFile, write_corpus
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.errors import DatasetError
 
 TOKENS = 40
 TEXT = (
@@ -79,12 +77,12 @@ def test_any_text_can_be_cut(text: str) -> None:
 
 
 def test_a_corpus_is_read_as_it_was_written(tmp_path: Path, splitter: Splitter) -> None:
-    documents = [Document("a", TEXT), Unread("b", "why"), Document("c", "fin")]
+    documents = [Document("a", TEXT), UnreadFile("b", "why"), Document("c", "fin")]
     corpus = write_corpus(tmp_path, documents, splitter)
     chunks = [chunk for document in (documents[0], documents[2]) for chunk in splitter.chunks(document)]  # type: ignore[arg-type]
     assert list(corpus) == chunks
     assert (corpus[-1], list(corpus[1:3])) == (chunks[-1], chunks[1:3])
-    assert (corpus.documents, corpus.unread) == (2, [Unread("b", "why")])
+    assert (corpus.documents, corpus.unread) == (2, [UnreadFile("b", "why")])
     assert Corpus(tmp_path).digest == corpus.digest
 
 
@@ -105,4 +103,4 @@ def test_a_corpus_that_was_changed_is_refused(tmp_path: Path, splitter: Splitter
 
 def test_a_corpus_without_text_is_an_error_with_the_reasons(tmp_path: Path, splitter: Splitter) -> None:
     with pytest.raises(DatasetError, match=r"no document with text in it: 1 could not be read.\n  b: why"):
-        write_corpus(tmp_path, [Unread("b", "why")], splitter)
+        write_corpus(tmp_path, [UnreadFile("b", "why")], splitter)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
+from rag_evaluator import DatasetError
 from rag_evaluator.dataset.documents import readers
-from rag_evaluator.dataset.documents.document import Document, Unread
+from rag_evaluator.dataset.documents.corpus import Document, UnreadFile
 from rag_evaluator.dataset.documents.readers import read_documents
-from rag_evaluator.errors import DatasetError
 from tests.dataset.documents.document_files import write_docx, write_pdf
 
 
@@ -18,7 +18,7 @@ def read(folder: Path, **options: str) -> dict[str, str]:
 
 
 def unread(folder: Path, **options: str) -> dict[str, str]:
-    return {entry.id: entry.reason for entry in read_documents([folder], **options) if isinstance(entry, Unread)}
+    return {entry.id: entry.reason for entry in read_documents([folder], **options) if isinstance(entry, UnreadFile)}
 
 
 def test_each_format_gives_its_text_and_headings(tmp_path: Path) -> None:

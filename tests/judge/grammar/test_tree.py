@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluator.judge.grammar.lark import TERMINALS, to_lark
-from rag_evaluator.judge.grammar.notation import as_gbnf, as_lark
-from rag_evaluator.judge.grammar.tree import KINDS, after, may_end, parse, until
+from rag_evaluator.judge.grammar.tree import KINDS, after, as_gbnf, as_lark, may_end, parse, until
 
 BYTES = llguidance.LLTokenizer("byte")
 ITEM = {"type": "object", "properties": {"statement": {"type": "string"}, "verdict": {"enum": [0, 1]}}}

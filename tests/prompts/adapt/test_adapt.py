@@ -19,23 +19,19 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.api.functions import sort
+from rag_evaluator import Judge, JudgementError, PromptError, RAGEvaluator, ResultsError, ScriptedJudge, sort
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import JudgementError, PromptError, ResultsError
 from rag_evaluator.files.records import Records
 from rag_evaluator.judge.adapters import as_judge
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.source import source_of
 from rag_evaluator.languages import find_language
-from rag_evaluator.prompts.adapt.adapt import Adapted, adapt
-from rag_evaluator.prompts.adapt.quality import doubts
-from rag_evaluator.prompts.adapt.segments import Segment, divided, halves, joined
-from rag_evaluator.prompts.adapt.translate import Translated, Translator
+from rag_evaluator.metrics.english import all_prompts, load_prompts
+from rag_evaluator.prompts.adapt.adapt import AdaptedPacks, adapt
+from rag_evaluator.prompts.adapt.translate import Segment, TranslatedText, Translator, divided, doubts, halves, joined
 from rag_evaluator.prompts.check import check_language
-from rag_evaluator.prompts.english import all_prompts, english_pack
-from rag_evaluator.prompts.loading import PackSet, load_prompts
+from rag_evaluator.prompts.english import english_pack
+from rag_evaluator.prompts.loading import PackSet
 from rag_evaluator.prompts.pack import Pack, pack_path, read_pack, write_pack
 
 ROOT = Path(__file__).parents[3]
@@ -79,10 +75,10 @@ class Translates(ScriptedJudge):
         return {"translation": klingon(data["text"], data["keep"])}
 
 
-def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> Adapted:
+def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> AdaptedPacks:
     if "identity" in options:
         judge.model_id = options.pop("identity")
-    packs = PackSet(owners, options.pop("language", "klingon"), folder)
+    packs = PackSet(owners, options.pop("language", "klingon"), folder, all_prompts)
     return adapt(packs, source_of(judge, JudgeConfig()), **options)
 
 
@@ -161,7 +157,7 @@ def test_a_pack_that_exists_is_kept_unless_it_is_forced(tmp_path: Path) -> None:
 def test_no_judge_is_loaded_where_nothing_is_missing(tmp_path: Path) -> None:
     adapted(tmp_path, Translates(), ["faithfulness"])
     judge: Any = SimpleNamespace(load=lambda: pytest.fail("the judge is loaded"))
-    done = adapt(PackSet(["faithfulness", "bleu_score"], "klingon", tmp_path), judge)
+    done = adapt(PackSet(["faithfulness", "bleu_score"], "klingon", tmp_path, all_prompts), judge)
     assert (len(done.written), len(done.kept), done.review) == (0, 2, None)
 
 
@@ -256,13 +252,13 @@ def test_who_stops_waiting_for_a_translation_does_not_take_it_from_others(tmp_pa
     judge = Thinks()
     translator = translator_of(judge, tmp_path)
 
-    async def two_callers() -> Translated:
+    async def two_callers() -> TranslatedText:
         first, second = (asyncio.create_task(translator.translate("Say it.")) for _ in range(2))
         await asyncio.sleep(0.005)
         first.cancel()
         return await second
 
-    assert asyncio.run(two_callers()) == Translated("SayQu itQu.")
+    assert asyncio.run(two_callers()) == TranslatedText("SayQu itQu.")
     assert judge.texts == {"Say it.": 1}
 
 
@@ -274,7 +270,7 @@ def test_a_translation_that_failed_is_asked_for_again(tmp_path: Path) -> None:
         failed = await asyncio.gather(*(translator.translate("Say it.") for _ in range(2)), return_exceptions=True)
         return [*map(repr, failed), await translator.translate("Say it.")]
 
-    assert asyncio.run(again()) == ["RuntimeError('a fault')"] * 2 + [Translated("SayQu itQu.")]
+    assert asyncio.run(again()) == ["RuntimeError('a fault')"] * 2 + [TranslatedText("SayQu itQu.")]
     assert judge.texts == {"Say it.": 2}
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.dataset import Sample, load_dataset
+from rag_evaluator import METRICS, load_dataset
+from rag_evaluator.dataset import Sample
 from rag_evaluator.languages import find_language
-from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.tasks.probe.changes import good_side
+from rag_evaluator.tasks.probe.facts import EVASIVE, holds, normalised, shared
 from rag_evaluator.tasks.probe.table import PROBES
-from rag_evaluator.tasks.probe.texts import EVASIVE, holds, normalised, shared
 from rag_evaluator.tasks.probe.units import ChangedRow, pairs_of
 
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {

@@ -63,7 +63,7 @@ class Continuation:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenToken:
     """A token that the server wrote, and the log probabilities of some that could have been in its place."""
 
     token: int
@@ -77,7 +77,7 @@ class Dialect(Protocol):
     masked: bool
     """Whether log probabilities are those after the grammar's mask."""
 
-    def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
+    def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
         """The tokens of an answer, in order; the caller may stop reading."""
 
     async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:
@@ -123,7 +123,7 @@ def find_dialect(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-async def meet(transport: Transport, served_model: str | None = None, dialect: str = "auto") -> Server:
+async def identify_server(transport: Transport, served_model: str | None = None, dialect: str = "auto") -> Server:
     """Ask a server what it is.
 
     Args:
@@ -154,8 +154,9 @@ async def meet(transport: Transport, served_model: str | None = None, dialect: s
 def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
     """Names of the same model: of vLLM all that have its folder, of llama.cpp those that it tells."""
     same = [model["id"] for model in models if model.get("root") and model.get("root") == chosen.get("root")]
-    told = chosen.get("aliases")
-    return frozenset([*same, *(name for name in told if isinstance(name, str))] if isinstance(told, list) else same)
+    aliases = chosen.get("aliases")
+    named = [name for name in aliases if isinstance(name, str)] if isinstance(aliases, list) else []
+    return frozenset([*same, *named])
 
 
 def _chosen(models: Sequence[Mapping[str, Any]], served_model: str | None) -> Mapping[str, Any]:

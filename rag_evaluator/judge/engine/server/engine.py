@@ -4,16 +4,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from rag_evaluator.config_engines import MERGE
+from rag_evaluator.config_judges import MERGE
 from rag_evaluator.config_sections import DEMO, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.protocol import Engine, Form
-from rag_evaluator.judge.engine.server.address import Address
-from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, meet, open_requests
-from rag_evaluator.judge.engine.server.http import Transport
-from rag_evaluator.judge.engine.server.local import LocalModel
+from rag_evaluator.judge.engine.server.dialects import Server, find_dialect, identify_server, open_requests
+from rag_evaluator.judge.engine.server.http import Address, Transport
+from rag_evaluator.judge.engine.server.long_prompts import LocalModel, probe
 from rag_evaluator.judge.engine.server.openai import Abilities, OpenAI, OpenAIEngine
-from rag_evaluator.judge.engine.server.probe import probe
 from rag_evaluator.judge.engine.server.writing import write
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
@@ -31,7 +29,7 @@ class ServerEngine:
 
     Args:
         local: tokenizer and window of the model.
-        server: what the server said of itself.
+        server: what the server reports about itself.
     """
 
     accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})
@@ -50,7 +48,7 @@ class ServerEngine:
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
         address = Address.of(config)
-        server = _meet(address, config, offline)
+        server = _identified(address, config, offline)
         if server.dialect == OpenAI.name:
             return {**_parts(server, ""), "logprobs": str(_abilities(address, offline, server, config).tops)}
         return _parts(server, LocalModel.find(config, offline))
@@ -65,7 +63,7 @@ class ServerEngine:
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> Engine:
         address = Address.of(config)
-        server = _meet(address, config, offline)
+        server = _identified(address, config, offline)
         if server.dialect == OpenAI.name:
             abilities = _reading(address, offline, server, config)
             most = open_requests(config, server.dialect)
@@ -79,11 +77,13 @@ class ServerEngine:
         Args:
             server: if it is known already.
         """
-        met = server or _meet(address, config, offline)
+        server = server or _identified(address, config, offline)
         local = LocalModel.load(config, offline)
-        row = find_dialect(met.dialect)
-        _first(address, offline, lambda first: probe(row(first, met), local.encoder, local.vocabulary))
-        return cls(config, Transport(address, offline, open_requests(config, met.dialect, met.slots)), local, met)
+        row = find_dialect(server.dialect)
+        _first(address, offline, lambda first: probe(row(first, server), local.encoder, local.vocabulary))
+        return cls(
+            config, Transport(address, offline, open_requests(config, server.dialect, server.slots)), local, server
+        )
 
     @property
     def capabilities(self) -> Capabilities:
@@ -116,9 +116,9 @@ class ServerEngine:
         await self.transport.aclose()
 
 
-def _meet(address: Address, config: JudgeConfig, offline: bool) -> Server:
+def _identified(address: Address, config: JudgeConfig, offline: bool) -> Server:
     """What the server says of itself. Raises `ModelError`, also for one with an adapter that is not the program's."""
-    server = _first(address, offline, lambda first: meet(first, config.served_model, config.dialect))
+    server = _first(address, offline, lambda first: identify_server(first, config.served_model, config.dialect))
     if server.adapter and config.adapter is None:
         raise ModelError(
             f"judge.url: the server's '{server.adapter}' is an adapter, of whose content nothing would be known. "

@@ -1,22 +1,94 @@
-"""Requests to a server: this machine only where the run is offline, repeated where that may help, never redirected."""
+"""Requests to a server and its address: this machine only where the run is offline, repeated where that may help."""
 
 import asyncio
+import ipaddress
 import json
 import math
+import os
 import random
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx
 
+from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.engine.server.address import Address, is_loopback
 from rag_evaluator.judge.engine.server.limits import OpenRequests
+
+UNIX = "unix:"
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+EXAMPLES = "http://127.0.0.1:8000/v1 or unix:/run/judge.sock"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is.
+
+    Attributes:
+        root: the address without `/v1`, where servers have their own end points.
+        base: the address of the OpenAI-compatible end points.
+        socket: path of a UNIX socket; None: over TCP.
+        key: what the server wants to see in `Authorization`.
+    """
+
+    root: str
+    base: str
+    socket: str | None = None
+    key: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, config: JudgeConfig) -> "Address":
+        """The configured address. Raises `ModelError`, whose message shows neither key nor password."""
+        if not config.url:
+            raise ModelError(f"judge.url is missing. The engine 'server' needs the address of one, {EXAMPLES}.")
+        key = _key(config.api_key_env)
+        if config.url.startswith(UNIX):
+            return cls("http://localhost", "http://localhost/v1", _socket(config.url), key)
+        parts = urlsplit(config.url)
+        if parts.username or parts.password:
+            raise ModelError("judge.url holds a name or password. Give a key with judge.api_key_env, and no password.")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ModelError(f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}.")
+        base = config.url.rstrip("/") if parts.path.strip("/") else f"{config.url.rstrip('/')}/v1"
+        return cls(base.removesuffix("/v1"), base, None, key)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a connected address is on this machine."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _socket(url: str) -> str:
+    path = url.removeprefix(UNIX).removeprefix("//")
+    if not Path(path).is_absolute():
+        raise ModelError(f"judge.url is {url!r:.200}: expected an absolute path after 'unix:'.")
+    return path
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    if not VARIABLE.fullmatch(variable):  # the value is not shown: it may be the key itself
+        raise ModelError("judge.api_key_env is no name of an environment variable. Give the name, not the key.")
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ModelError(f"judge.api_key_env: the environment variable {variable} is not set. Set it to the key.")
+    if not key.isascii() or not key.isprintable():
+        raise ModelError(f"judge.api_key_env: the key in {variable} holds characters that no key has.")
+    return key
+
 
 CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
 TRIES = 7  # of a request; with the pauses between them about a minute and a half
@@ -28,7 +100,7 @@ GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
 Json = Any  # what a server says
 
 
-class Failure(Exception):
+class RequestFailure(Exception):
     """A request had no answer; perhaps the next try has.
 
     Attributes:
@@ -89,7 +161,7 @@ class Transport:
                             yield event
                 self._answered = (path, {**body, "stream": False}, root)
                 return
-            except Failure as failure:
+            except RequestFailure as failure:
                 if begun:  # what was read is kept: the caller goes on from there
                     return
                 await self._pause(failure, attempt)
@@ -105,11 +177,11 @@ class Transport:
             try:
                 async with self._open(method, path, body, root) as response:
                     return _json(await _text(response))
-            except Failure as failure:
+            except RequestFailure as failure:
                 await self._pause(failure, attempt)
         raise AssertionError("the last try returns or raises")
 
-    async def _pause(self, failure: Failure, attempt: int) -> None:
+    async def _pause(self, failure: RequestFailure, attempt: int) -> None:
         """Wait before the next try. Raises if that was the last one."""
         if attempt == self.tries:
             one_question = failure.answered and not failure.busy and await self._answers_others()
@@ -128,7 +200,7 @@ class Transport:
         try:
             async with self._open("POST", path, body, root) as response:
                 await _text(response)
-        except (Failure, JudgementError, JudgeLostError):
+        except (RequestFailure, JudgementError, JudgeLostError):
             return False
         return True
 
@@ -136,25 +208,25 @@ class Transport:
     async def _open(
         self, method: str, path: str, body: Mapping[str, Any] | None, root: bool
     ) -> AsyncIterator[httpx.Response]:
-        """One try. Raises `Failure` where another may help, `JudgementError`, `JudgeLostError`."""
+        """One try. Raises `RequestFailure` where another may help, `JudgementError`, `JudgeLostError`."""
         client, requests = self._of_loop()
         url = (self.address.root if root else self.address.base) + path
         extensions = {"trace": self._check_connection} if self.offline and self.address.socket is None else {}
-        async with requests.one(tuple((body or {}).get("prompt", ()))):
+        async with requests.slot(tuple((body or {}).get("prompt", ()))):
             try:
                 async with client.stream(method, url, json=body, extensions=extensions) as response:
                     await _check_status(response, self.address.key)
                     yield response
                 requests.answered()
-            except Failure as failure:
+            except RequestFailure as failure:
                 if failure.busy:
                     requests.overloaded()
                 raise
             except httpx.TimeoutException as error:
                 requests.overloaded()
-                raise Failure(f"it took too long ({_words(error)})", answered=False) from None
+                raise RequestFailure(f"it took too long ({_words(error)})", answered=False) from None
             except httpx.TransportError as error:
-                raise Failure(f"the connection failed ({_words(error)})", answered=False) from None
+                raise RequestFailure(f"the connection failed ({_words(error)})", answered=False) from None
 
     def _of_loop(self) -> tuple[httpx.AsyncClient, OpenRequests]:
         loop = asyncio.get_running_loop()
@@ -210,9 +282,9 @@ async def _check_status(response: httpx.Response, key: str | None) -> None:
     if status in BUSY:
         wait = response.headers.get("retry-after")
         asked = "" if wait is None else f" (Retry-After: {wait[:40]})"
-        raise Failure(reason + asked, busy=True, wait=_wait(wait))
+        raise RequestFailure(reason + asked, busy=True, wait=_wait(wait))
     if status >= 500:
-        raise Failure(reason)
+        raise RequestFailure(reason)
     raise JudgementError(f"the server refuses the question, {reason}")
 
 
@@ -257,7 +329,7 @@ def _json(text: str) -> Json:
     except RecursionError:
         raise JudgementError("the server's answer is nested too deeply") from None
     except ValueError:
-        raise Failure(f"its answer is no JSON: {text[:80]!r}", answered=False) from None
+        raise RequestFailure(f"its answer is no JSON: {text[:80]!r}", answered=False) from None
 
 
 def _object(answer: Json) -> Mapping[str, Any]:

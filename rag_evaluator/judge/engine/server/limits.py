@@ -29,7 +29,7 @@ class OpenRequests:
         self._last: Ids = ()
 
     @asynccontextmanager
-    async def one(self, prompt: Ids = ()) -> AsyncIterator[None]:
+    async def slot(self, prompt: Ids = ()) -> AsyncIterator[None]:
         """Wait until a request may be sent; it is open until the block ends.
 
         Args:

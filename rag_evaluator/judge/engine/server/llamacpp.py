@@ -6,10 +6,10 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engine.server.answers import check_model, check_read, count_of, text_of, written_of
-from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server, WrittenToken
 from rag_evaluator.judge.engine.server.http import Transport
-from rag_evaluator.judge.grammar.notation import as_gbnf
+from rag_evaluator.judge.engine.server.logprobs import check_model, check_read, count_of, text_of, written_of
+from rag_evaluator.judge.grammar.tree import as_gbnf
 
 TOP = 32  # log probabilities of each token
 MORE = 1024  # of one token, before all are asked for
@@ -47,7 +47,7 @@ class LlamaCpp:
             known.get("adapters", ""),
         )
 
-    async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
+    async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
         body = {
             **self._body(continuation.input_ids),
             **_form(continuation),
@@ -94,7 +94,7 @@ class LlamaCpp:
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         return {"model": self.server.model, "prompt": list(input_ids), **NEUTRAL}
 
-    def _written(self, event: Mapping[str, Any], body: Mapping[str, Any]) -> list[Written]:
+    def _written(self, event: Mapping[str, Any], body: Mapping[str, Any]) -> list[WrittenToken]:
         """The tokens of an answer to a request, or of a part of it."""
         check_model(self.server, event)
         check_read(count_of(event.get("tokens_evaluated")), len(body["prompt"]))
@@ -118,7 +118,7 @@ def _form(continuation: Continuation) -> dict[str, Any]:
     return {"stop": [continuation.stop.text]}
 
 
-def _written(event: Mapping[str, Any]) -> list[Written]:
+def _written(event: Mapping[str, Any]) -> list[WrittenToken]:
     """The tokens of an event; those that end no character have no log probabilities."""
     try:
         known = list(event.get("completion_probabilities", ()))

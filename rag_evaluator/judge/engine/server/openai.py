@@ -12,12 +12,19 @@ from typing import Any
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engine.protocol import Form
-from rag_evaluator.judge.engine.server.answers import check_model, tokens_read
 from rag_evaluator.judge.engine.server.dialects import Server
 from rag_evaluator.judge.engine.server.http import Transport
-from rag_evaluator.judge.engine.server.logprobs import NotToldError, OptionTexts, Tokens, confidences, has_scale
+from rag_evaluator.judge.engine.server.logprobs import (
+    NoLogprobsError,
+    OptionTexts,
+    Tokens,
+    check_model,
+    confidences,
+    has_scale,
+    tokens_read,
+)
 from rag_evaluator.judge.engine.server.long_prompts import UNKNOWN, WORD, WORD_SCHEMA, HiddenWord, TokenCount, hide
-from rag_evaluator.judge.engine.server.schema import faults, plain, settle
+from rag_evaluator.judge.grammar.schema import faults, plain, settle
 from rag_evaluator.judge.protocol import Capabilities, Shares
 from rag_evaluator.judge.requests import Reply, Request
 
@@ -84,7 +91,7 @@ class Abilities:
 
 
 @dataclass(frozen=True)
-class Said:
+class ChatAnswer:
     """What a server answered.
 
     Attributes:
@@ -129,25 +136,25 @@ class OpenAI:
     @classmethod
     async def _limit(cls, transport: Transport, server: Server, most: int) -> str:
         """How the server calls the budget of an answer. Raises `ModelError` if it ignores schemas."""
-        said = None
+        answer = None
         for limit in LIMITS:
             try:
-                said = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, most, JudgeConfig())
+                answer = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, most, JudgeConfig())
                 break
             except JudgementError as error:
                 if limit == LIMITS[-1] or LIMITS[1] not in str(error):
                     raise
-        assert said is not None
-        if _json(said.text) == CONSTANT:
+        assert answer is not None
+        if _json(answer.text) == CONSTANT:
             return limit
-        if not said.ended:
+        if not answer.ended:
             raise ModelError(
                 f"judge.url: the server's answer to a first question did not end within {most} tokens. If its model "
                 "thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
             )
         raise ModelError(
             f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
-            f"{said.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a "
+            f"{answer.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a "
             "model that obeys schemas."
         )
 
@@ -160,7 +167,7 @@ class OpenAI:
             try:
                 await cls(transport, server, abilities).weigh(VERDICT, VERDICTS, most, JudgeConfig())
                 return abilities
-            except NotToldError as error:
+            except NoLogprobsError as error:
                 return Abilities(limit, why=why or str(error))
             except JudgementError as error:
                 why = why or str(error)
@@ -197,12 +204,12 @@ class OpenAI:
 
         Raises `JudgementError`, `JudgeLostError`.
         """
-        said = await self.chat(prompt, WORD_SCHEMA, MOST + thought, JudgeConfig())
-        return WORD in said.text.casefold()
+        answer = await self.chat(prompt, WORD_SCHEMA, MOST + thought, JudgeConfig())
+        return WORD in answer.text.casefold()
 
     async def chat(
         self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig, weighed: bool = False
-    ) -> Said:
+    ) -> ChatAnswer:
         """The answer to a prompt.
 
         Args:
@@ -230,7 +237,7 @@ class OpenAI:
             message = choice["message"]
             thought = message.get("reasoning_content") or message.get("reasoning") or ""
             ended = choice.get("finish_reason") != "length"
-            return Said(str(message["content"] or ""), ended, str(thought), choice, read)
+            return ChatAnswer(str(message["content"] or ""), ended, str(thought), choice, read)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
 
@@ -239,13 +246,13 @@ class OpenAI:
     ) -> tuple[list[float], str]:
         """The probability of each option as the answer, summing to 1, and the thought before it.
 
-        Raises `NotToldError`, `JudgementError`, `JudgeLostError`.
+        Raises `NoLogprobsError`, `JudgementError`, `JudgeLostError`.
         """
         choice = OptionTexts.of(options)
-        said = await self.chat(prompt, choice.schema, most, config, weighed=True)
-        if not said.ended or _json(said.text) is None:
+        answer = await self.chat(prompt, choice.schema, most, config, weighed=True)
+        if not answer.ended or _json(answer.text) is None:
             raise JudgementError("the server's answer did not end within its budget")
-        return Tokens.of(said.choice, said.text).shares(choice.path, choice.values), said.thought
+        return Tokens.of(answer.choice, answer.text).shares(choice.path, choice.values), answer.thought
 
 
 class OpenAIEngine:
@@ -289,16 +296,18 @@ class OpenAIEngine:
         schema, weighed = dict(request.schema), self.abilities.tops > 0 and has_scale(dict(request.schema))
         most = request.budget.max_length + thought_room(self.config)
         await self._check_whole(prompt)
-        said = await self.dialect.chat(prompt, schema, most, config, weighed)
-        value = _json(said.text)
-        if not said.ended or value is None:
-            return Reply(said.text, array("I"), complete=False)
+        written = await self.dialect.chat(prompt, schema, most, config, weighed)
+        value = _json(written.text)
+        if not written.ended or value is None:
+            return Reply(written.text, array("I"), complete=False)
         value = settle(schema, value)
         for fault in faults(schema, value):
             raise JudgementError(f"the server did not obey the schema: {fault}")
         answer = json.dumps(value, ensure_ascii=False, indent=4)
-        confidence = _confidences(said, schema, value) if weighed else ()
-        return Reply(answer, array("I"), True, confidence, thinking=said.thought if thought_room(self.config) else None)
+        confidence = _confidences(written, schema, value) if weighed else ()
+        return Reply(
+            answer, array("I"), True, confidence, thinking=written.thought if thought_room(self.config) else None
+        )
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
         """See `WeighsTexts`."""
@@ -341,10 +350,10 @@ def thought_room(config: JudgeConfig) -> int:
     return THOUGHT if config.thinking == "on" else 0
 
 
-def _confidences(said: Said, schema: Mapping[str, Any], value: Any) -> tuple[float, ...]:
+def _confidences(answer: ChatAnswer, schema: Mapping[str, Any], value: Any) -> tuple[float, ...]:
     try:
-        return confidences(Tokens.of(said.choice, said.text), dict(schema), value)
-    except NotToldError:
+        return confidences(Tokens.of(answer.choice, answer.text), dict(schema), value)
+    except NoLogprobsError:
         return ()
 
 

@@ -4,7 +4,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engine.server.answers import (
+from rag_evaluator.judge.engine.server.dialects import Continuation, Server, WrittenToken
+from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.logprobs import (
     check_model,
     check_read,
     count_of,
@@ -12,11 +14,9 @@ from rag_evaluator.judge.engine.server.answers import (
     tokens_read,
     written_of,
 )
-from rag_evaluator.judge.engine.server.dialects import Continuation, Server, Written
-from rag_evaluator.judge.engine.server.http import Transport
-from rag_evaluator.judge.grammar.notation import as_lark
+from rag_evaluator.judge.grammar.tree import as_lark
 
-TOP = 20  # log probabilities that a vLLM server gives unless it was told otherwise
+TOP = 20  # log probabilities that a vLLM server gives by default
 SLACK = 1  # tokens: llguidance counts the one that begins a string, the budget does not
 ABORTED = "abort"  # why an answer ended: the server is being ended, or stopped for a while
 BAN = -100.0  # the lowest bias that the interface allows
@@ -48,7 +48,7 @@ class Vllm:
 
     @staticmethod
     def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
-        base = model.get("parent")  # of an adapter, of which no window is said
+        base = model.get("parent")  # of an adapter, which has no window
         return Server(
             "vllm",
             known["version"],
@@ -58,7 +58,7 @@ class Vllm:
             adapter=model["id"] if base else "",
         )
 
-    async def write(self, continuation: Continuation) -> AsyncGenerator[Written, None]:
+    async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
         body = {
             **self._body(continuation.input_ids),
             **_form(continuation),
@@ -87,7 +87,7 @@ class Vllm:
         names = {"return_tokens_as_token_ids": True, "return_token_ids": True}
         return {"model": self.server.model, "prompt": list(input_ids), **NEUTRAL, **names}
 
-    async def _written(self, body: Mapping[str, Any]) -> list[Written]:
+    async def _written(self, body: Mapping[str, Any]) -> list[WrittenToken]:
         answer = await self.transport.post("/completions", body)
         check_model(self.server, answer)
         check_read(tokens_read(answer), len(body["prompt"]))

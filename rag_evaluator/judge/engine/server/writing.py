@@ -11,8 +11,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect, Written
-from rag_evaluator.judge.engine.transformers.sequence import FreeText, Sequence, Vocabulary
+from rag_evaluator.judge.encoding.sequence import FreeText, Sequence
+from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.engine.server.dialects import Continuation, Dialect, WrittenToken
 from rag_evaluator.judge.grammar.tree import after, parse, until
 from rag_evaluator.judge.requests import Reply, Request
 
@@ -27,7 +28,7 @@ async def write(dialect: Dialect, vocabulary: Vocabulary, request: Request) -> R
         return await _free(dialect, FreeText(request, vocabulary))
     answer = _Answer(dialect, Sequence(request, vocabulary))
     while not answer.ended():
-        await answer.go_on()
+        await answer.extend()
     reply = answer.sequence.reply()
     if isinstance(reply, JudgementError):
         raise reply
@@ -60,14 +61,14 @@ async def _free(dialect: Dialect, text: FreeText) -> Reply:
     return reply
 
 
-def _check_token(written: Written, vocabulary: Vocabulary) -> None:
+def _check_token(written: WrittenToken, vocabulary: Vocabulary) -> None:
     if written.token >= vocabulary.size:
         raise JudgementError(f"the server wrote token {written.token}, which judge.model does not have")
 
 
 @dataclass(frozen=True)
 class _Digit:
-    """A digit whose log probabilities the server has not told.
+    """A digit whose log probabilities the server has not given.
 
     Attributes:
         place: among the confidences.
@@ -98,7 +99,7 @@ class _Answer:
             self.sequence.push(forced[0])
         return self.sequence.done
 
-    async def go_on(self) -> None:
+    async def extend(self) -> None:
         """Add at least one token."""
         allowed, banned = self._within_budget()
         if len(allowed) == 1:
@@ -151,11 +152,11 @@ class _Answer:
         allowed, banned = left.nonzero().flatten().tolist(), (mask & ~left).nonzero().flatten().tolist()
         return set(allowed), frozenset(banned)
 
-    def _accept(self, written: Written, asked: frozenset[int]) -> bool:
+    def _accept(self, written: WrittenToken, asked: frozenset[int]) -> bool:
         """Add a token if it is the one that our own engine would have chosen.
 
         Args:
-            asked: tokens that the server was told not to choose.
+            asked: tokens that the request bans.
         """
         sequence, token = self.sequence, written.token
         forced = sequence.next_forced()
@@ -175,7 +176,7 @@ class _Answer:
         sequence.push(token)
         return True
 
-    def _weigh(self, written: Written) -> None:
+    def _weigh(self, written: WrittenToken) -> None:
         """Keep the confidence of a digit, or that the server has to be asked for it."""
         sequence, logprobs = self.sequence, written.logprobs
         if not sequence.is_weighed(written.token):
@@ -209,5 +210,5 @@ class _Answer:
         candidates = sorted(allowed)
         logprobs = await self._logprobs(self.input_ids, candidates)
         best = max(range(len(candidates)), key=lambda place: logprobs[place])
-        self._weigh(Written(candidates[best], dict(zip(candidates, logprobs, strict=True))))
+        self._weigh(WrittenToken(candidates[best], dict(zip(candidates, logprobs, strict=True))))
         self.sequence.push(candidates[best])

@@ -9,9 +9,8 @@ import torch
 from torch.nn.functional import pad
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engine.transformers.float32 import HALVES
-from rag_evaluator.judge.engine.transformers.step import Seen, Step
-from rag_evaluator.judge.engine.transformers.tail_cache import Layer, LayerKind, TailCache
+from rag_evaluator.judge.engine.transformers.tail_cache import Layer, LayerKind, Step, TailCache, VisibleKeys
+from rag_evaluator.judge.engine.transformers.trial import HALVES
 
 NAME = "rag_evaluator_packed"
 WITHOUT_EFFECT = {  # on the attention of a model that is not trained
@@ -69,16 +68,16 @@ def has_fused_kernel(queries: torch.Tensor, width: int, softcap: float | None) -
     return queries.device.type == "cpu" and softcap is None and (same or queries.shape[2] >= WIDE)
 
 
-def _product(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def _product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """`one @ other` in float32, of two batches with heads.
 
     A product in bfloat16 would round scores before the softmax: attention would be wrong by 0.5 to 1.4 %, where
     rounding its result costs 0.2 %.
     """
-    if _gives_float32(one.device.type, one.dtype):
-        products = torch.bmm(one.flatten(0, 1), other.flatten(0, 1), out_dtype=torch.float32)
-        return products.view(*one.shape[:-1], other.shape[-1])
-    return one.float() @ other.float()
+    if _gives_float32(left.device.type, left.dtype):
+        products = torch.bmm(left.flatten(0, 1), right.flatten(0, 1), out_dtype=torch.float32)
+        return products.view(*left.shape[:-1], right.shape[-1])
+    return left.float() @ right.float()
 
 
 @cache
@@ -94,7 +93,7 @@ def _gives_float32(device: str, dtype: torch.dtype) -> bool:
     return True
 
 
-def _to_tails(attend: Callable[..., Part], step: Step, grouped: torch.Tensor, tail: Layer, seen: Seen) -> Part:
+def _to_tails(attend: Callable[..., Part], step: Step, grouped: torch.Tensor, tail: Layer, seen: VisibleKeys) -> Part:
     """Attention of the packed tokens, `(kv_heads, group, tokens, head_dim)`, to the tail of their own row."""
     kv_heads, group, _, size = grouped.shape
     rows, columns = step.shape
@@ -107,7 +106,7 @@ def _to_tails(attend: Callable[..., Part], step: Step, grouped: torch.Tensor, ta
     return output[row, :, :, column], logsumexp[row, :, :, column]
 
 
-def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer, seen: Seen) -> Part:
+def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer, seen: VisibleKeys) -> Part:
     """Attention to the prefix, of those packed tokens that see any of it."""
     if seen.tokens is not None:
         grouped = grouped[:, :, seen.tokens]
@@ -117,11 +116,11 @@ def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer
     return output.permute(2, 0, 1, 3), logsumexp.permute(2, 0, 1)
 
 
-def _merged(one: Part, other: Part) -> Part:
+def _merged(first: Part, second: Part) -> Part:
     """Attention to the keys of both parts in float32 (FlashAttention, Dao et al. 2022)."""
-    share = torch.sigmoid(one[1] - other[1])[..., None]
-    output = other[0].float() + (one[0].float() - other[0].float()) * share
-    return output, torch.logaddexp(one[1], other[1])
+    share = torch.sigmoid(first[1] - second[1])[..., None]
+    output = second[0].float() + (first[0].float() - second[0].float()) * share
+    return output, torch.logaddexp(first[1], second[1])
 
 
 def packed_attention(
@@ -155,10 +154,10 @@ def packed_attention(
     attend = partial(_attend, scaling=scaling, softcap=softcap)
     output, logsumexp = _to_tails(attend, step, grouped, tail, step.tail(window, group, queries.dtype))
     if (seen := step.of_prefix(window, group, queries.dtype)) is not None:
-        there = slice(None) if seen.tokens is None else seen.tokens
+        seeing = slice(None) if seen.tokens is None else seen.tokens
         part = _to_prefix(attend, grouped, cache.prefix[layer], seen)
         output = output.float()
-        output[there], logsumexp[there] = _merged((output[there], logsumexp[there]), part)
+        output[seeing], logsumexp[seeing] = _merged((output[seeing], logsumexp[seeing]), part)
     if sinks is not None:
         output = output.float() * torch.sigmoid(logsumexp - sinks.view(grouped.shape[:2]))[..., None]
     return output.flatten(1, 2)[None].to(queries.dtype)
@@ -177,10 +176,10 @@ def _interface(
     sliding_window: int | None = None,
     softcap: float | None = None,
     s_aux: Any = None,
-    **others: Any,
+    **arguments: Any,
 ) -> Any:
     """The attention function that transformers calls; the cache of the running pass is the last of `_current`."""
-    unknown = {name for name, value in others.items() if value is not None and value is not False} - WITHOUT_EFFECT
+    unknown = {name for name, value in arguments.items() if value is not None and value is not False} - WITHOUT_EFFECT
     if attention_mask is not None or unknown:
         raise NotPackableError(f"its attention has {', '.join(sorted(unknown)) or 'masks of its own'}")
     scaling = query.shape[-1] ** -0.5 if scaling is None else float(scaling)

@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.adapter_folder import adapter_part
-from rag_evaluator.judge.engine.batched import Batched
-from rag_evaluator.judge.engine.protocol import Form, NextToken
-from rag_evaluator.judge.engine.transformers.chat import PromptEncoder
+from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
+from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.engine.engines import slow_reasons
+from rag_evaluator.judge.engine.folders import adapter_part
+from rag_evaluator.judge.engine.protocol import Batched, Form, NextToken
+from rag_evaluator.judge.engine.transformers.attention import NotPackableError
 from rag_evaluator.judge.engine.transformers.decoder import Decoder, Outcome
-from rag_evaluator.judge.engine.transformers.generate import GenerateDecoder
-from rag_evaluator.judge.engine.transformers.loading import check_model, load_pipeline, load_tokenizer
-from rag_evaluator.judge.engine.transformers.memory import Asked, device_watched
-from rag_evaluator.judge.engine.transformers.model_folder import find_judge
-from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel
+from rag_evaluator.judge.engine.transformers.loading import check_model, find_judge, load_pipeline, load_tokenizer
+from rag_evaluator.judge.engine.transformers.memory import BatchSizeSetting, device_watched
+from rag_evaluator.judge.engine.transformers.packed import PackedModel
 from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
-from rag_evaluator.judge.engine.transformers.sequence import Vocabulary
-from rag_evaluator.judge.engine.transformers.tokenizer import window_of
-from rag_evaluator.judge.paths import slow_reasons
+from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
-from rag_evaluator.models.identity import has_adapter
+from rag_evaluator.models.fingerprint import has_adapter
 
 if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
-class Done:
+class EngineWork:
     """What an engine has done.
 
     Attributes:
@@ -73,7 +72,8 @@ class TransformersEngine:
         self.padding = _padding(tokenizer, self.vocabulary.size)
         self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
-        self._done = Done()
+        self._done = EngineWork()
+        self._pipeline: Any = None
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -104,7 +104,19 @@ class TransformersEngine:
     def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> Batched:
         """The engine of a `HuggingFacePipeline` or of a transformers pipeline. Any: its type needs transformers."""
         inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
-        return Batched(cls(inner.model, inner.tokenizer, config))
+        engine = cls(inner.model, inner.tokenizer, config)
+        engine._pipeline = pipeline
+        return Batched(engine)
+
+    @cached_property
+    def pipeline(self) -> "HuggingFacePipeline | None":
+        """The model as LangChain runs it; None for an engine that was made of a model and its tokenizer."""
+        from langchain_huggingface import HuggingFacePipeline
+
+        pipeline = self._pipeline
+        if pipeline is None or isinstance(pipeline, HuggingFacePipeline):
+            return pipeline
+        return HuggingFacePipeline(pipeline=pipeline)
 
     @cached_property
     def capabilities(self) -> Capabilities:
@@ -126,10 +138,10 @@ class TransformersEngine:
         return {key: value for key, value in known.items() if value is not None}
 
     @property
-    def work(self) -> Done:
+    def work(self) -> EngineWork:
         """What was done so far."""
         done = self._done
-        return Done(done.requests, done.prompt_tokens, self.decoder.computed, done.generated)
+        return EngineWork(done.requests, done.prompt_tokens, self.decoder.computed, done.generated)
 
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
         with torch.inference_mode(), device_watched():
@@ -157,7 +169,7 @@ def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
 
 
 def choose_decoder(
-    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: Asked
+    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: BatchSizeSetting
 ) -> tuple[Decoder, str | None]:
     """The fast decoder where the model's packed form gives its own logits, else the one of padded batches, and why.
 
@@ -170,7 +182,7 @@ def choose_decoder(
         packed = PackedModel.of(model)
     except NotPackableError as reason:
         logger.warning("%s", next(slow_reasons({"why": str(reason)})))
-        return GenerateDecoder(model, vocabulary, padding, window, batch_size), str(reason)
+        return PlainDecoder(model, vocabulary, padding, window, batch_size), str(reason)
     return PackedDecoder(packed, vocabulary, batch_size), None
 
 

@@ -35,7 +35,7 @@ NO_DEVICE = (  # after these a device cannot be used any more in this process
     "device lost",
     "gpu is lost",
 )
-Asked = int | Literal["auto"]
+BatchSizeSetting = int | Literal["auto"]
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class BatchSize:
         self.most, self.room, self.slot_bytes, self.row_bytes = most, room, slot_bytes, row_bytes
 
     @classmethod
-    def of(cls, model: "PreTrainedModel", asked: Asked, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":
+    def of(cls, model: "PreTrainedModel", asked: BatchSizeSetting, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":
         """The batch size that the user asks for, or the one that the memory which a loaded model leaves allows.
 
         The latter is a power of two, so that two runs on the same kind of device have the same batches although some
@@ -101,7 +101,7 @@ class BatchSize:
         needed = self.slot_bytes * length + self.row_bytes
         return max(1, min(self.most, self.room // needed)) if needed else self.most
 
-    def halving(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
+    def run_or_halve(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
         """`handle(items)`; without enough memory it is called again with half as many, which stays the limit."""
         while True:
             size = min(self.most, len(items))

@@ -3,19 +3,19 @@
 decode -> for each group of prompts with a common prefix: admit sequences, run, choose, until all are done
 """
 
-from collections import abc
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 
-from rag_evaluator.judge.engine.transformers.beginnings import KeptBeginnings
-from rag_evaluator.judge.engine.transformers.decoder import Outcome
-from rag_evaluator.judge.engine.transformers.feeding import Fed
-from rag_evaluator.judge.engine.transformers.memory import Asked, BatchSize, free_bytes
-from rag_evaluator.judge.engine.transformers.packed import PackedModel, TailCache
-from rag_evaluator.judge.engine.transformers.prefix_cache import PrefixCache
-from rag_evaluator.judge.engine.transformers.sequence import Chooser, Vocabulary, decoded
+from rag_evaluator.judge.encoding.sequence import Chooser, new_sequence
+from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.engine.transformers.decoder import ActiveSequence, Outcome
+from rag_evaluator.judge.engine.transformers.memory import BatchSize, BatchSizeSetting, free_bytes
+from rag_evaluator.judge.engine.transformers.packed import PackedModel
+from rag_evaluator.judge.engine.transformers.prefixes import KeptBeginnings, PrefixCache
+from rag_evaluator.judge.engine.transformers.tail_cache import TailCache
 from rag_evaluator.judge.requests import Request
 
 KEPT_SHARE = 0.125  # of the free memory may hold beginnings that several questions have in common
@@ -23,7 +23,7 @@ PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounde
 
 
 @dataclass
-class Active(Fed):
+class PackedSequence(ActiveSequence):
     """A sequence of the running batch: its row of the cache, and the tail slots it has filled."""
 
     position: int
@@ -42,7 +42,7 @@ class PackedDecoder:
     path = "packed"
     alone: str | None = None
 
-    def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: Asked = "auto") -> None:
+    def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: BatchSizeSetting = "auto") -> None:
         self.packed, self.vocabulary = packed, vocabulary
         self.chooser = Chooser(vocabulary)
         self.prefixes = PrefixCache(packed)
@@ -54,20 +54,20 @@ class PackedDecoder:
     def computed(self) -> int:
         return self._tails + self.prefixes.computed
 
-    def decode(self, requests: abc.Sequence[Request]) -> list[Outcome]:
+    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
         replies: dict[int, Outcome] = {}
         for prefix, members in self.prefixes.shared_by(requests):
-            outcomes = self.batch_size.halving(partial(self._run_group, prefix), [requests[i] for i in members])
+            outcomes = self.batch_size.run_or_halve(partial(self._run_group, prefix), [requests[i] for i in members])
             replies |= zip(members, outcomes, strict=True)
         return [replies[i] for i in range(len(requests))]
 
-    def next_logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> torch.Tensor:
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence; what they have in common is computed once."""
-        return torch.stack(self.batch_size.halving(self._logits, sequences))
+        return torch.stack(self.batch_size.run_or_halve(self._logits, sequences))
 
-    def _run_group(self, prefix: tuple[int, ...], requests: abc.Sequence[Request]) -> list[Outcome]:
+    def _run_group(self, prefix: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
         """Decode requests that begin with a prefix: the batch is refilled as sequences end, longest first."""
-        sequences = [decoded(request, self.vocabulary) for request in requests]
+        sequences = [new_sequence(request, self.vocabulary) for request in requests]
         tails = [list(request.input_ids[len(prefix) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
         width = min(self.batch_size.that_fit(longest), len(requests))
@@ -75,12 +75,12 @@ class PackedDecoder:
         cache.prefix = self.prefixes.cache(prefix)
         self._tails += sum(map(len, tails))
         order = sorted(range(len(sequences)), key=lambda i: len(tails[i]))
-        active: list[Active] = []
+        active: list[PackedSequence] = []
         while order or active:
-            newcomers: list[Active] = []
+            newcomers: list[PackedSequence] = []
             while order and len(active) + len(newcomers) < width:
                 index = order.pop()
-                newcomers.append(Active(sequences[index], tails[index], len(active) + len(newcomers)))
+                newcomers.append(PackedSequence(sequences[index], tails[index], len(active) + len(newcomers)))
                 newcomers[-1].follow()
             for part in _by_size([entry.feed for entry in newcomers]):
                 self._advance(cache, [newcomers[index] for index in part])
@@ -89,7 +89,7 @@ class PackedDecoder:
             active = _in_place(cache, active)
         return [sequence.reply() for sequence in sequences]
 
-    def _logits(self, sequences: abc.Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
         prefix = self.prefixes.kept_by(sequences)
         tails = [sequence[len(prefix) :] for sequence in sequences]
         width = min(self.batch_size.that_fit(max(map(len, tails))), len(tails))
@@ -98,7 +98,7 @@ class PackedDecoder:
             logits += self._tail_logits(prefix, tails[start : start + width])
         return logits
 
-    def _tail_logits(self, prefix: tuple[int, ...], tails: abc.Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _tail_logits(self, prefix: tuple[int, ...], tails: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
         """Logits after tails that fit into memory together; what earlier ones began with is not computed again."""
         cache = TailCache(self.packed.layers, len(tails), max(map(len, tails)))
         cache.prefix = self.prefixes.cache(prefix)
@@ -112,7 +112,7 @@ class PackedDecoder:
         self._tails += sum(map(len, feeds))
         return logits
 
-    def _advance(self, cache: TailCache, active: abc.Sequence[Active]) -> None:
+    def _advance(self, cache: TailCache, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""
         active = [entry for entry in active if not entry.sequence.done]
         if not active:
@@ -128,7 +128,7 @@ class PackedDecoder:
             entry.take(token)
 
 
-def _by_size(feeds: abc.Sequence[abc.Sequence[int]]) -> abc.Iterator[list[int]]:
+def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
     part: list[int] = []
     for index, feed in enumerate(feeds):
@@ -140,7 +140,7 @@ def _by_size(feeds: abc.Sequence[abc.Sequence[int]]) -> abc.Iterator[list[int]]:
         yield part
 
 
-def _in_place(cache: TailCache, active: abc.Sequence[Active]) -> list[Active]:
+def _in_place(cache: TailCache, active: Sequence[PackedSequence]) -> list[PackedSequence]:
     """The sequences that go on, moved up so that their rows of the cache are the first ones."""
     going_on = [entry for entry in active if not entry.sequence.done]
     holes = sorted(set(range(len(going_on))) - {entry.position for entry in going_on})

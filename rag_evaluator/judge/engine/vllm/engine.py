@@ -2,26 +2,28 @@
 
 import asyncio
 import functools
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rag_evaluator.config_judges import MERGE
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.engine.adapter_folder import adapter_part
+from rag_evaluator.judge.engine.folders import SETTINGS, AdapterFolder, adapter_part
 from rag_evaluator.judge.engine.protocol import Encoder, Form
-from rag_evaluator.judge.engine.server.address import UNIX, Address
 from rag_evaluator.judge.engine.server.dialects import open_requests
 from rag_evaluator.judge.engine.server.engine import ServerEngine
-from rag_evaluator.judge.engine.server.local import LocalModel
-from rag_evaluator.judge.engine.vllm.adapter import ADAPTED, Adapter
-from rag_evaluator.judge.engine.vllm.life import Life
+from rag_evaluator.judge.engine.server.http import UNIX, Address
+from rag_evaluator.judge.engine.server.long_prompts import LocalModel
+from rag_evaluator.judge.engine.vllm.server import VllmServer
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
 from rag_evaluator.models.fingerprint import fingerprint
@@ -45,6 +47,8 @@ path = pathlib.Path(found.origin).parent / "_version.py"
 print(re.search(r"version = ['\\"](.+?)['\\"]", path.read_text())[1])
 """
 Answer = TypeVar("Answer")
+ADAPTED = "judge-adapter"  # name of base and adapter together, on the server
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that `--max-lora-rank` takes
 
 
 class VllmEngine:
@@ -56,7 +60,7 @@ class VllmEngine:
         parts: see `signature_parts`.
     """
 
-    def __init__(self, inner: ServerEngine, life: Life, parts: Mapping[str, str]) -> None:
+    def __init__(self, inner: ServerEngine, life: VllmServer, parts: Mapping[str, str]) -> None:
         self.inner, self.life, self.parts = inner, life, parts
 
     @classmethod
@@ -85,9 +89,9 @@ class VllmEngine:
         settings = {name.lower(): os.environ[name] for name in CHOICES if os.environ.get(name)}
         arguments = " ".join(map(_without_path, config.vllm.args))
         tensor_parallel = config.vllm.option("--tensor-parallel-size", "-tp") or "1"
-        said = {"vllm": version_of(python_of(config)), "tensor_parallel": tensor_parallel, **settings}
-        said |= {"vllm_args": arguments} if arguments else {}
-        return said | adapter_part(config)
+        parts = {"vllm": version_of(python_of(config)), "tensor_parallel": tensor_parallel, **settings}
+        parts |= {"vllm_args": arguments} if arguments else {}
+        return parts | adapter_part(config)
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "VllmEngine":
@@ -95,7 +99,7 @@ class VllmEngine:
         folder = cls.find(config, offline)
         local = LocalModel.load(config, offline)
         del local  # a judge that cannot be asked is refused before its weights are read
-        life = Life(lambda socket: command(config, folder, socket), environment(offline))
+        life = VllmServer(lambda socket: command(config, folder, socket), environment(offline))
         try:
             with ACTIVITY.phase(f"starting vLLM with {folder}"):
                 life.wait_until_ready(config.vllm.start_timeout)
@@ -212,3 +216,41 @@ def _without_path(argument: str) -> str:
     elif value and path.is_file():
         value = short_digest(path.read_bytes())
     return f"{name}{equals}{value}"
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A LoRA adapter in a folder.
+
+    Attributes:
+        rank: highest of its layers.
+    """
+
+    folder: Path
+    rank: int
+
+    @classmethod
+    def of(cls, config: JudgeConfig) -> "Adapter | None":
+        """The configured adapter, None if there is none. Raises `ModelError` for one that vLLM cannot load."""
+        adapter = AdapterFolder.of(config, "vLLM")
+        return None if adapter is None else cls(adapter.folder, _rank(adapter))
+
+    @property
+    def arguments(self) -> list[str]:
+        """What a server is started with."""
+        most = next(rank for rank in RANKS if rank >= self.rank)
+        module = json.dumps({"name": ADAPTED, "path": str(self.folder)})
+        return ["--enable-lora", "--max-lora-rank", str(most), "--lora-modules", module]
+
+
+def _rank(adapter: AdapterFolder) -> int:
+    folder, settings = adapter.folder, adapter.settings
+    ranks = [settings.get("r"), *(settings.get("rank_pattern") or {}).values()]
+    if not all(isinstance(rank, int) and rank > 0 for rank in ranks):
+        raise ModelError(f"judge.adapter: {folder / SETTINGS} names no rank: 'r' is {settings.get('r')!r}.")
+    highest: int = max(ranks)
+    if highest > RANKS[-1]:
+        raise ModelError(
+            f"judge.adapter: {folder} has rank {highest}, and vLLM loads ranks up to {RANKS[-1]}. {MERGE}."
+        )
+    return highest

@@ -152,7 +152,7 @@ def is_dead(folder: Path) -> bool:
 
 
 def note_shared(folder: Path) -> None:
-    """List the shared memory that the processes below this one use; a file is told from later ones by its number."""
+    """List the shared memory that the processes below this one use; a file differs from later ones in its number."""
     noted = shared_in(folder)
     for name in used(descendants(os.getpid())):
         with suppress(OSError):
@@ -204,8 +204,8 @@ def reap() -> dict[int, int]:
     """Processes that have ended since, own children and adopted ones, with their status."""
     ended = {}
     try:
-        while (found := os.waitpid(-1, os.WNOHANG))[0]:
-            ended[found[0]] = found[1]
+        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+            ended[child[0]] = child[1]
     except ChildProcessError:
         pass
     return ended
@@ -223,23 +223,23 @@ def is_alive(process: int) -> bool:
 def descendants(process: int) -> set[int]:
     """All processes below one that have not ended."""
     above = parents()
-    found = {process}
-    while more := {one for one, parent in above.items() if parent in found} - found:
-        found |= more
-    return found - {process}
+    family = {process}
+    while more := {child for child, parent in above.items() if parent in family} - family:
+        family |= more
+    return family - {process}
 
 
 def parents() -> dict[int, int]:
     """Process -> its parent, of all that have not ended."""
-    found = {}
+    above = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent, *_ = path.read_text(errors="replace").rpartition(")")[2].split()
         except (OSError, ValueError):
             continue
         if state not in "ZX":
-            found[int(path.parent.name)] = int(parent)
-    return found
+            above[int(path.parent.name)] = int(parent)
+    return above
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ from contextlib import aclosing
 import pytest
 from fake_server import Fake, serve, status
 
-from rag_evaluator.errors import JudgeLostError
-from rag_evaluator.judge.engine.server.address import Address
+from rag_evaluator import JudgeLostError
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server
-from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.http import Address, Transport
 from rag_evaluator.judge.engine.server.vllm import Vllm
 from rag_evaluator.judge.requests import TextEnd
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fake_server import Fake, serve, status
 
-from rag_evaluator.api.check import CheckReport, check
+from rag_evaluator import CheckReport, check
 from rag_evaluator.cli.check import _code
 from rag_evaluator.judge.engine.server import http
 

@@ -16,12 +16,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from transformers import AutoTokenizer
 
-from rag_evaluator import METRICS, Judge, RAGEvaluator
+from rag_evaluator import METRICS, BudgetError, Judge, JudgeLostError, JudgementError, ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import BudgetError, JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engine.server import http
-from rag_evaluator.judge.engine.server.address import Address, is_loopback
+from rag_evaluator.judge.engine.server.http import Address, is_loopback
 from rag_evaluator.judge.engine.server.limits import OpenRequests
 from rag_evaluator.judge.protocol import Shares
 

@@ -14,13 +14,11 @@ from pydantic import BaseModel
 from test_logprobs import Verdict, digits
 from transformers import AutoTokenizer
 
-from rag_evaluator import Judge
+from rag_evaluator import Judge, JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 from rag_evaluator.judge.engine.server import http
-from rag_evaluator.judge.engine.server.address import Address
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server
-from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.http import Address, Transport
 from rag_evaluator.judge.engine.server.llamacpp import LlamaCpp
 from rag_evaluator.judge.engine.server.vllm import Vllm
 from rag_evaluator.judge.requests import TextEnd

@@ -11,9 +11,8 @@ import pytest
 from fake_server import Fake, serve, shortest, status
 from pydantic import BaseModel
 
-from rag_evaluator import Judge, RAGEvaluator, sort
+from rag_evaluator import Judge, JudgementError, RAGEvaluator, sort
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.choices import Option
 from rag_evaluator.judge.engine.server import http
 from rag_evaluator.judge.protocol import Opinion

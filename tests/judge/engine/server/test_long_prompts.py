@@ -11,13 +11,10 @@ from fake_server import Fake, obedient, reading, serve, status
 from pydantic import BaseModel
 from transformers import AutoTokenizer
 
-from rag_evaluator import Judge, RAGEvaluator
-from rag_evaluator.api.check import check
+from rag_evaluator import Judge, JudgementError, ModelError, RAGEvaluator, check
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.judge.engine.server.address import Address
 from rag_evaluator.judge.engine.server.dialects import Continuation, Server
-from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.http import Address, Transport
 from rag_evaluator.judge.engine.server.llamacpp import LlamaCpp
 from rag_evaluator.judge.engine.server.vllm import Vllm
 from rag_evaluator.judge.requests import TextEnd

@@ -16,15 +16,14 @@ from pydantic import BaseModel
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ConfigError, ModelError
 from rag_evaluator.judge.engine.server.engine import ServerEngine
 from rag_evaluator.judge.engine.vllm import engine as vllm_engine
 from rag_evaluator.judge.engine.vllm.engine import VllmEngine
 from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.tasks.run_digest import run_digest_of
+from rag_evaluator.tasks.manifest import run_digest_of
 from tools.gguf_model import llama_cpp, write_gguf, write_gguf_adapter
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
@@ -106,7 +105,7 @@ class Started:
 @pytest.fixture
 def started(tmp_path: Path, base: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
     life = Started(tmp_path, base, adapter, window=900)
-    monkeypatch.setattr(vllm_engine, "Life", life)
+    monkeypatch.setattr(vllm_engine, "VllmServer", life)
     with life.stack:
         yield life
 
@@ -231,7 +230,7 @@ def test_a_server_of_the_users_refuses_an_adapter_and_says_what_to_do(tmp_path: 
 
 
 def test_the_folder_of_an_adapter_is_read_from_the_configurations_place(tmp_path: Path, adapter: Path) -> None:
-    from rag_evaluator.config import load_config
+    from rag_evaluator import load_config
 
     (tmp_path / "c.yaml").write_text("metrics: [faithfulness]\njudge: {engine: vllm, adapter: adapter}\n")
     assert load_config(tmp_path / "c.yaml").judge.adapter == str(adapter)

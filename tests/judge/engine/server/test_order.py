@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import pytest
 from fake_server import serve
 
-from rag_evaluator.judge.engine.server.address import Address
-from rag_evaluator.judge.engine.server.http import Transport
+from rag_evaluator.judge.engine.server.http import Address, Transport
 from rag_evaluator.judge.engine.server.limits import OpenRequests
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -20,13 +19,13 @@ def sent(first: Prompt, waiting: Sequence[Prompt], cancelled: Sequence[int] = ()
     order: list[int] = []
 
     async def ask(requests: OpenRequests, prompt: Prompt, place: int) -> None:
-        async with requests.one(prompt):
+        async with requests.slot(prompt):
             order.append(place)
             await asyncio.sleep(0)
 
     async def all_of_them() -> None:
         requests = OpenRequests(1)
-        async with requests.one(first):
+        async with requests.slot(first):
             tasks = [asyncio.create_task(ask(requests, prompt, place)) for place, prompt in enumerate(waiting)]
             await asyncio.sleep(0)
             for place in cancelled:

@@ -14,15 +14,14 @@ from peft import LoraConfig, get_peft_model
 from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 
-from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import make_config
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.transformers import loading
-from rag_evaluator.judge.engine.transformers.model_folder import find_judge
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.engine.transformers.loading import find_judge
+from rag_evaluator.judge.source import LazyJudge
 from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.tasks.run_digest import run_digest_of
+from rag_evaluator.tasks.manifest import run_digest_of
 
 ModelFolder = Callable[..., Path]
 STEEP = {"initializer_range": 0.5}
@@ -98,16 +97,16 @@ def edit(folder: Path, name: str = "adapter_config.json", **changes: Any) -> Non
 def test_the_signature_has_the_fingerprints_of_base_and_adapter_and_no_path(
     base: Path, adapter: Path, tmp_path: Path
 ) -> None:
-    signature = GivenJudge(None, config_of(base, adapter)).signature
+    signature = LazyJudge(None, config_of(base, adapter)).signature
     assert signature is not None
     assert f"judge:{fingerprint(base)}" in signature
     assert f"adapter:{fingerprint(adapter)}" in signature
     assert str(tmp_path) not in signature
     copy = Path(shutil.copytree(adapter, tmp_path / "copy"))
-    assert GivenJudge(None, config_of(base, copy)).signature == signature
+    assert LazyJudge(None, config_of(base, copy)).signature == signature
     edit(copy, lora_alpha=99)
-    assert GivenJudge(None, config_of(base, copy)).signature != signature
-    assert GivenJudge(None, config_of(base, None)).signature != signature
+    assert LazyJudge(None, config_of(base, copy)).signature != signature
+    assert LazyJudge(None, config_of(base, None)).signature != signature
 
 
 def test_a_run_with_another_adapter_is_another_run(base: Path, adapter: Path, tmp_path: Path) -> None:
@@ -122,8 +121,8 @@ def test_a_run_with_another_adapter_is_another_run(base: Path, adapter: Path, tm
 
 def test_a_merged_pipeline_does_not_pass_for_its_base_model(base: Path, adapter: Path) -> None:
     made = loading.load_pipeline(config_of(base, adapter))
-    assert GivenJudge(made, JudgeConfig()).identity is None
-    assert GivenJudge(loading.load_pipeline(config_of(base, None)), JudgeConfig()).identity is not None
+    assert LazyJudge(made, JudgeConfig()).identity is None
+    assert LazyJudge(loading.load_pipeline(config_of(base, None)), JudgeConfig()).identity is not None
 
 
 def test_the_manifest_of_an_evaluation_names_the_adapter(base: Path, adapter: Path, tmp_path: Path) -> None:
@@ -202,7 +201,7 @@ def test_an_adapter_that_cannot_be_merged_is_refused_before_anything_is_loaded(
     copy = Path(shutil.copytree(base, tmp_path / "base"))
     change(adapter, copy)
     with pytest.raises(ModelError, match=rf"judge\.adapter: .*{told}"):
-        GivenJudge(None, config_of(copy, adapter, **settings)).check()
+        LazyJudge(None, config_of(copy, adapter, **settings)).check()
 
 
 @pytest.mark.parametrize(
@@ -227,7 +226,7 @@ def test_an_adapter_whose_layers_go_by_other_names_is_refused(model_folder: Mode
 def test_without_peft_the_extra_is_named(base: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(
-        "rag_evaluator.judge.engine.transformers.merging.find_spec",
+        "rag_evaluator.judge.engine.transformers.adapter.find_spec",
         lambda name: None if name == "peft" else real(name),
     )
     with pytest.raises(ModelError, match=rf"^judge\.adapter: .*{AWAY}.* Or merge it elsewhere"):

@@ -10,11 +10,11 @@ import pytest
 import torch
 from tiny_models import plain_of
 
+from rag_evaluator import Judge
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engine.transformers.beginnings import LEAST, Beginnings
-from rag_evaluator.judge.judge import Judge
-from rag_evaluator.prompts.loading import load_prompts
+from rag_evaluator.judge.engine.transformers.prefixes import LEAST, Beginnings
+from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.tasks.ranking import Sorter, SortOptions
 
 RNG = random.Random(5)

@@ -11,11 +11,11 @@ import transformers
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engine.transformers import attention, float32
+from rag_evaluator.judge.engine.transformers import attention, trial
 from rag_evaluator.judge.engine.transformers import packed as packed_module
-from rag_evaluator.judge.engine.transformers.packed import NotPackableError, PackedModel, TailCache
-from rag_evaluator.judge.engine.transformers.probe import attention_error
-from rag_evaluator.judge.engine.transformers.tail_cache import LayerKind
+from rag_evaluator.judge.engine.transformers.attention import NotPackableError
+from rag_evaluator.judge.engine.transformers.packed import PackedModel, attention_error
+from rag_evaluator.judge.engine.transformers.tail_cache import LayerKind, TailCache
 
 VOCAB = 300
 WINDOW = 12
@@ -216,7 +216,7 @@ def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
 
     model = model_of("Mistral", **WINDOWED).to(torch.bfloat16)
     model.hf_quantizer = object() if quantised else None
-    monkeypatch.setattr(float32, "InFloat32", full)
+    monkeypatch.setattr(trial, "InFloat32", full)
     PackedModel.of(model)
     assert used == ([] if quantised else ["float32"])
     argument = AttentionInterface._global_mapping[attention.NAME]

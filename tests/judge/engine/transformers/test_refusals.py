@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.api.check import check
+from rag_evaluator import ModelError, check
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine.server.local import LocalModel
-from rag_evaluator.judge.engine.transformers.quantised import with_quantisation
-from rag_evaluator.judge.source import GivenJudge
+from rag_evaluator.judge.engine.server.long_prompts import LocalModel
+from rag_evaluator.judge.engine.transformers.loading import with_quantisation
+from rag_evaluator.judge.source import LazyJudge
 
 ModelFolder = Callable[..., Path]
 Change = Callable[[Path], Any]
@@ -109,7 +108,7 @@ def test_a_model_that_cannot_judge_is_refused_before_it_is_loaded(
 ) -> None:
     change(folder)
     with pytest.raises(ModelError, match=told):
-        GivenJudge(None, JudgeConfig(model=str(folder), **settings)).check()
+        LazyJudge(None, JudgeConfig(model=str(folder), **settings)).check()
 
 
 @pytest.mark.parametrize("engine", ["transformers", "server"])
@@ -118,7 +117,7 @@ def test_a_gguf_file_is_refused_as_what_it_is(tmp_path: Path, engine: str, name:
     (tmp_path / "qwen3-8b-q4_k_m.gguf").write_bytes(b"GGUF")
     config = JudgeConfig(model=str(tmp_path / name))
     with pytest.raises(ModelError, match=rf"^judge\.model: .*{name} is a GGUF file, {GGUF}"):
-        GivenJudge(None, config).check() if engine == "transformers" else LocalModel.find(config, True)
+        LazyJudge(None, config).check() if engine == "transformers" else LocalModel.find(config, True)
 
 
 def test_a_server_of_a_gguf_may_have_the_tokenizer_beside_it(folder: Path) -> None:

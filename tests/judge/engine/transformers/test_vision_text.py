@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.server.local import LocalModel
+from rag_evaluator.judge.engine.server.long_prompts import LocalModel
 from rag_evaluator.judge.engine.transformers.loading import load_pipeline
 
 ModelFolder = Callable[..., Path]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluator import ModelError
 from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engine.vllm.engine import MODULE, VllmEngine, command, environment, version_of
-from rag_evaluator.judge.engine.vllm.life import Life
+from rag_evaluator.judge.engine.vllm.server import VllmServer
 from rag_evaluator.judge.engine.vllm.watcher import descendants, parents
 
 pytestmark = [
@@ -30,8 +30,8 @@ LIMIT = 15.0  # seconds in which all must have ended
 MARK = "FAKE_VLLM_RUN"
 OWNER = f"""
 import os, sys, time
-from rag_evaluator.judge.engine.vllm.life import Life
-life = Life(lambda socket: [sys.executable, "-m", {MODULE!r}, "--uds", str(socket)],
+from rag_evaluator.judge.engine.vllm.server import VllmServer
+life = VllmServer(lambda socket: [sys.executable, "-m", {MODULE!r}, "--uds", str(socket)],
             {{**os.environ, "PYTHONPATH": {str(FAKE)!r}}}, grace=1)
 if os.environ["FAKE_VLLM"] != "loading":
     life.wait_until_ready(60)
@@ -96,7 +96,7 @@ def gone(living: Iterable[int], seconds: float = LIMIT) -> bool:
 def of_kind(living: dict[int, str], kind: str) -> list[int]:
     """The owner, the first and second watcher, or the processes of the server, oldest first."""
     kinds = {
-        "owner": [one for one, line in living.items() if "Life(" in line],
+        "owner": [one for one, line in living.items() if "VllmServer(" in line],
         "watcher": [one for one, line in living.items() if "watcher.py" in line],
         "server": [one for one, line in living.items() if f"-m {MODULE}" in line and "watcher.py" not in line],
     }
@@ -186,10 +186,10 @@ def test_a_server_that_loads_for_too_long_is_ended(processes: Processes, monkeyp
     assert not processes()
 
 
-def started(monkeypatch: pytest.MonkeyPatch, how: str, seconds: float = 60) -> Life:
+def started(monkeypatch: pytest.MonkeyPatch, how: str, seconds: float = 60) -> VllmServer:
     monkeypatch.setenv("FAKE_VLLM", how)
     given = {**os.environ, "PYTHONPATH": str(FAKE)}
-    life = Life(lambda socket: [sys.executable, "-m", MODULE, "--uds", str(socket)], given, grace=1)
+    life = VllmServer(lambda socket: [sys.executable, "-m", MODULE, "--uds", str(socket)], given, grace=1)
     life.wait_until_ready(seconds)
     return life
 

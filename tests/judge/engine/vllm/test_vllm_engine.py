@@ -12,11 +12,9 @@ import pytest
 from pydantic import BaseModel
 from test_life import Processes, gone, of_kind, processes, tree
 
-from rag_evaluator import RAGEvaluator
+from rag_evaluator import Judge, JudgeLostError, RAGEvaluator
 from rag_evaluator.config_sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.errors import JudgeLostError
-from rag_evaluator.judge.judge import Judge
 from rag_evaluator.judge.protocol import Opinion
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")

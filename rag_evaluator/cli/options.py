@@ -1,0 +1,81 @@
+"""Arguments that several commands have, and examples in the help of a command; a test runs every one of these."""
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.signals import GRACE
+
+ROWS = {"limit": "only the first N rows", "sample": "only N rows, drawn by sample_seed"}
+
+
+class ExamplesFormatter(argparse.HelpFormatter):
+    """Fits paragraphs to the terminal; leaves lines of examples as they are, so that they can be copied."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
+def with_examples(*examples: str, note: str = "") -> dict[str, Any]:
+    """What `add_parser` takes for a help that ends with examples, each a command line, and a note after them."""
+    lines = ["examples:", *(f"  {example}" for example in examples), *(["", note] if note else [])]
+    return {"epilog": "\n".join(lines), "formatter_class": ExamplesFormatter}
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
+    )
+
+
+def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:
+    """Flags for which rows are taken; each is another name for `--set key=N`."""
+    for key in keys or ROWS:
+        add_count(parser, f"--{key}", key, f"{ROWS[key]}; a later run with more rows asks nothing twice")
+
+
+def add_count(parser: argparse.ArgumentParser, flag: str, key: str, meaning: str) -> None:
+    """A flag for a number of rows, in place of `--set key=N`."""
+    parser.add_argument(flag, dest="set", action="append", type=partial(_count, key), metavar="N", help=meaning)
+
+
+def _count(key: str, text: str) -> str:
+    """`limit=20`. Raises `ArgumentTypeError`: the message names the flag that was typed, and not `--set`."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, received {text!r}")
+    return f"{key}={int(text)}"
+
+
+def add_beginning(parser: argparse.ArgumentParser) -> None:
+    start = parser.add_mutually_exclusive_group()
+    start.add_argument("--fresh", action="store_true", help="forget what earlier runs left in the results folder")
+    start.add_argument(
+        "--update", action="store_true", help="the configuration or the rows have changed: keep what still holds"
+    )
+    parser.add_argument(
+        "--worker", metavar="N/COUNT", help="this process is worker N of COUNT, from 0; default: from the environment"
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=GRACE,
+        metavar="SECONDS",
+        help="time to finish what is in the making after SIGTERM, SIGINT or SIGUSR1; default: %(default)s",
+    )
+    add_json(parser)
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
+    )

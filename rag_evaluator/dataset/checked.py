@@ -1,0 +1,203 @@
+"""`checked_rows`: the one step from a dataset to the rows of a run: read, checked for what reads them, and chosen."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from rag_evaluator.config import Config
+from rag_evaluator.dataset import check_columns, check_readable, open_dataset, present_columns, row_names
+from rag_evaluator.dataset.choice import ChosenRows, RowChoice
+from rag_evaluator.dataset.columns import ALIASES, as_key, value_of, weight_of
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import READ
+from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
+from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.origin import dotted
+
+logger = logging.getLogger(__name__)
+
+
+class ReadsColumns(Protocol):
+    """A metric or a task, as far as it reads rows; see `Metric`."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+    @property
+    def optional(self) -> Sequence[str]: ...
+    @property
+    def may_be_empty(self) -> Sequence[str]: ...
+    def needs(self, has: Callable[[str], bool]) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True)
+class TaskColumns:
+    """The columns that a task needs, and those that must be readable where a row has them."""
+
+    columns: Sequence[str]
+    optional: Sequence[str] = ()
+    may_be_empty: Sequence[str] = ()
+
+    def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
+        return self.columns
+
+
+class CheckedRows(ChosenRows[Sample]):
+    """The rows of a run, in order.
+
+    Attributes:
+        source: what they were read from: a path, or rows as objects.
+    """
+
+    def __init__(self, whole: Sequence[Sample], choice: RowChoice, source: Any) -> None:
+        super().__init__(whole, choice)
+        self.source = source
+
+    @property
+    def part(self) -> dict[str, int]:
+        """Which rows of the dataset these are, as `RowChoice.to_json` has it; empty: all."""
+        return self.choice.to_json()
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the whole dataset, see `data_digest`."""
+        return data_digest(self.source if isinstance(self.source, str | Path) else self.whole)
+
+
+def checked_rows(
+    source: Any, config: Config, readers: Mapping[str, ReadsColumns], are_scored: bool = False
+) -> CheckedRows:
+    """The rows that the configuration chooses; all rows are checked.
+
+    Args:
+        source: a path, or rows as objects; None: nothing says where the rows are.
+        readers: what reads the rows, by the name of the metric or task.
+        are_scored: whether metrics read them, and a summary is made by the columns that the configuration names.
+
+    Raises `ConfigError` or `DatasetError`.
+    """
+    if source is None:
+        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
+    samples = open_dataset(source, config.columns)
+    if are_scored:
+        check_custom_columns(config, readers, samples)
+    name = Path(source).name if isinstance(source, str | Path) else "data"
+    check_columns(samples, needed_columns(readers, samples), name)
+    check_readable(samples, {column for reader in readers.values() for column in reader.optional})
+    if are_scored:
+        _check_reporting(samples, config)
+    return CheckedRows(samples, choice_of(config, len(samples)), source)
+
+
+def rows_again(source: Any, columns: Mapping[str, str], part: Mapping[str, int]) -> CheckedRows:
+    """The rows of a run that has checked them."""
+    samples = open_dataset(source, columns)
+    return CheckedRows(samples, RowChoice.from_json(part) if part else RowChoice(len(samples)), source)
+
+
+def choice_of(config: Config, rows: int) -> RowChoice:
+    """The first rows, or those that are drawn; where there are no more rows than that, all, and a warning says so."""
+    for key in ("limit", "sample"):
+        number = getattr(config, key)
+        if number is not None and number > rows:
+            logger.warning("%s is %s, and there are %s rows: all of them are taken", key, number, rows)
+    return RowChoice.make(rows, config.limit, config.sample, config.sample_seed)
+
+
+def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> dict[str, list[str]]:
+    """Metric or task -> the canonical columns in which some row must have something.
+
+    An empty list is something where it says that nothing was retrieved, even if all rows have one. Users' own metrics
+    may read other columns, too.
+    """
+    present = present_columns(samples)
+    may_be_empty = {
+        column
+        for reader in readers.values()
+        for column in reader.may_be_empty
+        if column in (*reader.columns, *reader.optional)
+    }
+    empty = {
+        column for column in may_be_empty.difference(present) if any(row.columns.get(column) == [] for row in samples)
+    }
+    needed = {}
+    for name, reader in readers.items():
+        allowed = empty.intersection(reader.may_be_empty)
+        columns = reader.needs({*present, *allowed}.__contains__)
+        needed[name] = [column for column in columns if column in READ and column not in allowed]
+    return needed
+
+
+def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> None:
+    """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
+    names = row_names(samples)
+    for name, reader in readers.items():
+        if name not in config.custom_metrics:
+            continue
+        if name in names:
+            _fail(config, (name,), "is also a column of the rows, which its scores would replace. Rename one.")
+        for position, column in enumerate(reader.columns):
+            if column not in {*ALIASES, *names}:
+                advice = did_you_mean(column, dict.fromkeys([*names, *ALIASES]))
+                _fail(config, (name, "columns", position), f"is '{column}', which no row has.{advice}")
+
+
+def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:
+    place = ("custom_metrics", *key)
+    raise ConfigError(f"{config.place(*place)}: '{dotted(place)}' {message}")
+
+
+def _check_reporting(samples: Sequence[Sample], config: Config) -> None:
+    """Raises `ConfigError` for a column that no row has, `DatasetError` for a weight that is none."""
+    wanted: list[tuple[tuple[str | int, ...], str]]
+    wanted = [(("group_by", position), column) for position, column in enumerate(config.group_by)]
+    wanted += [((key,), column) for key in ("cluster", "weight") if (column := getattr(config, key)) is not None]
+    blank = _blank(samples, [column for _, column in wanted])
+    for key, column in wanted:
+        if column in blank:
+            names = row_names(samples)
+            why = (
+                "is blank in all rows." if column in names else f"is no column of any row.{did_you_mean(column, names)}"
+            )
+            raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' {why}")
+    if config.weight is not None:
+        _check_weights(samples, config)
+
+
+def _check_weights(samples: Sequence[Sample], config: Config) -> None:
+    place = config.place("weight")
+    try:
+        most = max((weight_of(sample, config.weight) for sample in samples), default=1.0)
+    except DatasetError as error:
+        raise DatasetError(f"{place}: weight: {error}") from None
+    if most == 0:
+        raise DatasetError(f"{place}: weight: '{config.weight}' is 0 in all rows, so that nothing would count.")
+
+
+def _blank(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:
+    """Those columns that are blank, or not there, in all rows."""
+    blank = set(columns)
+    for sample in samples if blank else ():
+        blank -= {column for column in blank if as_key(value_of(sample, column)) is not None}
+        if not blank:
+            break
+    return blank
+
+
+def data_digest(source: Any) -> str:
+    """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
+    parts = _file_parts(Path(source).expanduser()) if isinstance(source, str | Path) else _row_parts(source)
+    return short_digest(len(part).to_bytes(8, "big") + part for part in parts)  # no two lists of parts look alike
+
+
+def _file_parts(path: Path) -> Iterator[bytes]:
+    for file in sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]:
+        yield bytes.fromhex(file_digest(file))
+
+
+def _row_parts(samples: Iterable[Any]) -> Iterator[bytes]:
+    for sample in samples:
+        yield json.dumps([sample.row, sample.columns], ensure_ascii=False).encode("utf-8")

@@ -1,0 +1,1 @@
+"""Text to tokens: tokenizer, chat template, vocabulary, and what a grammar leaves of it."""

@@ -1,0 +1,289 @@
+"""Prompt text to token ids: the chat template, if any, and data whose special tokens are read as plain text.
+
+What the prompts of a group begin with, instruction and examples, is encoded once, where that changes no token
+(`PromptHeads`). A text may be encoded in two parts, cut between a sign and a space, if no token of the vocabulary holds
+both in a row: merges never cross that place, and a tokenizer that splits texts into words splits them there. What a
+tokenizer puts before a text is seen when a cut is tried: both parts must give the tokens of the whole.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os.path import commonprefix
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.encoding.templates import (
+    MARKERS,
+    VARIABLES,
+    Rendered,
+    opened_thought,
+    read_template,
+    ready_to_answer,
+    render,
+)
+from rag_evaluator.judge.requests import TextEnd, ThoughtFormat
+from rag_evaluator.models.hub import load_failure
+
+PLACE = ("local_files_only", "trust_remote_code", "revision", "subfolder", "cache_dir", "token", "code_revision")
+"""Arguments of from_pretrained that say where files are read, and not how weights are loaded."""
+PROCESSOR = ("chat_template.json", "processor_config.json")
+"""Files in which older vision-text models have their template."""
+
+
+def read_tokenizer(source: str, **kwargs: Any) -> Any:
+    """The fast tokenizer of a folder or hub id. Raises `ModelError`. Any: transformers gives no common type.
+
+    Args:
+        kwargs: of from_pretrained, those of `PLACE` count.
+    """
+    from transformers import AutoTokenizer
+
+    place = {name: kwargs[name] for name in PLACE if name in kwargs}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, **place)
+    except Exception as error:  # each kind of tokenizer raises errors of its own
+        raise ModelError(f"judge.model: the tokenizer of {source} cannot be loaded: {load_failure(error)}") from error
+    check_tokenizer(tokenizer)
+    if not tokenizer.chat_template:
+        tokenizer.chat_template = _template_of_processor(source, place)
+    return tokenizer
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Refuse a tokenizer that is no fast one. Raises `ModelError`."""
+    from transformers import PreTrainedTokenizerFast
+
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        kind = type(tokenizer).__name__
+        raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
+
+
+def _template_of_processor(source: str, place: dict[str, Any]) -> str | None:
+    """The template in a file that only a processor reads: nothing else would find it."""
+    from transformers.utils.hub import cached_file
+
+    readable = {name: value for name, value in place.items() if name not in ("trust_remote_code", "code_revision")}
+    for name in PROCESSOR:
+        path = cached_file(source, name, _raise_exceptions_for_missing_entries=False, **readable)
+        try:
+            template = json.loads(Path(path).read_bytes()).get("chat_template") if path else None
+        except (ValueError, AttributeError):
+            raise ModelError(f"judge.model: {path} is no JSON object. Copy the model's file once more.") from None
+        if isinstance(template, str):
+            return template
+    return None
+
+
+def window_of(config: Any, tokenizer: Any) -> int:
+    """Tokens of prompt and answer together that a model can read; the smaller of what its files say."""
+    text_config = config.get_text_config()
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
+    known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]
+    return min(known) if known else 10**9
+
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+CUT = re.compile(r"[!-~](?= \S)")  # ASCII: one byte, so one sign in byte-level tokens, too
+ACROSS = re.compile("[^ \t\n\r\u0120\u010a\u0109\u010d\u2581][ \u0120\u2581]")  # in byte-level tokens \u0120 is a space
+MARGIN = 64  # characters behind the cut that are the same in all prompts: further ahead no tokenizer looks
+
+Encode = Callable[[str], list[int]]
+
+
+@dataclass(frozen=True)
+class PromptHead:
+    """The beginning of the prompts of a group.
+
+    Attributes:
+        text: up to the cut.
+        ids: its tokens.
+        skip: characters after it that the tokenizer puts before every text by itself: 1 for a space, else 0.
+    """
+
+    text: str
+    ids: list[int] = field(repr=False)
+    skip: int
+
+
+class PromptHeads:
+    """Encodes prompts; those that show how far a group is alike whole, later ones from where they may differ.
+
+    Args:
+        tokens: of the vocabulary, as it writes them.
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        self._across = {match[0][0] for token in tokens for match in ACROSS.finditer(token)}
+        self._common: dict[str, str] = {}  # what the prompts of a group began with so far
+        self._heads: dict[str, PromptHead | None] = {}
+
+    def encode(self, text: str, group: str, encode: Encode) -> list[int]:
+        """Token ids of a text.
+
+        Args:
+            group: the same for prompts that begin with the same words; empty for others.
+            encode: of any text; the same function in every call.
+        """
+        head = self._heads.get(group)
+        if head is not None and text.startswith(head.text):
+            return [*head.ids, *encode(text[len(head.text) + head.skip :])]
+        ids = encode(text)
+        if group:
+            self._learn(group, text, ids, encode)
+        return ids
+
+    def _learn(self, group: str, text: str, ids: list[int], encode: Encode) -> None:
+        """Make the head of a group shorter, if a text begins with less of it; the first text has no head yet."""
+        known = self._common.setdefault(group, text)
+        common = commonprefix([known, text])  # noqa: RUF071  # characters are meant
+        if len(common) < len(known):
+            self._common[group] = common
+            self._heads[group] = self._head(common, text, ids, encode)
+
+    def _head(self, common: str, text: str, ids: list[int], encode: Encode) -> PromptHead | None:
+        """The longest head that texts may be cut behind; None if that changes tokens.
+
+        Args:
+            common: what the texts begin with.
+            ids: of the text as a whole.
+        """
+        cuts = [match.end() for match in CUT.finditer(common[:-MARGIN]) if match[0] not in self._across]
+        if not cuts:
+            return None
+        before = encode(text[: cuts[-1]])
+        fitting = (skip for skip in (0, 1) if [*before, *encode(text[cuts[-1] + skip :])] == ids)
+        skip = next(fitting, None)
+        return None if skip is None else PromptHead(text[: cuts[-1]], before, skip)
+
+
+class PromptEncoder:
+    """Turns prompts into token ids in the format that the model was trained on.
+
+    Special tokens in the data (`<|im_end|>` in a retrieved page) are read as plain text, so that no sample can end its
+    own turn.
+
+    Args:
+        tokenizer: fast tokenizer of the model.
+        chat_template: `auto` (the tokenizer's own, if any), `none`, the path of a Jinja file, or the name of one of the
+            tokenizer's own templates.
+        thinking: whether prompts end where the model begins to think, and not where it begins to answer.
+        markers: texts before a thought and after it; None takes those known of the model.
+
+    Attributes:
+        thoughts: how thoughts end; None if `thinking` is not asked for.
+        answer_prefix: text the answer begins with: a space where the prompt itself must not end in one, since the
+            space would split the answer's first token.
+    """
+
+    def __init__(
+        self,
+        tokenizer: "PreTrainedTokenizerFast",
+        chat_template: str = "auto",
+        thinking: bool = False,
+        markers: tuple[str, str] | None = None,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self._lock = threading.Lock()  # splitting special tokens or not is a setting of the tokenizer itself
+        self.template = read_template(tokenizer, chat_template)
+        self.answer_prefix = "" if self.template else " "
+        kept_plain = {*MARKERS, *(markers or ())}  # added tokens of Qwen3 and others, but not special ones
+        known = {
+            number: token.content
+            for number, token in tokenizer.added_tokens_decoder.items()
+            if token.content and (token.special or token.content in kept_plain)
+        }
+        self.specials = list(known.values())
+        self.special_ids = known.keys() - {tokenizer.unk_token_id}
+        self.inside_specials = re.compile(
+            "|".join(f"(?<={re.escape(s[0])})(?={re.escape(s[1:])})" for s in self.specials)
+        )
+        self.heads = PromptHeads(tokenizer.get_vocab())
+        self.thoughts: ThoughtFormat | None = None
+        if self.template:
+            whole, spaced = render(tokenizer, self.template), render(tokenizer, self.template, " ")
+            self.trims = whole == spaced  # templates may strip the message
+            self.before, self.after = whole.before, ready_to_answer(whole.after, tokenizer.get_vocab())
+        if thinking:
+            self.thoughts = self._open_thoughts(markers)
+
+    @classmethod
+    def of(cls, tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> "PromptEncoder":
+        """As a judge's configuration has it."""
+        return cls(tokenizer, config.chat_template, config.thinking == "on", config.thinking_markers)
+
+    def encode(self, prompt: str) -> list[int]:
+        """Token ids of a prompt, with the special tokens that the model expects around it."""
+        group = getattr(prompt, "group", "")
+        if not self.template:
+            return [*self._start, *self.heads.encode(prompt.rstrip(" "), group, self._without_specials)]
+        prompt = prompt.strip() if self.trims else prompt
+        if any(special in prompt for special in self.specials):
+            before = self._plain(self.before) if self.before else []
+            after = self._plain(self.after) if self.after else []
+            return [*before, *self._without_specials(prompt), *after]
+        return self.heads.encode(self.before + prompt + self.after, group, self._plain)
+
+    def continuation(self, answer: str) -> list[int]:
+        """Token ids of an answer as it follows a prompt."""
+        if not self.answer_prefix:
+            return self._without_specials(answer)
+        before, after = (
+            self._without_specials("Output:"),
+            self._without_specials(f"Output:{self.answer_prefix}{answer}"),
+        )
+        return after[len(before) :] if after[: len(before)] == before else self._without_specials(answer)
+
+    def count(self, text: str) -> int:
+        """Number of tokens of a text on its own."""
+        return len(self._without_specials(text))
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included."""
+        with self._lock:
+            return str(self.tokenizer.decode(list(token_ids), clean_up_tokenization_spaces=False))
+
+    def _open_thoughts(self, markers: tuple[str, str] | None) -> ThoughtFormat:
+        """Make prompts end where a thought begins. Raises `ModelError` if it is not known how the model thinks."""
+        if not self.template:
+            raise ModelError(
+                "judge.thinking: this model has no chat template, so there is no way to make it think. Set "
+                "judge.thinking: 'off', or judge.chat_template."
+            )
+        tokenizer, vocabulary = self.tokenizer, self.tokenizer.get_vocab()
+        thinking = render(tokenizer, self.template, variables=dict.fromkeys(VARIABLES, True))
+        plain = render(tokenizer, self.template, variables=dict.fromkeys(VARIABLES, False))
+        answering = Rendered(plain.before, ready_to_answer(plain.after, vocabulary))
+        opened = opened_thought(thinking, plain, answering, self.template, vocabulary, markers)
+        self.before, self.after = thinking.before, opened.after
+        ends = (self.special_ids | {vocabulary.get(opened.end)}) - {vocabulary.get(opened.opening)}
+        stop = TextEnd(opened.end, frozenset(token for token in ends if token is not None))
+        return ThoughtFormat(stop, tuple(self._plain(opened.close)), tuple(self._plain(opened.close_cut)))
+
+    def _plain(self, text: str) -> list[int]:
+        """Ids of a text whose special tokens keep their meaning."""
+        with self._lock:
+            return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _without_specials(self, text: str) -> list[int]:
+        """Ids of a text in which special tokens are plain characters."""
+        with self._lock:
+            ids = list(self.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+        if not self.special_ids.intersection(ids):
+            return ids
+        parts = self.inside_specials.split(text)  # a Unigram vocabulary holds them as ordinary pieces, too
+        return ids if len(parts) == 1 else [token for part in parts for token in self._without_specials(part)]
+
+    @cached_property
+    def _start(self) -> list[int]:
+        """The tokenizer's token at the beginning of a document, if it has one."""
+        start, bos = self.tokenizer("", add_special_tokens=True)["input_ids"], self.tokenizer.bos_token_id
+        return list(start[:1]) if bos is not None and start[:1] == [bos] else []

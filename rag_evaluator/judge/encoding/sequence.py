@@ -1,0 +1,330 @@
+"""An answer that is being decoded: what its grammar and budget allow next, as bits, and which token is chosen."""
+
+import math
+from array import array
+from collections import abc
+from typing import TYPE_CHECKING
+
+import llguidance
+import numpy as np
+import torch
+
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    pass
+
+
+class Sequence:
+    """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
+
+    Attributes:
+        grammar: what the answer obeys now; `Request.rest` changes it in mid-answer.
+        began: how many tokens were there when this grammar began.
+    """
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        self.request, self.vocabulary = request, vocabulary
+        assert request.grammar is not None
+        self.tokens: list[int] = []
+        self.matcher = self._matcher(request.grammar)
+        self.rest = request.rest
+        self.chosen = 0
+        self.forced: list[int] = []
+        self.in_string = self.escaped = False
+        self.open = b""  # brackets that are open outside of strings
+        self.failure: str | None = None
+        self.string_tokens = 0
+        self.confidence: list[float] = []
+        self.cut: set[str] = set()  # what was ended by its limit
+        self.generator = _generator(request)
+
+    @property
+    def complete(self) -> bool:
+        return self.matcher.is_stopped() and self.matcher.is_accepting()
+
+    @property
+    def done(self) -> bool:
+        return self._ended() or (self._spare() <= 0 and not self.next_forced())
+
+    def next_forced(self) -> list[int]:
+        """Tokens that leave no choice, because the grammar forces the text that comes next; may be empty."""
+        if self._ended():
+            return []
+        self.forced = self.forced or self._forced_tokens()
+        return self.forced
+
+    def fail(self, reason: str) -> None:
+        """End the answer without a result."""
+        self.failure = reason
+
+    def push(self, token: int) -> None:
+        """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
+        if not self.matcher.consume_token(token):
+            raise JudgementError(f"the grammar refused token {token}: {self.matcher.get_error()[:300]}")
+        self.tokens.append(token)
+        self.chosen += not self.forced
+        self.forced = self.forced[1:]
+        self._follow(self.vocabulary.texts[token])
+        if self.rest is not None and self.complete:
+            self.matcher = self._matcher(self.rest(self._text()))
+            self.rest = None
+
+    def reply(self) -> Reply | JudgementError:
+        """The answer, or why there is none."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
+
+    @property
+    def limited(self) -> bool:
+        """Whether the budget may take something away from what the grammar allows next."""
+        budget = self.request.budget
+        long_string = self.in_string and self.string_tokens >= budget.string_tokens
+        return long_string or self._spare() < budget.reserve or self._spare_length() < budget.reserve_length
+
+    @property
+    def spare_length(self) -> int:
+        """Tokens that the answer may still have, forced ones included."""
+        return self._spare_length()
+
+    def mask(self) -> torch.Tensor:
+        """bool `(vocab,)`: what the grammar allows next."""
+        bits = torch.frombuffer(bytearray(self.matcher.compute_bitmask()), dtype=torch.int32)
+        return to_mask(bits, self.vocabulary.size)
+
+    def allows(self, token: int) -> bool:
+        """Whether the grammar allows a token next."""
+        return self.matcher.validate_tokens([token]) == 1
+
+    def is_weighed(self, token: int) -> bool:
+        """Whether a token that is about to be pushed has a confidence: a digit outside of strings."""
+        return int(self.vocabulary.digits[token]) >= 0 and not self.in_string
+
+    def share(self, token: int, logprobs: abc.Mapping[int, float]) -> float:
+        """The confidence of a digit: its share among the allowed tokens.
+
+        Args:
+            logprobs: of the allowed tokens, by token id; their sum need not be 1.
+        """
+        digits, most = self.vocabulary.digits, max(logprobs.values())
+        weights = {other: math.exp(logprob - most) for other, logprob in logprobs.items()}
+        same = sum(weight for other, weight in weights.items() if digits[other] == digits[token])
+        return round(same / sum(weights.values()), 6)
+
+    def text_since(self, start: int) -> bytes:
+        """What the tokens from a place on say."""
+        text: bytes = self.vocabulary.engine.decode_bytes(self.tokens[start:])
+        return text
+
+    def _matcher(self, grammar: str) -> llguidance.LLMatcher:
+        self.grammar, self.began = grammar, len(self.tokens)
+        return self.vocabulary.matcher(grammar)
+
+    def _text(self) -> str:
+        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return text
+
+    def _ended(self) -> bool:
+        return self.failure is not None or self.matcher.is_stopped() or self._spare_length() <= 0
+
+    def _spare(self) -> int:
+        return self.request.max_new_tokens - self.chosen
+
+    def _spare_length(self) -> int:
+        return self.request.budget.max_length - len(self.tokens)
+
+    def _forced_tokens(self) -> list[int]:
+        """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
+        tokens = self.matcher.compute_ff_tokens()
+        if not tokens:
+            return []
+        engine = self.vocabulary.engine
+        special = next((i for i, token in enumerate(tokens) if engine.is_special_token(token)), len(tokens))
+        right = min(special, self.matcher.validate_tokens(tokens[:special]))
+        if right:
+            return tokens[:right]
+        # The forced text looks like a token of another meaning ("</s>", "<0x0A>" in a statement): use ordinary tokens.
+        text = self.matcher.compute_ff_bytes().decode("utf-8", "ignore")
+        ordinary: list[int] = engine.greedy_tokenize(text)[:1]
+        if not ordinary or self.matcher.validate_tokens(ordinary) != 1:
+            self.fail(f"the model's tokenizer has no token for {text[:1]!r}, which the answer must contain")
+            return []
+        return ordinary
+
+    def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        """What of the allowed tokens, bool `(vocab,)`, the budget leaves; never empty if they are not."""
+        if self.in_string and self.string_tokens >= self.request.budget.string_tokens:
+            quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
+            if quote is not None:
+                only = torch.zeros_like(mask)
+                only[quote] = True
+                self.cut.add("string")
+                return only
+        budget = self.request.budget
+        if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
+            ending = mask.clone()
+            if self.open.endswith(b"["):
+                ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)
+            elif self.open.endswith(b"[{"):
+                ending &= ~self.vocabulary.ends_object
+            return ending if ending.any() else mask
+        return mask
+
+    def _follow(self, text: bytes) -> None:
+        """Track the place in the JSON that the answer has reached, and the tokens of the string it is in."""
+        self.string_tokens += 1
+        for byte in text:
+            if self.escaped:
+                self.escaped = False
+            elif byte == ord("\\") and self.in_string:
+                self.escaped = True
+            elif byte == ord('"'):
+                self.in_string = not self.in_string
+                self.string_tokens = 0
+            elif not self.in_string and byte in b"[{":
+                self.open += bytes([byte])
+            elif not self.in_string and byte in b"]}":
+                self.open = self.open[:-1]
+
+
+class FreeText:
+    """A text without a grammar that is being decoded, a thought: it ends at its stop or with its budget."""
+
+    in_string = True  # what it says of numbers is no verdict
+    limited = True  # to the tokens that the tokenizer has
+    matcher = None
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        assert request.stop is not None
+        self.request, self.vocabulary, self.stop = request, vocabulary, request.stop
+        self.tokens: list[int] = []
+        self.complete = False
+        self.failure: str | None = None
+        self.confidence: list[float] = []
+        self.generator = _generator(request)
+        self._end = request.stop.text.encode()
+        self._last = b""  # bytes of the text, in which the beginning of its end may be
+
+    @property
+    def done(self) -> bool:
+        return self.complete or self.failure is not None or len(self.tokens) >= self.request.max_new_tokens
+
+    def next_forced(self) -> list[int]:
+        return []
+
+    def fail(self, reason: str) -> None:
+        """End the text without a result."""
+        self.failure = reason
+
+    def push(self, token: int) -> None:
+        """Accept the chosen token."""
+        self.tokens.append(token)
+        self._last += self.vocabulary.texts[token]
+        self.complete = token in self.stop.token_ids or self._end in self._last
+        self._last = self._last[-len(self._end) :]
+
+    def reply(self) -> Reply | JudgementError:
+        """The text, or why there is none."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return Reply(text, array("I", self.tokens), self.complete)
+
+    def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
+        """Every token of the tokenizer is allowed, bool `(vocab,)`."""
+        return self.vocabulary.known
+
+
+Decoded = Sequence | FreeText
+
+
+def new_sequence(request: Request, vocabulary: Vocabulary) -> Decoded:
+    """What a request asks for, before its first token."""
+    return FreeText(request, vocabulary) if request.grammar is None else Sequence(request, vocabulary)
+
+
+def _generator(request: Request) -> torch.Generator | None:
+    """The request's own random numbers; None if it is greedy."""
+    return torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
+
+
+class Chooser:
+    """Chooses the next token of many sequences at once.
+
+    Args:
+        vocabulary: of the sequences' model.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.executor = llguidance.LLExecutor()
+
+    def choose(self, sequences: abc.Sequence[Decoded], logits: torch.Tensor) -> list[int]:
+        """The best of the allowed tokens for each sequence, or one drawn with the sequence's own random numbers.
+
+        Args:
+            sequences: none of them done or forced.
+            logits: `(sequences, vocab)`, on any device; in float32 they are overwritten.
+        """
+        with torch.inference_mode():
+            allowed = to_mask(self._bits(sequences, logits.device), self.vocabulary.size)
+            scores = logits.float().masked_fill_(~allowed, float("-inf"))
+            best, places = scores.max(dim=-1)
+        tokens: list[int] = places.tolist()
+        finite = best.isfinite().tolist()
+        for index, sequence in enumerate(sequences):
+            if not finite[index]:
+                reason = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
+                sequence.fail(reason)
+                continue
+            if sequence.generator is not None:
+                probabilities = torch.softmax(scores[index].double().cpu() / sequence.request.temperature, dim=-1)
+                tokens[index] = int(torch.multinomial(probabilities, 1, generator=sequence.generator))
+            digit = self.vocabulary.digits[tokens[index]]
+            if digit >= 0 and not sequence.in_string:
+                share = torch.softmax(scores[index].cpu(), dim=-1)[self.vocabulary.digits == digit].sum()
+                sequence.confidence.append(round(float(share), 6))
+        return tokens
+
+    def _bits(self, sequences: abc.Sequence[Decoded], device: torch.device) -> torch.Tensor:
+        """int32 `(sequences, words)` of bits on a device: what grammar and budget allow."""
+        bits = no_tokens(len(sequences), self.vocabulary.engine.vocab_size, device)
+        words = bits.shape[1]
+        matchers = [(entry.matcher, index) for index, entry in enumerate(sequences) if entry.matcher is not None]
+        if matchers:
+            self.executor.unsafe_compute_mask_ptr(matchers, bits.data_ptr(), words * 4, len(sequences))
+        for index, sequence in enumerate(sequences):
+            if sequence.limited:
+                left = sequence.within_budget(to_mask(bits[index], self.vocabulary.size))
+                bits[index] = to_bits(left, words)
+        return bits.to(device, non_blocking=True)
+
+
+def no_tokens(rows: int, size: int, device: torch.device) -> torch.Tensor:
+    """int32 `(rows, words)` of bits, none of them set, in host memory from which a copy to the device need not wait."""
+    return torch.zeros((rows, -(-size // 32)), dtype=torch.int32, pin_memory=device.type == "cuda")
+
+
+def to_bits(mask: torch.Tensor, words: int) -> torch.Tensor:
+    """int32 `(words,)` of bits of a bool `(vocab,)` on the host."""
+    bits = np.zeros(4 * words, dtype=np.uint8)
+    known = np.packbits(mask.numpy(), bitorder="little")
+    bits[: len(known)] = known
+    return torch.from_numpy(bits.view(np.int32))
+
+
+def to_mask(bits: torch.Tensor, size: int) -> torch.Tensor:
+    """bool `(..., size)` of int32 `(..., words)`, on their device."""
+    if bits.device.type == "cpu":  # 30 times faster than torch's operations there
+        octets = bits.contiguous().numpy().view(np.uint8)
+        return torch.from_numpy(np.unpackbits(octets, axis=-1, count=size, bitorder="little").view(np.bool_))
+    return expand(bits, size)
+
+
+def expand(bits: torch.Tensor, size: int) -> torch.Tensor:
+    """The same by operations that every device has."""
+    places = 2 ** torch.arange(8, dtype=torch.uint8, device=bits.device)
+    return (bits.view(torch.uint8)[..., None] & places).bool().flatten(-2)[..., :size]

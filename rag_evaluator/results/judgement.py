@@ -1,0 +1,278 @@
+"""`Judgement`: a question to the judge with its answer, as details hold it; `JudgedVerdict`: what an answer says."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.results.meanings import CHOSEN, PAIRED, Meaning, meaning_of
+from rag_evaluator.results.panel_names import BETWEEN
+
+Json = Mapping[str, Any]  # Any in this module: JSON
+LINES, LETTERS = 3, 160  # shown of a score at most
+REASONS = ("reason", "feedback")  # names under which prompts ask for one
+MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One call of the judge. The program writes all fields but `metric`.
+
+    Attributes:
+        prompt: name of the prompt in its metric.
+        prompt_digest: digest of the whole text sent, sample included; empty for what a function says of its own value.
+        source_digest: digest of instruction and examples; tells which pack was used.
+        input: what the prompt was asked about, see `rag_evaluator.results.questions`; the whole text of a prompt that
+            is not in `prompts.json`.
+        response: the validated answer as plain JSON; None if there was none.
+        error: why there was none.
+        confidence: probability of each verdict or rating in the answer, in order; empty where it has none.
+        prompt_tokens: tokens of the prompt; 0 when the judge has no tokenizer.
+        generated_tokens: tokens of the answer.
+        thinking: what the judge thought before; None if it does not think.
+        thinking_tokens: tokens of the thought.
+        cut: what ended at its limit; recorded of judges that think.
+        metric: whose score it is behind, without the name of a judge; empty while it is made.
+    """
+
+    prompt: str = ""
+    prompt_digest: str = ""
+    source_digest: str = ""
+    input: Json | str = field(default_factory=dict)
+    response: Any = None
+    error: str | None = None
+    confidence: Sequence[float] = ()
+    prompt_tokens: int = 0
+    generated_tokens: int = 0
+    thinking: str | None = None
+    thinking_tokens: int = 0
+    cut: Sequence[str] = ()
+    metric: str = ""
+
+    @classmethod
+    def from_json(cls, data: Json, metric: str = "") -> "Judgement":
+        """The inverse of `to_json`; keys of other things are left alone."""
+        known = data if data.keys() <= WRITTEN else {name: data[name] for name in data if name in WRITTEN}
+        return cls(metric=metric, **known)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; what concerns a thought is there only if there was one."""
+        record = asdict(self)
+        for name in ("metric",) if self.thinking is not None else ("metric", "thinking", "thinking_tokens", "cut"):
+            del record[name]
+        return record
+
+    @property
+    def parts(self) -> Json:
+        """The parts of the input, by name; empty where the whole prompt is its input."""
+        return self.input if isinstance(self.input, Mapping) else {}
+
+    @cached_property
+    def columns(self) -> set[str]:
+        """The columns that the question names."""
+        return {str(part.get("column")) for part in self.parts.values() if isinstance(part, Mapping)}
+
+    @property
+    def verdict(self) -> float | None:
+        """That of an answer that is a single verdict of yes or no; None for others."""
+        value = self.response.get("verdict") if isinstance(self.response, Mapping) else None
+        return value if isinstance(value, int | float) else None
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """The probability of each answer that the judge could choose from; empty where it did not choose."""
+        answer = self.response
+        if not isinstance(answer, Mapping) or len(answer) < 2:
+            return {}
+        shares = {name: value for name, value in answer.items() if isinstance(value, float) and 0 <= value <= 1}
+        return shares if len(shares) == len(answer) and abs(math.fsum(shares.values()) - 1) < 0.01 else {}
+
+    @property
+    def confidences(self) -> Sequence[float]:
+        """That of each number in the answer, in order; empty where the judge gave none, or some of other things."""
+        answer = _objects(self.response) if self.confidence else ()
+        count = sum(isinstance(value, int | float) for _, part in answer for value in part.values())
+        return self.confidence if count and len(self.confidence) == count else ()
+
+    def verdicts(self) -> Iterator["JudgedVerdict"]:
+        """What the answer says, in order: of each object its numbers, or else its texts; then its lists."""
+        confidences = iter(self.confidences)
+        for role, part in _objects(self.response):
+            texts = {name: value for name, value in part.items() if isinstance(value, str)}
+            numbers = {name: value for name, value in part.items() if isinstance(value, int | float)}
+            for key, number in numbers.items():
+                yield JudgedVerdict(self, key, number, texts, next(confidences, None))
+            if not numbers and any(text.strip() for text in texts.values()):
+                yield JudgedVerdict(self, role, texts=texts)
+            for key, value in part.items():
+                if isinstance(value, list):
+                    yield JudgedVerdict(self, key, items=value)
+
+
+@dataclass(frozen=True)
+class JudgedVerdict:
+    """A number in an answer; or an object of texts, or a list. An error is one that has nothing but its key.
+
+    Attributes:
+        key: its name in the answer, that of the list in which an object of texts stands, or an error.
+        value: the number, or an item of a list; None for texts, lists and errors.
+        texts: those beside the number, by their names.
+        confidence: its probability among those that were allowed; None where the judge gives none.
+        items: of a list; None for what is none.
+    """
+
+    judgement: Judgement
+    key: str
+    value: Any = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    confidence: float | None = None
+    items: Sequence[Any] | None = None
+
+    @property
+    def meaning(self) -> Meaning | None:
+        """What it means; None where nobody knows."""
+        asked = self.judgement
+        return meaning_of(asked.metric, asked.prompt, self.key, self.value, asked.columns)
+
+    @property
+    def word(self) -> str:
+        """What it says, in words: 'not supported', 'score 4'."""
+        if (meaning := self.meaning) is not None:
+            return meaning.word
+        return self.key if self.value is None else f"{self.key} {self.value}"
+
+    @property
+    def is_bad(self) -> bool:
+        return (meaning := self.meaning) is not None and meaning.tone == "bad"
+
+    @property
+    def statement(self) -> str | None:
+        """The text that it is about, to be compared; None where the answer names none."""
+        return as_key(self.texts.get("statement"))
+
+    @property
+    def about(self) -> list[str]:
+        """The texts that it is about."""
+        return [text for name, text in self.texts.items() if name not in REASONS and text.strip()]
+
+    @property
+    def reasons(self) -> list[str]:
+        return [self.texts[name] for name in REASONS if self.texts.get(name, "").strip()]
+
+    @cached_property
+    def lines(self) -> tuple[str, str, str]:
+        """Word, statement and reason, each on one line."""
+        return self.word, _in_a_line(self.about), _in_a_line(self.reasons)
+
+    def says(self) -> str:
+        """The whole in a line: `not supported · He was born in Tesk. · The context names Om.`"""
+        text = " · ".join(filter(None, self.lines))
+        return text if len(text) <= LETTERS else text[: LETTERS - 1].rstrip() + "…"
+
+    def of_items(self, values: Json) -> list["JudgedVerdict"]:
+        """Those of a list: one for each text that could be chosen, or that an item belongs to; else one of all texts.
+
+        Args:
+            values: of the input, by name.
+        """
+        items, name = self.items or (), (self.judgement.metric, self.key)
+        offered, paired = values.get(CHOSEN.get(name, "")), values.get(PAIRED.get(name, ""))
+        if isinstance(offered, list):
+            pairs: list[tuple[Any, Any]] = [
+                (int(number in items), text) for number, text in enumerate(offered, start=1)
+            ]
+        elif isinstance(paired, list) and len(paired) == len(items):
+            pairs = list(zip(items, paired, strict=True))
+        else:
+            texts = [str(item) for item in items if isinstance(item, str | int | float)]
+            pairs = [(None, "\n".join(texts))] if texts else []
+        return [replace(self, value=value, texts={"": str(text)}, items=None) for value, text in pairs]
+
+
+WRITTEN = frozenset(part.name for part in fields(Judgement)) - {"metric"}
+
+
+def judgements_of(record: Json) -> list[Judgement]:
+    """The judgements behind a score, in the order of asking.
+
+    Args:
+        record: of the details of a run.
+    """
+    metric = str(record.get("metric", "")).partition(BETWEEN)[0]
+    return [Judgement.from_json(data, metric) for data in record.get("judgements") or ()]
+
+
+def numbers_of(record: Json) -> Iterator[JudgedVerdict]:
+    """The verdicts and ratings behind a score, in order; `record` as for `judgements_of`."""
+    for judgement in judgements_of(record):
+        yield from (verdict for verdict in judgement.verdicts() if verdict.value is not None)
+
+
+def explained(records: Iterable[Json]) -> list[JudgedVerdict]:
+    """Why scores are what they are: the reason of a missing one, or the judge's verdicts and errors.
+
+    Args:
+        records: of the details of a run.
+    """
+    return [verdict for record in records for verdict in _explained(record)]
+
+
+def _explained(record: Json) -> Iterator[JudgedVerdict]:
+    if record.get("reason"):
+        yield JudgedVerdict(Judgement(), str(record["reason"]))
+        return
+    for judgement in judgements_of(record):
+        if judgement.error:
+            yield JudgedVerdict(judgement, str(judgement.error))
+        yield from (verdict for verdict in judgement.verdicts() if verdict.items is None)
+
+
+def few_lines(verdicts: Sequence[JudgedVerdict], other: Sequence[JudgedVerdict]) -> tuple[str, ...]:
+    """What is shown of one side: first verdicts that the other side does not have, of these bad ones."""
+    remaining, shared = Counter(verdict.lines[:2] for verdict in other), list[bool]()
+    for verdict in verdicts:
+        shared.append(remaining[verdict.lines[:2]] > 0)
+        remaining[verdict.lines[:2]] -= 1
+    order = sorted(range(len(verdicts)), key=lambda place: (shared[place], not verdicts[place].is_bad))
+    return tuple(verdicts[place].says() for place in order[:LINES])
+
+
+def doubt(records: Sequence[Json]) -> float | None:
+    """How unsure the judge was of a row: 1 less its mean confidence, from 0; None where it gave no confidences."""
+    judgements = [judgement for record in records for judgement in judgements_of(record)]
+    confidences = [confidence for judgement in judgements for confidence in judgement.confidences]
+    return 1 - sum(confidences) / len(confidences) if confidences else None
+
+
+def _in_a_line(texts: Iterable[str]) -> str:
+    return " · ".join(" ".join(text.split()) for text in texts)
+
+
+def _objects(answer: Any, role: str = "") -> list[tuple[str, Json]]:
+    """The objects in an answer, itself included, each with the name of the list that it stands in."""
+    if isinstance(answer, list):
+        return [pair for item in answer for pair in _objects(item, role)]
+    if not isinstance(answer, dict):
+        return []
+    parts = [pair for name, value in answer.items() if isinstance(value, dict | list) for pair in _objects(value, name)]
+    return [(role, answer), *parts]
+
+
+def count_thoughts(judgements: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """How many of a score's judgements, as JSON, followed a thought, and how many a thought that was cut."""
+    thought = [judgement for judgement in judgements if "thinking" in judgement]
+    return len(thought), sum("thinking" in judgement.get("cut", ()) for judgement in thought)
+
+
+def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:
+    """What `summary.json` says of a metric's thoughts; nothing of a judge that does not think."""
+    if not thoughts:
+        return {}
+    share = cut / thoughts
+    figures: dict[str, Any] = {"thoughts": thoughts, "cut": cut, "share_cut": share}
+    if share > MOST_CUT:
+        figures["warning"] = f"{cut} of {thoughts} thoughts were cut by their budget; raise judge.thinking_tokens"
+    return {"thinking": figures}

@@ -1,0 +1,190 @@
+"""`Run`: a finished evaluation, read back from its results folder. Nobody else reads these files."""
+
+import json
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset import Sample, open_dataset
+from rag_evaluator.dataset.columns import weight_of
+from rag_evaluator.errors import DatasetError, ResultsError
+from rag_evaluator.results.details import (
+    DETAILS,
+    Cell,
+    Details,
+    data_of,
+    records_of_cells,
+    records_of_metrics,
+    records_of_row,
+    row_digests,
+)
+from rag_evaluator.results.manifest import SCORES, again, changed, check_fit, config_of, read_manifest, refuse_changed
+from rag_evaluator.results.score_table import ScoreTable, score_of
+from rag_evaluator.results.summary import read_summary
+
+Json = Mapping[str, Any]  # Any in this module: JSON
+
+
+class Run:
+    """A results folder. Nothing is read before it is asked for, so that a run of a million rows opens at once.
+
+    Every attribute and method raises `ResultsError` for a file that is not there, cannot be read, or is not as it was
+    written.
+
+    Attributes:
+        folder: the results folder.
+        name: what messages call it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = str(folder)
+
+    def named(self, name: str) -> "Run":
+        """The same run, called otherwise in messages."""
+        run = copy(self)
+        run.name = name
+        return run
+
+    @property
+    def title(self) -> str:
+        """What pages call it: its name in the configuration, else that of the folder."""
+        return str(self.manifest.get("name") or self.folder.name)
+
+    @cached_property
+    def manifest(self) -> Json:
+        return read_manifest(self.folder)
+
+    @property
+    def config(self) -> Json:
+        return config_of(self.manifest)
+
+    @cached_property
+    def summary(self) -> Mapping[str, dict[str, Any]]:
+        summary = read_summary(self.folder)
+        try:
+            check_fit(summary, self.manifest)
+        except ValueError as error:
+            raise changed(self.folder / "summary.json", str(error)) from error
+        return summary
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(self.manifest.get("metrics") or self.summary)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are. They are counted where the summary cannot be read."""
+        try:
+            return int(next(iter(self.summary.values()))["count"])
+        except ResultsError:
+            return len(self._offsets)
+
+    @cached_property
+    def prompts(self) -> Json:
+        """Metric -> prompt -> frames, see `rag_evaluator.results.questions`."""
+        with _reading(self.folder / "prompts.json") as path:
+            return dict(json.loads(path.read_bytes()))
+
+    @cached_property
+    def has_digest(self) -> bool:
+        """Whether the file of scores is known by its digest; in folders of older versions only its rows were counted.
+
+        The one place where scores that somebody has changed are refused: whoever reads scores passes here.
+        """
+        return refuse_changed(self.folder, self.manifest)
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """The rows with the columns that ragas reads."""
+        return open_dataset(list(self.rows()), self.config.get("columns"))
+
+    @cached_property
+    def scores(self) -> Mapping[str, Sequence[float]]:
+        """Metric -> a number per row, NaN where there is none."""
+        return {metric: [score_of(sample, metric) for sample in self.samples] for metric in self.summary}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The scored rows as they were written, in order."""
+        offsets, place = array("q"), 0
+        with self._scores() as path, path.open("rb") as file:
+            for line in file:
+                yield dict(json.loads(line))
+                offsets.append(place)
+                place += len(line)
+        self.__dict__.setdefault("_offsets", offsets)  # so that the file is not read once more for them
+
+    def row(self, number: int) -> dict[str, Any]:
+        """One scored row. Raises `IndexError` if there is none of this number, from 0."""
+        if not 0 <= number < len(self._offsets):
+            raise IndexError(number)
+        with self._scores() as path, path.open("rb") as file:
+            file.seek(self._offsets[number])
+            return dict(json.loads(file.readline()))
+
+    def details(self, number: int) -> list[dict[str, Any]]:
+        """The details of a row: a record per metric, or per metric and repeat."""
+        with _reading(self.folder / DETAILS):
+            return records_of_row(self.folder, number)
+
+    def all_details(self, metrics: Collection[str]) -> Iterator[dict[str, Any]]:
+        """The details of some metrics, in order; others are not parsed."""
+        with _reading(self.folder / DETAILS):
+            yield from records_of_metrics(self.folder, metrics)
+
+    def records(self, cells: Collection[Cell]) -> Details:
+        """The details of some cells; others are not parsed. What is not there is left out."""
+        with _reading(self.folder / DETAILS):
+            return records_of_cells(self.folder, cells)
+
+    @cached_property
+    def digests(self) -> list[str]:
+        """The digest of each row that was judged, in order."""
+        with _reading(self.folder / DETAILS):
+            return row_digests(self.folder)
+
+    @cached_property
+    def data(self) -> str:
+        """The digest of all rows."""
+        return data_of(self.digests)
+
+    @cached_property
+    def _offsets(self) -> "array[int]":
+        """Where the line of each row begins in the file of scores."""
+        offsets, place = array("q"), 0
+        with self._scores() as path, path.open("rb") as file:
+            for line in file:
+                offsets.append(place)
+                place += len(line)
+        return offsets
+
+    @contextmanager
+    def _scores(self) -> Iterator[Path]:
+        """The file of scores, which is as it was written."""
+        self.has_digest  # noqa: B018
+        with _reading(self.folder / SCORES) as path:
+            yield path
+
+
+ScoredRows = Run | ScoreTable  # what can be compared
+
+
+def run_weights(run: ScoredRows, column: str) -> list[float]:
+    """The weight of each row. Raises `ResultsError` for one that is no number from 0 up."""
+    try:
+        return [weight_of(sample, column) for sample in run.samples]
+    except DatasetError as error:
+        raise ResultsError(f"{run.name}, {error}") from None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """Turns what goes wrong while a file is read into `ResultsError` with the way out."""
+    try:
+        yield path
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error

@@ -1,0 +1,148 @@
+"""What a run is made of: its manifest, and the digest by which a start knows in a moment that nothing has changed."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config import Config
+from rag_evaluator.config_sections import DEMO
+from rag_evaluator.dataset.checked import data_digest
+from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.models.fingerprint import fingerprint
+from rag_evaluator.program import __version__
+from rag_evaluator.resources import packaged
+from rag_evaluator.results.kept_prompts import are_kept
+from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
+from rag_evaluator.results.summary import read_summary
+from rag_evaluator.run.finished import is_complete, read_finished
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.tasks.own_report import REPORT
+
+if TYPE_CHECKING:
+    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.prompts.pack import Key
+
+PACKAGES = (
+    "ragas",
+    "transformers",
+    "torch",
+    "llguidance",
+    "langchain-huggingface",
+    "sentence-transformers",
+)
+
+
+def describe(
+    config: Config,
+    signature_lines: Mapping[str, str],
+    prompts: Mapping["Key", "TracedPrompt"],
+    rows: int,
+    metrics: Mapping[str, Any] | None = None,
+    part: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The manifest: everything needed to make the run again. No times: the same run gives the same bytes.
+
+    Args:
+        part: which rows of the dataset were taken, see `RowChoice`; empty: all.
+    """
+    return {
+        "name": config.name,
+        "rows": rows,
+        **({PART: dict(part)} if part else {}),
+        "signatures": dict(signature_lines),
+        "metrics": dict(metrics or {}),
+        "config": config.model_dump(mode="json"),
+        "prompts": {f"{metric}.{attribute}": prompt.source for (metric, attribute), prompt in prompts.items()},
+        "versions": versions(),
+        PROMPT_TEXTS: _prompt_texts(prompts),
+    }
+
+
+def _prompt_texts(prompts: Mapping["Key", "TracedPrompt"]) -> dict[str, dict[str, Any]]:
+    """Metric -> prompt -> the text around its input, from which and from details its questions are made again."""
+    texts: dict[str, dict[str, Any]] = {}
+    for (metric, attribute), prompt in prompts.items():
+        frames = [asdict(frame) for frame in prompt.frames]
+        text = {"language": prompt.language, "source_digest": prompt.source, "frames": frames}
+        texts.setdefault(metric, {})[attribute] = text
+    return texts
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what computes the numbers."""
+    return {
+        "python": platform.python_version(),
+        "rag-evaluator": __version__,
+        **{name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, Metric] | None = None) -> str | None:
+    """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
+
+    Args:
+        data: digest of the rows that are being scored; None reads the dataset.
+        chosen: the metrics of the configuration; None looks them up.
+
+    None where it cannot be told so quickly: a model that is no folder, rows that are no file.
+    """
+    metrics = (chosen_metrics(config) if chosen is None else chosen).values()
+    if any("function" in metric.options for metric in metrics):  # whose text only a module tells
+        return None
+    folders = []
+    if any(metric.judge for metric in metrics):
+        folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))
+        folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
+    if any(metric.embeddings for metric in metrics):
+        folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
+    if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
+        return None
+    template = Path(config.judge.chat_template)
+    packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
+    files = [*packs, *([template] if template.is_file() else [])]
+    parts: dict[str, Any] = {
+        "config": config.model_dump(mode="json", exclude={"keep_prompts", "certificate"}),
+        "versions": versions(),
+        "models": [fingerprint(folder) for folder in folders],
+        "files": [file_digest(file) for file in files],
+        "data": data or data_digest(config.dataset),
+    }
+    return short_digest(json.dumps(parts, sort_keys=True))
+
+
+def find_finished(config: Config, chosen: Mapping[str, Metric] | None = None) -> Journal | None:
+    """The journal of a finished run of exactly this configuration, in which no score is worth another try.
+
+    Args:
+        chosen: the metrics of the configuration; None looks them up.
+    """
+    if not (config.results_dir / "journal" / "manifest.json").is_file():
+        return None
+    try:
+        journal = Journal(config.results_dir)
+        read_summary(config.results_dir)
+    except ResultsError:  # the run that follows says so, or writes the summary again
+        return None
+    note = read_finished(journal)
+    if note is None or note.seal is None or note.again or not is_complete(journal):
+        return None
+    if config.report and REPORT not in note.files:  # it could not be written
+        return None
+    if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
+        return None
+    return journal if note.seal == run_digest_of(config, chosen=chosen) else None

@@ -1,0 +1,83 @@
+"""`open_run`: a finished run by its results folder; one that is not finished, or was changed since, is refused."""
+
+import logging
+from pathlib import Path
+
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.program import command
+from rag_evaluator.results.details import DETAILS
+from rag_evaluator.results.manifest import SCORES, changed
+from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.run import Run
+from rag_evaluator.run.finished import differing_files, read_finished
+from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
+from rag_evaluator.tasks.panel import Panel, panel_of
+
+SUMMARY = "summary.json"
+READ = {"manifest.json", SUMMARY, SCORES, DETAILS}  # by whoever reads scores
+logger = logging.getLogger(__name__)
+
+
+def open_run(folder: Path) -> Run:
+    """A run whose scores may be used.
+
+    Raises `ResultsError` for a folder without scores, a run that is not finished, and files that are not as written.
+    """
+    journals, panel = _journals(folder), panel_of(folder) if is_panel(folder) else None
+    _refuse_unfinished(folder, journals, panel)
+    _require_scores(folder)
+    run = Run(folder)
+    has_digest, noted = run.has_digest, _noted_files(journals, panel)
+    for name in differing_files(folder, {name: noted[name] for name in noted if name in READ}):
+        raise changed(folder / name, "it has been changed since")
+    if not has_digest and SCORES not in noted:
+        logger.warning(
+            "%s: written by an older version, which noted no digest of its scores: only its rows were counted.", folder
+        )
+    return run
+
+
+def _journals(folder: Path) -> list[Journal]:
+    """The journals of the evaluation itself; a panel has those of its judges, in their own folders."""
+    journals = journals_in(folder) if (folder / "journal").is_dir() else ()
+    return [journal for journal in journals if journal.plan.task == MAIN_TASK]
+
+
+def _refuse_unfinished(folder: Path, journals: list[Journal], panel: Panel | None) -> None:
+    if panel is not None and not panel.is_written():
+        how_far = command("status", folder)
+        raise ResultsError(
+            f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {how_far}"
+        )
+    for journal in journals:
+        if read_finished(journal) is None:
+            raise ResultsError(f"{folder}: this run is not finished: {_what_is_left(journal)}")
+
+
+def _require_scores(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ResultsError(
+            f"{folder}: no such folder. Give the results folder of a run, <output_dir>/<name>, or a file of scores."
+        )
+    if not (folder / SCORES).is_file():
+        raise ResultsError(
+            f"{folder}: no scores here ({SCORES} is missing). Give the results folder of a finished evaluation."
+        )
+
+
+def _noted_files(journals: list[Journal], panel: Panel | None) -> dict[str, list[object]]:
+    """Name -> size, time of change and digest, as noted when the file was written."""
+    notes = [note.files for note in map(read_finished, journals) if note is not None]
+    if panel is not None:
+        files = panel.note.get("files", {})
+        notes.append({name: stamp for name, stamp in files.items() if name != SUMMARY})  # labels are added to it
+    return {name: list(stamp) for files in notes for name, stamp in files.items()}
+
+
+def _what_is_left(journal: Journal) -> str:
+    """What is missing of an unfinished run, and what to do about it."""
+    missing = len(journal.missing())
+    if not missing:
+        return f"its result files have not been written. Write them: {command('merge', journal.results)}"
+    chunks = journal.plan.chunks
+    return f"{missing} of {chunks} chunks are missing. Start it again to continue it, then repeat this command."

@@ -1,0 +1,264 @@
+"""`generate` for one question and many: answers from groups of contexts, joined in a tree, and what supports them."""
+
+import asyncio
+import itertools
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rag_evaluator.config_sections import GenerateConfig
+from rag_evaluator.dataset import is_blank
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge import choices
+from rag_evaluator.judge.cached import RESERVE, Window
+from rag_evaluator.judge.grammar.budget import MAX_STRING
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
+from rag_evaluator.prompts.pack import Key
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A context, or a part of one that is too long to be read at once.
+
+    Attributes:
+        index: position of the context.
+    """
+
+    index: int
+    text: str
+
+
+def shuffled(pieces: Sequence[Piece], seed: int) -> list[Piece]:
+    """The same order for the same seed; in the retriever's order the best would be in one group."""
+    return random.Random(seed).sample(pieces, len(pieces))
+
+
+def fitting_groups(pieces: Sequence[Piece], size: int, room: int, tokens: Callable[[str], int]) -> list[list[Piece]]:
+    """Consecutive groups of at most `size` pieces and `room` tokens; a longer piece is a group of its own."""
+    groups: list[list[Piece]] = []
+    used = 0
+    for piece in pieces:
+        needed = tokens(piece.text)
+        if not groups or len(groups[-1]) == size or used + needed > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(piece)
+        used += needed
+    return groups
+
+
+def balanced_groups(texts: Sequence[str], size: int, fits: Callable[[Sequence[str]], bool]) -> list[list[str]]:
+    """Consecutive groups of nearly equal length, each of at least two texts, as few as fit.
+
+    So the number of groups is at most half the number of texts, and reducing them level by level always ends. Where not
+    even two texts fit, the groups are pairs (or three, of an odd number).
+    """
+    groups: list[list[str]] = []
+    most = max(len(texts) // 2, 1)
+    for count in range(min(math.ceil(len(texts) / size), most), most + 1):
+        groups = _split(texts, count)
+        if all(fits(group) for group in groups):
+            break
+    return groups
+
+
+def _split(texts: Sequence[str], count: int) -> list[list[str]]:
+    bounds = [len(texts) * number // count for number in range(count + 1)]
+    return [list(texts[start:end]) for start, end in itertools.pairwise(bounds)]
+
+
+SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
+ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
+ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
+GenerateOptions = GenerateConfig
+NO_QUESTION = "there is no question"
+NO_CONTEXTS = "there is no context"
+UNANSWERABLE = "the judge finds the answer in no context"
+NOT_JOINED = "the judge found no answer when it joined those of the parts"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference answer; its fields are those of `gt/GT_<question>.json`.
+
+    Attributes:
+        ground_truth: the answer; empty where there is none, then `reason` says why.
+        used: positions of the contexts that the answer was made from.
+        supporting: those of them that support it; None where that was not asked.
+        support: probability that each of `used` supports it, in the same order.
+        parts: groups of contexts that were asked, and how many of them gave an answer.
+        failed: failures of the judge: message -> number.
+        unjoined: answers concatenated because the judge could not read or join them.
+    """
+
+    question: str
+    contexts: list[str]
+    ground_truth: str
+    reason: str | None
+    used: list[int]
+    supporting: list[int] | None
+    support: list[float] | None
+    parts: int
+    answered: int
+    failed: dict[str, int]
+    unjoined: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Generator:
+    """Writes reference answers.
+
+    Args:
+        judge: whom to ask.
+        prompts: those of `generate`, as `load_prompts(["generate"], ...)` gives them.
+        options: how.
+    """
+
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: GenerateOptions) -> None:
+        self.judge, self.options, self.window = judge, options, Window(judge)
+        self.answer_prompt, self.reduce_prompt = (
+            prompts["generate", "answer_prompt"],
+            prompts["generate", "reduce_prompt"],
+        )
+        self.support_prompt = prompts["generate", "support_prompt"]
+
+    async def generate(self, question: str, contexts: Sequence[str]) -> Reference:
+        """The reference answer to one question."""
+        return await _QuestionReference(self, question, list(contexts)).make()
+
+
+class _QuestionReference:
+    """The writing of one question's reference: groups, the tree that joins their answers, results."""
+
+    def __init__(self, generator: Generator, question: str, contexts: list[str]) -> None:
+        self.generator, self.options, self.window = generator, generator.options, generator.window
+        self.judge, self.question, self.contexts = generator.judge, question, contexts
+        self.failed: dict[str, int] = {}
+        self.parts = self.unjoined = 0
+
+    async def make(self) -> Reference:
+        if is_blank(self.question):
+            return self._reference("", NO_QUESTION, [], 0)
+        try:
+            groups = self._groups()
+        except JudgementError as error:  # the question alone is too long
+            return self._reference("", str(error), [], 0)
+        self.parts = len(groups)
+        answers = await asyncio.gather(*(self._answer(group) for group in groups))
+        answered = [(answer, group) for answer, group in zip(answers, groups, strict=True) if answer]
+        used = sorted({piece.index for _, group in answered for piece in group})
+        answer = await self._reduce([answer for answer, _ in answered])
+        if answer:
+            support = await self._support(answer, used) if self.options.support else None
+            return self._reference(answer, None, used, len(answered), support)
+        reason = NO_CONTEXTS if not groups else NOT_JOINED if answered else UNANSWERABLE
+        all_failed = groups and sum(self.failed.values()) == len(groups)
+        return self._reference("", next(iter(self.failed)) if all_failed else reason, [], len(answered))
+
+    def _groups(self) -> list[list[Piece]]:
+        """The prompts' contexts: 20 together in fast mode, else every one alone; long ones in pieces."""
+        room = self._room(self.generator.answer_prompt, AnswerInput(user_input=self.question, contexts=[]))
+        pieces = [
+            Piece(index, part)
+            for index, text in enumerate(self.contexts)
+            if not is_blank(text)
+            for part in self.window.pieces(text, room - ITEM_TOKENS)
+        ]
+        if not self.options.fast:
+            return [[piece] for piece in pieces]
+        return fitting_groups(shuffled(pieces, self.options.seed), self.options.group_size, room, self._item_tokens)
+
+    async def _answer(self, group: Sequence[Piece]) -> str | None:
+        """The judge's answer from a group, None if there is none; failures of the judge are counted."""
+        shown = AnswerInput(user_input=self.question, contexts=[piece.text for piece in group])
+        try:
+            return await self._ask(self.generator.answer_prompt.to_string(shown))
+        except JudgementError as error:
+            self._note(error)
+            return None
+
+    async def _reduce(self, answers: list[str]) -> str | None:
+        """One answer from many, level by level; a single one stays as it is."""
+        while len(answers) > 1:
+            groups = balanced_groups(answers, self.options.group_size, self._fits)
+            joined = await asyncio.gather(*map(self._join, groups))
+            answers = [answer for answer in joined if answer]
+        return answers[0] if answers else None
+
+    def _fits(self, answers: Sequence[str]) -> bool:
+        try:
+            room = self._room(self.generator.reduce_prompt, ReduceInput(user_input=self.question, answers=[]))
+        except JudgementError:
+            return False
+        return sum(map(self._item_tokens, answers)) <= room
+
+    async def _join(self, answers: Sequence[str]) -> str | None:
+        """The judge's one answer; the answers one after the other where it cannot read or join them."""
+        shown = ReduceInput(user_input=self.question, answers=list(answers))
+        if self._fits(answers):
+            try:
+                return await self._ask(self.generator.reduce_prompt.to_string(shown))
+            except JudgementError as error:
+                self._note(error)
+        self.unjoined += len(answers)
+        return "\n".join(answers)
+
+    async def _ask(self, prompt: str) -> str | None:
+        """The judge's answer, None if there is none. Raises `JudgementError`."""
+        answer = (await self.judge.opinion(prompt, ReferenceOutput)).answer
+        assert isinstance(answer, ReferenceOutput)
+        return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
+
+    def _note(self, error: JudgementError) -> None:
+        self.failed[str(error)] = self.failed.get(str(error), 0) + 1
+
+    async def _support(self, answer: str, used: Sequence[int]) -> list[float] | None:
+        """Probability that each context supports the answer: the highest of its pieces."""
+        prompt = self.generator.support_prompt
+        empty = SupportInput(user_input=self.question, answer=answer, context="")
+
+        async def ask(text: str) -> float:
+            shown = empty.model_copy(update={"context": text})
+            return await choices.probability(self.judge, prompt.to_string(shown), SUPPORTS, SUPPORTS_NOT)
+
+        async def best(index: int) -> float:
+            return max(await asyncio.gather(*(ask(part) for part in self.window.pieces(self.contexts[index], room))))
+
+        try:
+            room = self.window.room(prompt.to_string(empty))
+            return list(await asyncio.gather(*(best(index) for index in used)))
+        except JudgementError as error:
+            self._note(error)
+            return None
+
+    def _room(self, prompt: TracedPrompt, empty: AnswerInput | ReduceInput) -> int:
+        """Tokens for texts beside the answer, which gets at most half of what the prompt leaves."""
+        free = self.window.room(prompt.to_string(empty))
+        return free - min(ANSWER_TOKENS, free // 2)
+
+    def _item_tokens(self, text: str) -> int:
+        return self.window.tokens(text) + ITEM_TOKENS
+
+    def _reference(
+        self, answer: str, reason: str | None, used: list[int], answered: int, support: list[float] | None = None
+    ) -> Reference:
+        supporting = None if support is None else [i for i, share in zip(used, support, strict=True) if share > 0.5]
+        return Reference(
+            self.question,
+            self.contexts,
+            answer,
+            reason,
+            used,
+            supporting,
+            support,
+            self.parts,
+            answered,
+            self.failed,
+            self.unjoined,
+        )

@@ -1,0 +1,95 @@
+"""One step checks the rows of every start."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator import ConfigError, DatasetError, RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import make_config
+from rag_evaluator.dataset import checked
+from rag_evaluator.dataset.checked import TaskColumns, checked_rows, rows_again
+
+ROWS = [{"user_input": f"question {n}", "response": "a", "reference": "a"} for n in range(10)]
+NEEDS = {"task": TaskColumns(["user_input"])}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """What was read, each time."""
+    sources: list[object] = []
+    read = checked.open_dataset
+
+    def noted(source: object, columns: object) -> object:
+        sources.append(source)
+        return read(source, columns)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(checked, "open_dataset", noted)
+    yield sources
+
+
+def test_the_rows_know_their_source_which_they_are_and_the_digest_of_all(path: Path) -> None:
+    whole = checked_rows(path, make_config({"metrics": ["exact_match"]}), NEEDS)
+    some = checked_rows(path, make_config({"metrics": ["exact_match"], "limit": 3}), NEEDS)
+    assert [len(whole), len(some)] == [10, 3]
+    assert [whole.part, some.part] == [{}, {"of": 10, "limit": 3}]
+    assert whole.digest == some.digest
+    assert [row.index for row in some] == [0, 1, 2]
+    assert [row.row for row in rows_again(path, {}, some.part)] == [row.row for row in some]
+    assert some.source == path
+
+
+def test_drawn_rows_are_given_in_the_order_of_the_dataset(path: Path) -> None:
+    rows = checked_rows(path, make_config({"metrics": ["exact_match"], "sample": 4}), NEEDS)
+    assert [row.row for row in rows] == [ROWS[place] for place in rows.choice.places]
+    assert [row.index for row in rows] == [0, 1, 2, 3]
+
+
+def test_columns_of_reports_are_checked_where_metrics_read_the_rows_only(path: Path) -> None:
+    config = make_config({"metrics": ["exact_match"], "weight": "share"})
+    assert len(checked_rows(path, config, NEEDS)) == 10
+    with pytest.raises(ConfigError, match="'share' is no column of any row"):
+        checked_rows(path, config, NEEDS, are_scored=True)
+
+
+def test_a_missing_source_and_a_missing_column_are_refused(path: Path) -> None:
+    config = make_config({"metrics": ["exact_match"]})
+    with pytest.raises(ConfigError, match="'dataset' is missing"):
+        checked_rows(None, config, NEEDS)
+    with pytest.raises(DatasetError, match=r"rows\.jsonl: expected the column 'retrieved_contexts', which task needs"):
+        checked_rows(path, config, {"task": TaskColumns(["retrieved_contexts"])})
+
+
+def test_a_panel_reads_its_dataset_once(path: Path, tmp_path: Path, readings: list[object]) -> None:
+    judges = {name: ScriptedJudge([{"reason": "so", "label": 1}] * 10) for name in ("a", "b")}
+    tone = {"question": "Is it polite?", "columns": ["response"], "scale": ["fail", "pass"]}
+    config = {"metrics": ["exact_match", "tone"], "custom_metrics": {"tone": tone}, "dataset": path}
+    RAGEvaluator(config, judges).evaluate(folder=tmp_path / "run")
+    assert readings == [path]
+
+
+@pytest.mark.parametrize("judges", ["", "judges: [{model: demo, name: a}, {model: demo, name: b}]\n"])
+def test_a_start_looks_its_metrics_up_once(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judges: str
+) -> None:
+    from rag_evaluator.metrics import chosen
+
+    asked = []
+    select = chosen.select_metrics
+    monkeypatch.setattr(chosen, "select_metrics", lambda *given: asked.append(given) or select(*given))
+    metrics = "[exact_match, factual_correctness]" if judges else "exact_match"
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        f"dataset: {path}\nmetrics: {metrics}\noutput_dir: {tmp_path}\nname: run\nreport: false\nlimit: 2\n{judges}"
+    )
+    assert main(["evaluate", str(config)]) == 0
+    assert len(asked) == 1

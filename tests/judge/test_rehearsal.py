@@ -1,0 +1,38 @@
+"""Answers invented for `check`: each is one that the metric can use, so that all its questions are asked."""
+
+import math
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.judge.adapters import as_judge
+from rag_evaluator.judge.rehearsal import Rehearsal
+
+ROW = {
+    "user_input": "Where was Ana born?",
+    "retrieved_contexts": ["Ana was born in Tesk. It is odd.", "Om is a town."],
+    "response": "Ana was born in Tesk, I think.",
+    "reference": "In Tesk. It is odd.",
+    "reference_contexts": ["Ana was born in Tesk."],
+    "rubrics": {"score2_description": "wrong", "score4_description": "right"},
+}
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.judge])
+def test_every_metric_can_use_invented_answers(name: str) -> None:
+    judge = Rehearsal(as_judge(ScriptedJudge()))
+    judge.text = ROW["response"]
+    evaluator = RAGEvaluator({"metrics": [name]}, judge=judge, embeddings=DeterministicFakeEmbedding(size=4))
+    [score] = evaluator.evaluate([ROW]).scores[name]
+    assert judge.asked
+    assert not math.isnan(score.value), score.reason
+
+
+def test_a_judge_with_a_rule_answers_what_the_rule_gives_for_the_request() -> None:
+    def rule(prompt: str, response_model: type) -> dict[str, int]:
+        return {"rating": 2 if "Tesk" in prompt else 0}
+
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(rule))
+    rows = [ROW, {**ROW, "retrieved_contexts": ["Om is a town."]}]
+    assert [score.value for score in evaluator.evaluate(rows).scores["context_relevance"]] == [1.0, 0.0]

@@ -1,0 +1,49 @@
+import json
+import time
+
+import pytest
+
+from rag_evaluator import ResultsError
+from rag_evaluator.results.run import Run
+
+
+@pytest.mark.parametrize("sizes", [[1], [2, 0, 3], [1] * 50, [0, 0, 7, 1, 0], [1, 300, 2]])
+def test_the_details_of_every_row_are_found_whatever_their_sizes(tmp_path, sizes):
+    path, expected = tmp_path / "details.jsonl", {}
+    with path.open("w") as file:
+        for row, count in enumerate(sizes):
+            expected[row] = [{"row": row, "text": "x" * (37 * (row + part) % 211)} for part in range(count)]
+            file.writelines(json.dumps(line) + "\n" for line in expected[row])
+
+    found = {row: Run(tmp_path).details(row) for row in range(len(sizes) + 1)}
+
+    assert found == {**expected, len(sizes): []}
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_a_line_of_megabytes_is_read_about_once(tmp_path, row):
+    path = tmp_path / "details.jsonl"
+    path.write_text("".join(json.dumps({"row": number, "text": "x" * 12_000_000}) + "\n" for number in range(3)))
+    began = time.process_time()
+    [record] = Run(tmp_path).details(row)
+    assert time.process_time() - began < 0.25
+    assert record["row"] == row
+
+
+def test_a_row_is_read_without_those_before_it(tmp_path):
+    rows = [{"user_input": f"question {number}" * number} for number in range(9)]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "manifest.json").write_text("{}")
+    run = Run(tmp_path)
+
+    assert [run.row(number) for number in (8, 0, 4)] == [rows[8], rows[0], rows[4]]
+    assert list(run.rows()) == rows
+    with pytest.raises(IndexError):
+        run.row(9)
+
+
+def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
+    (tmp_path / "scores.jsonl").write_text("{")
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):
+        Run(tmp_path).row(0)

@@ -115,6 +115,7 @@ def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(
     page.go_back()
     table.shows(range(12))
     page.go_back()
+    page.locator("button:disabled", has_text="Compare").wait_for()  # the script of the list is at work
     for name in ("plain", "other"):
         page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare").click()

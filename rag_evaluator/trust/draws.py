@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.trust.formulas import Array
-from rag_evaluator.trust.labelled import LEAST_LABELS
+from rag_evaluator.trust.labelled import LEAST_OF_STRATUM
 
 STRATA = 4
 Places = NDArray[np.int64]
@@ -31,7 +31,7 @@ def draw_uniform(scores: ArrayLike, size: int, seed: int = 0) -> Draw:
 
     Args:
         scores: of all rows; NaN: no score.
-        size: rows to draw. All rows are drawn if there are no more. A group of rows gets `LEAST_LABELS` at least, so
+        size: rows to draw. All rows are drawn if there are no more. A group of rows gets `LEAST_OF_STRATUM` at least, so
             that more rows may be drawn than the size if it is very small.
     """
     return _draw(_is_missing(scores).astype(np.int64), size, seed)
@@ -84,13 +84,13 @@ def inclusion_probabilities(uncertainty: ArrayLike, size: int) -> Array:
 
 
 def allocate(sizes: Places, size: int) -> Places:
-    """Rows to draw from each stratum: its share of `size`, rounded by largest remainders, `LEAST_LABELS` at least."""
+    """Rows to draw from each stratum: its share of `size`, rounded by largest remainders, `LEAST_OF_STRATUM` at least."""
     exact = min(size, int(sizes.sum())) * sizes / sizes.sum()
-    drawn: Places = np.minimum(np.maximum(np.floor(exact).astype(np.int64), LEAST_LABELS), sizes)
+    drawn: Places = np.minimum(np.maximum(np.floor(exact).astype(np.int64), LEAST_OF_STRATUM), sizes)
     while drawn.sum() < exact.sum() - 0.5:
         drawn[np.argmax(np.where(drawn < sizes, exact - drawn, -np.inf))] += 1
-    while drawn.sum() > exact.sum() + 0.5 and np.any(drawn > LEAST_LABELS):
-        drawn[np.argmax(np.where(drawn > LEAST_LABELS, drawn - exact, -np.inf))] -= 1
+    while drawn.sum() > exact.sum() + 0.5 and np.any(drawn > LEAST_OF_STRATUM):
+        drawn[np.argmax(np.where(drawn > LEAST_OF_STRATUM, drawn - exact, -np.inf))] -= 1
     return drawn
 
 

@@ -31,7 +31,7 @@ def dealt(members: Places, strata: Places | None = None, folds: int = FOLDS, see
     return np.asarray(dealing[members], dtype=np.int64)
 
 
-LEAST_LABELS = 2  # of a stratum: one label says nothing of how much labels differ
+LEAST_OF_STRATUM = 2  # of a stratum: one label says nothing of how much labels differ
 NO_LABEL = "none: no row has a label"
 
 
@@ -72,14 +72,14 @@ class LabelledRows:
         return np.bincount(self.strata)
 
     def lacking(self) -> str | None:
-        """Why nothing can be estimated; None if every stratum has `LEAST_LABELS` labels, or a label for each row."""
+        """Why nothing can be estimated; None if every stratum has `LEAST_OF_STRATUM` labels, or a label for each row."""
         if not self.labelled.any():
             return NO_LABEL
         labels = np.bincount(self.strata[self.labelled], minlength=len(self.sizes()))
         for stratum, (count, size) in enumerate(zip(labels, self.sizes(), strict=True)):
-            if count < min(LEAST_LABELS, size):
+            if count < min(LEAST_OF_STRATUM, size):
                 kind = "score" if self.scored[self.strata == stratum][0] else "no score"
-                return f"none: {count} of {size} rows of a stratum with {kind} have a label, {LEAST_LABELS} are needed"
+                return f"none: {count} of {size} rows of a stratum with {kind} have a label, {LEAST_OF_STRATUM} are needed"
         return None if self.labelled.sum() > len(labels) else "none: as many strata as labels"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import read_manifest
-from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.rows import is_panel
 from rag_evaluator.run.finished import note_rewritten
 
 REPORT = "report.html"

@@ -11,9 +11,8 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.progress import Progress
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Table
+from rag_evaluator.results.rows import Table, is_panel
 from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage

@@ -9,7 +9,7 @@ from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import SortConfig
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol

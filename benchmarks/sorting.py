@@ -25,7 +25,7 @@ from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.tasks.ranking import compare_orders
 from rag_evaluator.tasks.sorting import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
 

@@ -41,8 +41,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of
 from rag_evaluator.tasks.manifest import describe, run_digest_of
-from rag_evaluator.tasks.panel import configs_of, only_of, panel_table
-from rag_evaluator.tasks.scoring import JudgeWork, Scoring
+from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
 
 logger = logging.getLogger(__name__)
 

@@ -37,8 +37,8 @@ from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
 from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.own import DuelInput, DuelOutput
-from rag_evaluator.run.finished import read_finished
 from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.status import read_finished
 from rag_evaluator.tasks import stage_of
 
 Rows = Sequence[Mapping[str, Any]]

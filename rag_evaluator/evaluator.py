@@ -15,14 +15,20 @@ from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.source import LLM, judges_by_name, source_of
-from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, refuse_without_probabilities, with_rubrics
+from rag_evaluator.metrics.chosen import (
+    check_reported,
+    chosen_metrics,
+    refuse_reproducible,
+    refuse_without_probabilities,
+    times_of,
+    with_repeats,
+)
+from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.definitions import check_functions
-from rag_evaluator.metrics.english import all_prompts
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.prompts import all_prompts, with_rubrics
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
-from rag_evaluator.metrics.signatures import refuse_reproducible, times_of, with_repeats
-from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -34,8 +40,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of
 from rag_evaluator.tasks.manifest import describe, run_digest_of
-from rag_evaluator.tasks.panel import configs_of, only_of, panel_table
-from rag_evaluator.tasks.scoring import JudgeWork, Scoring
+from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from rag_evaluator.features.testset.making import CandidateMaker
 from rag_evaluator.features.testset.prepare import Slot
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.tasks.references import Generator
-from rag_evaluator.tasks.sorting import Sorter
+from rag_evaluator.tasks.sort import Sorter
 
 torch.set_num_threads(1)
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)

@@ -6,9 +6,9 @@ from rag_evaluator.comparison.compare import compare
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.report import document
-from rag_evaluator.run.finished import note_rewritten
+from rag_evaluator.run.status import note_rewritten
+from rag_evaluator.tasks.manifest import REPORT
 from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.own_report import REPORT
 
 
 def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None, force: bool = False) -> Path:

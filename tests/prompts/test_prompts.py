@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics.english import all_prompts, export, installed_sources, load_prompts
+from rag_evaluator.metrics.prompts import all_prompts, export, installed_sources, load_prompts
 from rag_evaluator.prompts.check import label_words
 from rag_evaluator.prompts.loading import PackPrompt, PackSet, english_pack
 from rag_evaluator.prompts.own import CompareInput, CompareOutput, prompt_models

@@ -15,14 +15,13 @@ from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import refuse_without_probabilities
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.results.overview import Overview, WithOverview
-from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.status import outcome
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
 from rag_evaluator.tasks.calls import shown
-from rag_evaluator.tasks.manifest import describe
-from rag_evaluator.tasks.own_report import refresh_report
+from rag_evaluator.tasks.manifest import describe, refresh_report
 
 
 class ProbeReport(WithOverview, dict[str, Any]):

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number
+from rag_evaluator.report.pages import number, why_no_interval
 from rag_evaluator.results.certificate import CERTIFICATE, LABELS, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.overview import by_stage
@@ -303,7 +303,7 @@ def stages(
 
 def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> MetricLine:
     """A metric's line."""
-    low, method = row.get("ci_low"), str(row.get("ci_method") or "")
+    low = row.get("ci_low")
     return MetricLine(
         metric=metric,
         of_judge=BETWEEN in metric,
@@ -311,7 +311,7 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
         mark=mark(row, scale, threshold),
         mean=number(row["mean"]),
         interval="" if low is None else f"[{number(low)}, {number(row['ci_high'])}]",
-        why_no_interval=method.partition(": ")[2] if method.startswith(("none", "range")) else "",
+        why_no_interval=why_no_interval(row.get("ci_method")),
         median=number(row.get("median")),
         std=number(row.get("std")),
         scored=row["scored"],

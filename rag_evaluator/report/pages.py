@@ -101,6 +101,7 @@ def _environment() -> jinja2.Environment:
     environment.finalize = _cleaned
     environment.filters["number"] = number
     environment.filters["signed"] = signed
+    environment.filters["no_interval"] = why_no_interval
     environment.filters["thousands"] = "{:,}".format
     return environment
 
@@ -115,9 +116,16 @@ def number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None or value != value else f"{value:.{digits}f}"
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """A difference as the pages show it."""
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference as the pages show it; an en dash where there is none."""
+    if value is None:
+        return number(None)
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
+
+
+def why_no_interval(method: str | None) -> str:
+    """Why a mean has no interval, or the whole range; empty where it has one. `method`: its `ci_method`."""
+    return method.partition(": ")[2] if method and method.startswith(("none", "range")) else ""
 
 
 FOLDED = 3_000  # characters before the fold

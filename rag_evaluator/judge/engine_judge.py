@@ -1,8 +1,9 @@
 """The judge that asks a local model: question to request, reply to validated answer, each asked once."""
 
+import asyncio
 import functools
 import math
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,12 +15,11 @@ from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.choices import probabilities
 from rag_evaluator.judge.engines.protocol import Engine, WeighsTexts
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion, Shares
-from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.judge.requests import PromptText, Reply, Request, common_beginning
 
 CUT = frozenset({"thinking"})
 Ids = tuple[int, ...]
@@ -292,3 +292,44 @@ def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: in
 def engine_of(judge: JudgeProtocol) -> Engine | None:
     """The engine behind a judge; None for a ragas or LangChain LLM."""
     return judge.engine if isinstance(judge, EngineJudge) else None
+
+
+NextLogprobs = Callable[[Ids, Sequence[int]], Awaitable[Sequence[float]]]
+
+
+async def probabilities(prompt: Ids, options: Sequence[Ids], next_logprobs: NextLogprobs) -> list[float]:
+    """The probability of each option as what follows a prompt, in order; they sum to 1.
+
+    An option's probability is the product, over the places where options differ, of its branch's share among the
+    branches there; NaN where the model gives no number. Where an option ends and another continues, the branch of the
+    first is everything that does not continue the other.
+
+    Args:
+        prompt: token ids.
+        options: their token ids, all different.
+        next_logprobs: log probabilities of candidates for the token after a sequence.
+    """
+    shares = [1.0] * len(options)
+
+    async def fork(numbers: Sequence[int]) -> None:
+        """Share out what these options have in common among the branches where they differ."""
+        shared = common_beginning([options[number] for number in numbers])
+        branches: dict[int, list[int]] = {}  # next token, or -1 where the option ends
+        for number in numbers:
+            option = options[number]
+            branches.setdefault(option[len(shared)] if len(option) > len(shared) else -1, []).append(number)
+        candidates = [token for token in branches if token >= 0]
+        logprobs = await next_logprobs(prompt + shared, candidates)
+        weights = {token: math.exp(logprob) for token, logprob in zip(candidates, logprobs, strict=True)}
+        if -1 in branches:
+            weights[-1] = 1.0 - min(sum(weights.values()), 1.0)
+        total = sum(weights.values())
+        for token, members in branches.items():
+            share = 1 / len(branches) if total == 0 else weights[token] / total
+            for number in members:
+                shares[number] *= share
+        await asyncio.gather(*(fork(members) for members in branches.values() if len(members) > 1))
+
+    if len(options) > 1:
+        await fork(range(len(options)))
+    return shares

@@ -4,7 +4,8 @@ import functools
 import json
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections import abc
+from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ def grammar_tokenizer(tokenizer: "PreTrainedTokenizerFast", size: int) -> LLToke
         raise ModelError(f"judge.model: no grammar can be built on its tokenizer: {error}. {OTHERS}.") from error
 
 
-def check_writable(texts: Sequence[bytes]) -> None:
+def check_writable(texts: abc.Sequence[bytes]) -> None:
     """Refuse a vocabulary that JSON cannot be written in. Raises `ModelError`.
 
     Args:
@@ -143,7 +144,7 @@ def _flat(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [part for inner in step["decoders"] for part in _flat(inner)] if step.get("type") == "Sequence" else [step]
 
 
-def _space(steps: Sequence[Mapping[str, Any]]) -> str | None:
+def _space(steps: abc.Sequence[Mapping[str, Any]]) -> str | None:
     """The sign for a space in tokens."""
     for step in steps:
         if step.get("type") == "Metaspace":

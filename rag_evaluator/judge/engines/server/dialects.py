@@ -1,13 +1,12 @@
 """What kinds of servers there are, one row each, and how a server is recognised."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+import re
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
-from rag_evaluator.judge.engines.server.http import Transport
+from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.grammar.tree import Node
 from rag_evaluator.judge.requests import TextEnd
 
@@ -87,23 +86,6 @@ class Dialect(Protocol):
         """What the server's own tokenizer makes of tokens."""
 
 
-class DialectRow(Protocol):
-    """What a row of `DIALECTS` names."""
-
-    async def recognise(self, transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """What `describe` needs to know where the server speaks this dialect, else None."""
-
-    def describe(self, model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
-        """The server, by its entry of `/v1/models` and what `recognise` returned."""
-
-
-DIALECTS: dict[str, str] = {  # asked in this order
-    "vllm": "rag_evaluator.judge.engines.server.vllm:Vllm",
-    "llama.cpp": "rag_evaluator.judge.engines.server.llamacpp:LlamaCpp",
-    "openai": "rag_evaluator.judge.engines.server.openai:OpenAI",
-}
-
-
 USUAL_OPEN = 32  # requests, where `batch_size` is auto and nothing else is known
 OPEN: Mapping[str, int] = {"vllm": 256}  # what its scheduler takes by default
 
@@ -117,57 +99,93 @@ def open_requests(config: JudgeConfig, dialect: str, slots: int | None = None) -
     return slots or OPEN.get(dialect, USUAL_OPEN) if config.batch_size == "auto" else config.batch_size
 
 
-def find_dialect(name: str) -> Any:
-    """The class of a dialect. Any: those that take token ids and `openai` have not all methods in common."""
-    module, attribute = DIALECTS[name].split(":")
-    return getattr(import_module(module), attribute)
+REMEDY = (
+    "Give the server a larger context: num_ctx in the model's Modelfile or OLLAMA_CONTEXT_LENGTH for Ollama, "
+    "-c for llama.cpp, --max-model-len for vLLM, else its own option for the length of the context."
+)
 
 
-async def identify_server(transport: Transport, served_model: str | None = None, dialect: str = "auto") -> Server:
-    """Ask a server what it is.
+ROUNDING, LEAST = 0.01, -9999.0  # log probabilities: above 0 by rounding only; servers write the least for "never"
+
+
+SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
+
+
+VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a quantisation
+    r"[-_.:@](\d{4}-?\d\d-?\d\d|\d{3,4}|(ud-)?i?q\d\w*|bf16|fp?(8|16|32)|int[48]|[48]-?bit|awq|gptq|mxfp4|nvfp4)"
+)
+
+
+class CutPromptError(JudgementError):
+    """The server does not read a prompt whole; the message says what to do."""
+
+
+def check_model(server: Server, answer: Mapping[str, Any]) -> None:
+    """Raises `JudgeLostError` for an answer of another model than the one that was asked."""
+    name = answer.get("model")
+    if not isinstance(name, str) or not name or name in server.aliases or same_model(server.model, name):
+        return
+    raise JudgeLostError(
+        f"judge.served_model: '{server.model}' was asked, and the answer is from '{name:.100}'. Load "
+        f"'{server.model}' in the server, or set judge.served_model to the model that shall judge."
+    )
+
+
+def same_model(asked: str, answered: str) -> bool:
+    """Whether two names can be of one model: servers answer with a path, without the organisation, with a snapshot."""
+    (first, short), (second, long) = sorted(map(_parts, (asked, answered)), key=lambda parts: len(parts[1]))
+    if first and second and first != second:
+        return False
+    return long.startswith(short) and (long == short or VARIANT.fullmatch(long[len(short) :]) is not None)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Organisation, empty where there is none, and name; of a path its last part."""
+    *folders, last = name.replace("\\", "/").casefold().split("/")
+    for suffix in SUFFIXES:
+        last = last.removesuffix(suffix)
+    return folders[0] if len(folders) == 1 else "", last
+
+
+def tokens_read(answer: Mapping[str, Any]) -> int | None:
+    """Tokens of the prompt that the server counts in `usage`; None where it does not say. 0 is no count."""
+    usage = answer.get("usage")
+    return count_of(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+
+
+def logprob_of(value: Any) -> float:
+    """A log probability that a server tells. Raises `ValueError` for what is none. Any: JSON."""
+    if type(value) not in (int, float) or not value <= ROUNDING:  # NaN is not, either
+        raise ValueError(f"a log probability is {value!r:.40}")
+    return float(max(value, LEAST))
+
+
+def text_of(value: Any) -> str | None:
+    """What a server tells as a text, if it is one. Any: JSON."""
+    return value if isinstance(value, str) else None
+
+
+def written_of(token: Any, logprobs: Iterable[tuple[Any, Any]]) -> WrittenToken:
+    """A token that a server has written, with (token id, log probability) pairs. Raises `ValueError`. Any: JSON."""
+    pairs = [(token, 0.0), *logprobs]
+    for number, _ in pairs:
+        if type(number) is not int or not 0 <= number < 2**31:
+            raise ValueError(f"a token id is {number!r:.40}")
+    return WrittenToken(token, {number: logprob_of(logprob) for number, logprob in pairs[1:]})
+
+
+def count_of(value: Any) -> int | None:
+    """What a server tells as a number of something, if it is one. Any: JSON."""
+    return value if type(value) is int and value > 0 else None
+
+
+def check_read(read: int | None, sent: int, slack: int = 0) -> None:
+    """Raises `CutPromptError` where less of a prompt was read than was sent.
 
     Args:
-        served_model: the model that shall judge; None: the only one that is served.
-        dialect: a row of `DIALECTS`, or `auto`.
-
-    Raises `ModelError` if there is no server, or no such model.
+        read: tokens, as the server counts them; None: it does not say.
+        sent: tokens, as we count them.
+        slack: tokens by which two right counts may differ.
     """
-    try:
-        answer = await transport.get("/models")
-        models = [entry for entry in answer["data"] if isinstance(entry["id"], str)]
-        for name in DIALECTS if dialect == "auto" else [dialect]:
-            row: DialectRow = find_dialect(name)
-            known = await row.recognise(transport, models)
-            if known is not None:
-                model = _chosen(models, served_model)
-                return replace(row.describe(model, known), aliases=_aliases(models, model))
-    except (JudgeLostError, JudgementError) as error:
-        raise ModelError(f"judge.url: no server can be used there. {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(
-            "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "
-            "that is known; it is no OpenAI-compatible server."
-        ) from error
-    raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
-
-
-def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the same model: of vLLM all that have its folder, of llama.cpp those that it tells."""
-    same = [model["id"] for model in models if model.get("root") and model.get("root") == chosen.get("root")]
-    aliases = chosen.get("aliases")
-    named = [name for name in aliases if isinstance(name, str)] if isinstance(aliases, list) else []
-    return frozenset([*same, *named])
-
-
-def _chosen(models: Sequence[Mapping[str, Any]], served_model: str | None) -> Mapping[str, Any]:
-    names = [str(model["id"]) for model in models]
-    if served_model is not None:
-        for model in models:
-            if model["id"] == served_model:
-                return model
-        raise ModelError(f"judge.served_model: the server has no '{served_model}'.{did_you_mean(served_model, names)}")
-    if len(models) != 1:
-        raise ModelError(
-            f"judge.served_model is missing, and the server has {len(models)} models: {', '.join(names)[:300]}."
-        )
-    return models[0]
+    if read is not None and read < sent - slack:
+        raise CutPromptError(f"the server cuts long prompts: it has read {read} of {sent} tokens. {REMEDY}")

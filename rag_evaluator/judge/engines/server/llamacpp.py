@@ -6,16 +6,24 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server, WrittenToken
+from rag_evaluator.judge.engines.server.dialects import (
+    Continuation,
+    Server,
+    WrittenToken,
+    check_model,
+    check_read,
+    count_of,
+    text_of,
+    written_of,
+)
 from rag_evaluator.judge.engines.server.http import Transport
-from rag_evaluator.judge.engines.server.logprobs import check_model, check_read, count_of, text_of, written_of
 from rag_evaluator.judge.grammar.tree import as_gbnf
 
-TOP = 32  # log probabilities of each token
+LLAMACPP_TOP = 32  # log probabilities of each token
 MORE = 1024  # of one token, before all are asked for
 FEW = 16  # tokens of an answer that is not read while it is written
 ANY = 'root ::= " "'  # a token that is a whole character: for others the server tells nothing
-NEUTRAL: Mapping[str, Any] = {"samplers": ["temperature"], "cache_prompt": True, "return_tokens": True}
+LLAMACPP_NEUTRAL: Mapping[str, Any] = {"samplers": ["temperature"], "cache_prompt": True, "return_tokens": True}
 
 
 class LlamaCpp:
@@ -50,11 +58,11 @@ class LlamaCpp:
     async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
         body = {
             **self._body(continuation.input_ids),
-            **_form(continuation),
+            **_llamacpp_form(continuation),
             "n_predict": continuation.max_tokens,
             "temperature": continuation.temperature,
             "seed": continuation.seed,
-            "n_probs": TOP,
+            "n_probs": LLAMACPP_TOP,
             "logit_bias": [[token, False] for token in sorted(continuation.banned)],
         }
         count = 0
@@ -92,7 +100,7 @@ class LlamaCpp:
         return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True)).get("content"))
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
-        return {"model": self.server.model, "prompt": list(input_ids), **NEUTRAL}
+        return {"model": self.server.model, "prompt": list(input_ids), **LLAMACPP_NEUTRAL}
 
     def _written(self, event: Mapping[str, Any], body: Mapping[str, Any]) -> list[WrittenToken]:
         """The tokens of an answer to a request, or of a part of it."""
@@ -110,7 +118,7 @@ async def _adapters(transport: Transport) -> str:
         return ""
 
 
-def _form(continuation: Continuation) -> dict[str, Any]:
+def _llamacpp_form(continuation: Continuation) -> dict[str, Any]:
     """What the answer must be, or where free text ends; the reader ends it at other control tokens."""
     if continuation.grammar is not None:
         return {"grammar": as_gbnf(continuation.grammar)}

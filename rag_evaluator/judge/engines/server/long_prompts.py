@@ -7,101 +7,13 @@ is asked for a word at the beginning of a prompt, each time that a prompt is lon
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.hub import find_model, load_failure
-from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.encoding.chat import PromptEncoder, read_tokenizer, window_of
-from rag_evaluator.judge.encoding.templates import check_template
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
-from rag_evaluator.judge.engines.folders import refuse_adapter_files, refuse_gguf
-from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect
-from rag_evaluator.judge.engines.server.logprobs import REMEDY, CutPromptError, check_read
-from rag_evaluator.judge.grammar.tree import Text
+from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.engines.server.dialects import REMEDY, CutPromptError, check_read
 
-QUESTION = "Which colour has the sky on a clear day? Answer with one word."
-CONSTANT = '{"zq": 40716}'  # no model would say it
 SAMPLE = 'Corvania, 1921: {"verdict": 1, "reason": "Nació en Tesk; 他出生于一座小城市。"}\n    Größe'
-MOST = 64  # tokens
-
-
-@dataclass(frozen=True)
-class LocalModel:
-    """Tokenizer and window of a model.
-
-    Attributes:
-        folder: where they were read, or a hub id.
-        window: tokens of prompt and answer together.
-    """
-
-    folder: str
-    encoder: PromptEncoder
-    vocabulary: Vocabulary
-    window: int
-
-    @staticmethod
-    def find(config: JudgeConfig, offline: bool) -> str:
-        """The folder, or a hub id. Raises `ModelError`."""
-        refuse_adapter_files(Path(config.model))
-        refuse_gguf(Path(config.model), needed=("config.json", "tokenizer.json"))
-        source = find_model(config.model, offline)
-        check_template(config.chat_template, Path(source))
-        return source
-
-    @classmethod
-    def load(cls, config: JudgeConfig, offline: bool) -> "LocalModel":
-        """Raises `ModelError`."""
-        source = cls.find(config, offline)
-        from transformers import AutoConfig
-
-        try:
-            with hub(offline):
-                model = AutoConfig.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
-                tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
-        except ModelError:
-            raise
-        except Exception as error:  # json and huggingface_hub each raise kinds of their own
-            raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
-        size = max(int(model.get_text_config().vocab_size), len(tokenizer))
-        vocabulary = Vocabulary(tokenizer, size)
-        return cls(source, PromptEncoder.of(tokenizer, config), vocabulary, window_of(model, tokenizer))
-
-
-async def probe(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
-    """Raises `ModelError` if a server does not obey grammars, or has another tokenizer than the local folder."""
-    try:
-        await _check_grammar(dialect, encoder, vocabulary)
-        await _check_tokenizer(dialect, encoder)
-    except (JudgementError, JudgeLostError) as error:
-        raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
-
-
-async def _check_grammar(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
-    continuation = Continuation(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
-    text = b""
-    async with aclosing(dialect.write(continuation)) as tokens:
-        async for written in tokens:
-            if written.token < vocabulary.size:
-                text += vocabulary.texts[written.token]
-    if not text.decode("utf-8", "replace").startswith(CONSTANT):
-        raise ModelError(
-            f"judge.url: the server was asked for {CONSTANT} by a grammar and wrote {text[:60]!r}: it ignores "
-            "grammars, so its answers could not be used, or its tokens are not those of judge.model."
-        )
-
-
-async def _check_tokenizer(dialect: Dialect, encoder: PromptEncoder) -> None:
-    text = await dialect.text_of(encoder.tokenizer(SAMPLE, add_special_tokens=False)["input_ids"])
-    if text.strip() != SAMPLE.strip():
-        raise ModelError(
-            f"judge.model: its tokenizer is not that of the server's model, which reads {text[:60]!r} where "
-            f"{SAMPLE[:60]!r} was meant. Give the folder of the model that is served."
-        )
 
 
 SLACK = 8  # tokens that join differently at the edges of a prompt, or that a template strips

@@ -12,17 +12,9 @@ from typing import Any
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engines.protocol import Form
-from rag_evaluator.judge.engines.server.dialects import Server
+from rag_evaluator.judge.engines.server.dialects import Server, check_model, tokens_read
 from rag_evaluator.judge.engines.server.http import Transport
-from rag_evaluator.judge.engines.server.logprobs import (
-    NoLogprobsError,
-    OptionTexts,
-    Tokens,
-    check_model,
-    confidences,
-    has_scale,
-    tokens_read,
-)
+from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, OptionTexts, Tokens, confidences, has_scale
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, WORD_SCHEMA, HiddenWord, TokenCount, hide
 from rag_evaluator.judge.grammar.schema import faults, plain, settle
 from rag_evaluator.judge.protocol import Capabilities, Shares

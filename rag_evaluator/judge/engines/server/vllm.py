@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server, WrittenToken
-from rag_evaluator.judge.engines.server.http import Transport
-from rag_evaluator.judge.engines.server.logprobs import (
+from rag_evaluator.judge.engines.server.dialects import (
+    Continuation,
+    Server,
+    WrittenToken,
     check_model,
     check_read,
     count_of,
@@ -14,13 +15,14 @@ from rag_evaluator.judge.engines.server.logprobs import (
     tokens_read,
     written_of,
 )
+from rag_evaluator.judge.engines.server.http import Transport
 from rag_evaluator.judge.grammar.tree import as_lark
 
-TOP = 20  # log probabilities that a vLLM server gives by default
+VLLM_TOP = 20  # log probabilities that a vLLM server gives by default
 SLACK = 1  # tokens: llguidance counts the one that begins a string, the budget does not
 ABORTED = "abort"  # why an answer ended: the server is being ended, or stopped for a while
 BAN = -100.0  # the lowest bias that the interface allows
-NEUTRAL: Mapping[str, Any] = {  # a server takes these from the model's generation_config.json
+VLLM_NEUTRAL: Mapping[str, Any] = {  # a server takes these from the model's generation_config.json
     "top_p": 1.0,
     "top_k": -1,
     "min_p": 0.0,
@@ -61,11 +63,11 @@ class Vllm:
     async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
         body = {
             **self._body(continuation.input_ids),
-            **_form(continuation),
+            **_vllm_form(continuation),
             "max_tokens": continuation.max_tokens,
             "temperature": continuation.temperature,
             "seed": continuation.seed,
-            "logprobs": TOP,
+            "logprobs": VLLM_TOP,
         }
         if continuation.banned:
             body["logit_bias"] = {str(token): BAN for token in sorted(continuation.banned)}
@@ -85,7 +87,7 @@ class Vllm:
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         names = {"return_tokens_as_token_ids": True, "return_token_ids": True}
-        return {"model": self.server.model, "prompt": list(input_ids), **NEUTRAL, **names}
+        return {"model": self.server.model, "prompt": list(input_ids), **VLLM_NEUTRAL, **names}
 
     async def _written(self, body: Mapping[str, Any]) -> list[WrittenToken]:
         answer = await self.transport.post("/completions", body)
@@ -101,7 +103,7 @@ class Vllm:
             raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
 
 
-def _form(continuation: Continuation) -> dict[str, Any]:
+def _vllm_form(continuation: Continuation) -> dict[str, Any]:
     """What the answer must be, or where free text ends."""
     grammar, stop = continuation.grammar, continuation.stop
     if grammar is not None:

@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.engines.transformers.attention import (
-    HALVES,
-    WINDOWS,
-    NotPackableError,
-    in_float32,
-    packed_attention,
-    packed_attention_of,
-    rope_switch,
-)
+from rag_evaluator.judge.engines.transformers.attention import NotPackableError, packed_attention, packed_attention_of
+from rag_evaluator.judge.engines.transformers.decoder import HALVES, WINDOWS, in_float32, rope_switch
 from rag_evaluator.judge.engines.transformers.tail_cache import LayerKind, TailCache
 
 if TYPE_CHECKING:

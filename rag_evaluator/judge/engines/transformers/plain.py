@@ -16,8 +16,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList,
 
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Decoded
-from rag_evaluator.judge.engines.transformers.attention import try_rows
-from rag_evaluator.judge.engines.transformers.decoder import out_of_memory, peak_watched
+from rag_evaluator.judge.engines.transformers.decoder import out_of_memory, peak_watched, try_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -8,8 +8,14 @@ import torch
 
 from rag_evaluator.judge.encoding.sequence import Chooser, new_sequence
 from rag_evaluator.judge.encoding.vocabulary import Vocabulary
-from rag_evaluator.judge.engines.transformers.attention import rope_switch, why_alone
-from rag_evaluator.judge.engines.transformers.decoder import ActiveSequence, BatchSize, BatchSizeSetting, Outcome
+from rag_evaluator.judge.engines.transformers.decoder import (
+    ActiveSequence,
+    BatchSize,
+    BatchSizeSetting,
+    Outcome,
+    rope_switch,
+    why_alone,
+)
 from rag_evaluator.judge.engines.transformers.plain import ByGenerate, CachedRows, find_cache_use
 from rag_evaluator.judge.requests import Request
 

@@ -23,9 +23,8 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder, adapter_part
 from rag_evaluator.judge.engines.protocol import Encoder, Form
 from rag_evaluator.judge.engines.server.dialects import open_requests
-from rag_evaluator.judge.engines.server.engine import ServerEngine
+from rag_evaluator.judge.engines.server.engine import LocalModel, ServerEngine
 from rag_evaluator.judge.engines.server.http import UNIX, Address
-from rag_evaluator.judge.engines.server.long_prompts import LocalModel
 from rag_evaluator.judge.engines.vllm.server import VllmServer
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request

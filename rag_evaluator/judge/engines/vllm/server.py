@@ -18,7 +18,7 @@ LAYERS = 2  # watchers: each ends what the other leaves
 LONGEST_FOLDER = 64  # characters: the path of a UNIX socket may have 107, and names of vLLM's have 37
 GRACE = 5.0  # seconds that a server has to end in order
 STOPPED = 20.0  # seconds in which it has surely ended
-CHECK = 0.2  # seconds
+READY_CHECK = 0.2  # seconds
 LINES, LETTERS = 15, 4000  # of the log, in errors
 
 
@@ -76,7 +76,7 @@ class VllmServer:
                     f"judge.vllm: the server was not ready after {seconds:g} seconds; raise judge.vllm.start_timeout "
                     f"if it was still loading. {lines}"
                 )
-            time.sleep(CHECK)
+            time.sleep(READY_CHECK)
 
     def last_lines(self) -> str:
         """What the server wrote last, for errors."""

@@ -13,7 +13,7 @@ from tiny_models import plain_of
 from rag_evaluator import Judge
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engines.transformers.packed_decoder import LEAST, Beginnings
+from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings
 from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.tasks.sorting import Sorter, SortOptions
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.long_prompts import LocalModel
+from rag_evaluator.judge.engines.server.engine import LocalModel
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 
 ModelFolder = Callable[..., Path]

@@ -17,7 +17,7 @@ from benchmarks.watch import Measurement, count_passes
 from benchmarks.ways import METRICS
 from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge.engines.protocol import Engine
-from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.judge.protocol import PromptText, Reply, Request
 from tools.requests48 import Question, questions, requests
 
 BATCH = 16
@@ -95,7 +95,7 @@ def ours(setting: Setting) -> Iterator[Answer]:
 def generate(setting: Setting) -> Iterator[Answer]:
     """The same with transformers' `generate`, as for models that the fast path does not take."""
     from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-    from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
+    from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
     inner = engine.inner

@@ -17,8 +17,8 @@ import transformers
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.requests import Request
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
+from rag_evaluator.judge.protocol import Request
 from tools.requests48 import questions, requests
 
 SHAPE: dict[str, Any] = {

@@ -15,7 +15,7 @@ from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.features.probe.stage import ProbeStage, probe_stage
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.source import LLM, judges_by_name, source_of
+from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, refuse_without_probabilities, with_rubrics
 from rag_evaluator.metrics.definitions import check_functions
 from rag_evaluator.metrics.english import all_prompts

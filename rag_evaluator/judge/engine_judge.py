@@ -18,8 +18,17 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.protocol import Engine, WeighsTexts
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion, Shares
-from rag_evaluator.judge.requests import PromptText, Reply, Request, common_beginning
+from rag_evaluator.judge.protocol import (
+    Capabilities,
+    Draw,
+    JudgeProtocol,
+    Opinion,
+    PromptText,
+    Reply,
+    Request,
+    Shares,
+    common_beginning,
+)
 
 CUT = frozenset({"thinking"})
 Ids = tuple[int, ...]
@@ -120,7 +129,7 @@ class EngineJudge:
 
     Attributes:
         window: tokens of prompt and answer together that the model can read.
-        signature: of the source that loaded it, see `rag_evaluator.judge.source`; None until then.
+        signature: of the source that loaded it, see `rag_evaluator.judge.judge`; None until then.
     """
 
     signature: str | None = None

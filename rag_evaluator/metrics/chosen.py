@@ -15,8 +15,7 @@ from rag_evaluator.config.origin import Key, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Section
 from rag_evaluator.errors import ConfigError, PromptError, ResultsError, did_you_mean
-from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.embeddings.fingerprint import as_line
+from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource

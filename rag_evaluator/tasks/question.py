@@ -17,8 +17,8 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, CHECKING
 from rag_evaluator.judge.cached import CachedJudge
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import own_prompts

@@ -5,8 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_evaluator.judge.choices import log_odds, sigmoid
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, sigmoid
 from rag_evaluator.metrics.own.retrieval import measured
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput

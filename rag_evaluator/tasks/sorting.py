@@ -11,9 +11,8 @@ from typing import Any
 from rag_evaluator.config.sections import SortConfig
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge import choices
 from rag_evaluator.judge.cached import Window
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
@@ -203,7 +202,7 @@ class _QuestionSort:
         async def ask(text: str) -> float:
             shown = FilterInput(user_input=self.question, context=text)
             prompt = self.sorter.filter_prompt.to_string(shown)
-            return await choices.probability(self.sorter.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
+            return await probability(self.sorter.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
 
         async def best(index: int) -> float:
             shares = await asyncio.gather(*map(ask, self.pieces[index]))

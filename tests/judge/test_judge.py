@@ -16,10 +16,9 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.judge.encoding.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.engines.transformers.decoder import BatchSize
-from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecoder
+from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
 from rag_evaluator.judge.grammar.lark import Budget
-from rag_evaluator.judge.protocol import Opinion
-from rag_evaluator.judge.requests import PromptText, Request, common_beginning
+from rag_evaluator.judge.protocol import Opinion, PromptText, Request, common_beginning
 from rag_evaluator.metrics.english import all_prompts
 from rag_evaluator.prompts.loading import PackPrompt, english_pack
 from rag_evaluator.prompts.own import CompareOutput

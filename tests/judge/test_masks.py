@@ -12,7 +12,7 @@ from test_judge import Note, load, random_request
 
 from rag_evaluator import JudgementError
 from rag_evaluator.judge.encoding.sequence import Sequence, expand, no_tokens, to_bits, to_mask
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 
 
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 300, 151_936])

@@ -16,7 +16,7 @@ from tiny_models import plain_of
 
 from rag_evaluator import Judge
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.requests import PromptText, Request
+from rag_evaluator.judge.protocol import PromptText, Request
 
 pytestmark = pytest.mark.models
 

@@ -17,7 +17,7 @@ import rag_evaluator
 from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.judge.judge import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 

@@ -14,8 +14,7 @@ from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engines.protocol import ENGINES, Engine, find_engine
-from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 BYTES = llguidance.LLTokenizer("byte")
 ENDINGS = b'"]}0'  # what ends a string, a list, an object or a number; else the lowest byte

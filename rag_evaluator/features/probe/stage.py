@@ -10,7 +10,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.config.sections import ProbeConfig
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
-from rag_evaluator.embeddings.fingerprint import is_unnamed
+from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.probe.facts import EVASIVE
 from rag_evaluator.features.probe.figures import (

@@ -6,10 +6,9 @@ from importlib import import_module
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
-from rag_evaluator.judge.protocol import Capabilities, Shares
-from rag_evaluator.judge.requests import Reply, Request, ThoughtFormat
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
 
 Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
 """What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""

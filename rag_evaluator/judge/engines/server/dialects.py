@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal, Protocol
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError
-from rag_evaluator.judge.grammar.tree import Node
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.engines.server.http import Transport
+from rag_evaluator.judge.grammar.tree import Node, as_gbnf, as_lark
+from rag_evaluator.judge.protocol import TextEnd
 
 
 @dataclass(frozen=True)
@@ -189,3 +192,223 @@ def check_read(read: int | None, sent: int, slack: int = 0) -> None:
     """
     if read is not None and read < sent - slack:
         raise CutPromptError(f"the server cuts long prompts: it has read {read} of {sent} tokens. {REMEDY}")
+
+
+VLLM_TOP = 20  # log probabilities that a vLLM server gives by default
+SLACK = 1  # tokens: llguidance counts the one that begins a string, the budget does not
+ABORTED = "abort"  # why an answer ended: the server is being ended, or stopped for a while
+BAN = -100.0  # the lowest bias that the interface allows
+VLLM_NEUTRAL: Mapping[str, Any] = {  # a server takes these from the model's generation_config.json
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+
+
+class Vllm:
+    """A vLLM server."""
+
+    same_bytes: Literal["always", "same batches", "no"] = "same batches"
+    masked = True
+
+    def __init__(self, transport: Transport, server: Server) -> None:
+        self.transport, self.server = transport, server
+
+    @staticmethod
+    async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        if not any(model.get("owned_by") == "vllm" for model in models):
+            return None
+        version = await transport.get("/version", root=True)
+        return {"version": str(version["version"]), "windows": {m["id"]: m.get("max_model_len") for m in models}}
+
+    @staticmethod
+    def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
+        base = model.get("parent")  # of an adapter, which has no window
+        return Server(
+            "vllm",
+            known["version"],
+            model["id"],
+            count_of(model.get("max_model_len") or known["windows"].get(base)),
+            path=text_of(model.get("root")),
+            adapter=model["id"] if base else "",
+        )
+
+    async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
+        body = {
+            **self._body(continuation.input_ids),
+            **_vllm_form(continuation),
+            "max_tokens": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
+            "logprobs": VLLM_TOP,
+        }
+        if continuation.banned:
+            body["logit_bias"] = {str(token): BAN for token in sorted(continuation.banned)}
+        for written in await self._written(body):
+            yield written
+
+    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:
+        body = self._body(input_ids) | {"max_tokens": 1, "temperature": 0.0, "logprobs": 1}
+        written = await self._written({**body, "logprob_token_ids": list(candidates)})
+        if not written:
+            raise JudgementError("the server gave no log probabilities")
+        return [written[0].logprobs.get(token, float("nan")) for token in candidates]
+
+    async def text_of(self, token_ids: Sequence[int]) -> str:
+        body = {"model": self.server.model, "tokens": list(token_ids)}
+        return str((await self.transport.post("/detokenize", body, root=True)).get("prompt"))
+
+    def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
+        names = {"return_tokens_as_token_ids": True, "return_token_ids": True}
+        return {"model": self.server.model, "prompt": list(input_ids), **VLLM_NEUTRAL, **names}
+
+    async def _written(self, body: Mapping[str, Any]) -> list[WrittenToken]:
+        answer = await self.transport.post("/completions", body)
+        check_model(self.server, answer)
+        check_read(tokens_read(answer), len(body["prompt"]))
+        try:
+            choice = answer["choices"][0]
+            if choice.get("finish_reason") == ABORTED:  # with status 200, and what was written until then
+                raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
+            tops = choice["logprobs"]["top_logprobs"]
+            return [written_of(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
+
+
+def _vllm_form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends."""
+    grammar, stop = continuation.grammar, continuation.stop
+    if grammar is not None:
+        return {"structured_outputs": {"grammar": as_lark(grammar, continuation.string_tokens + SLACK)}}
+    assert stop is not None
+    return {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
+
+
+def _by_id(top: Mapping[str, Any] | None) -> list[tuple[int, Any]]:
+    """Token ids and log probabilities; vLLM writes -9999 for tokens that are not allowed. Any: JSON."""
+    return [(int(name.removeprefix("token_id:")), logprob) for name, logprob in (top or {}).items()]
+
+
+LLAMACPP_TOP = 32  # log probabilities of each token
+MORE = 1024  # of one token, before all are asked for
+FEW = 16  # tokens of an answer that is not read while it is written
+ANY = 'root ::= " "'  # a token that is a whole character: for others the server tells nothing
+LLAMACPP_NEUTRAL: Mapping[str, Any] = {"samplers": ["temperature"], "cache_prompt": True, "return_tokens": True}
+
+
+class LlamaCpp:
+    """A llama.cpp server; with more than one slot its numbers depend on what else it is computing."""
+
+    masked = False
+
+    def __init__(self, transport: Transport, server: Server) -> None:
+        self.transport, self.server = transport, server
+        self.same_bytes: Literal["always", "same batches", "no"] = "same batches" if server.slots == 1 else "no"
+
+    @staticmethod
+    async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        if not any(model.get("owned_by") == "llamacpp" for model in models):
+            return None
+        known: Mapping[str, Any] = await transport.get("/props", root=True)
+        return {**known, "adapters": await _adapters(transport)}
+
+    @staticmethod
+    def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
+        return Server(
+            "llama.cpp",
+            str(known.get("build_info", "")),
+            str(model["id"]),
+            count_of(known.get("default_generation_settings", {}).get("n_ctx")),
+            count_of(known.get("total_slots")),
+            text_of(known.get("model_path")),
+            str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
+            known.get("adapters", ""),
+        )
+
+    async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
+        body = {
+            **self._body(continuation.input_ids),
+            **_llamacpp_form(continuation),
+            "n_predict": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
+            "n_probs": LLAMACPP_TOP,
+            "logit_bias": [[token, False] for token in sorted(continuation.banned)],
+        }
+        count = 0
+        async with aclosing(self.transport.lines("/completion", {**body, "stream": True}, root=True)) as events:
+            async for event in events:
+                check_model(self.server, event)
+                if event.get("tokens_predicted") != count + 1:
+                    break  # the end; or a character of several tokens, of which a stream tells only the last
+                for written in self._written(event, body):
+                    count += 1
+                    yield written
+        if count == 0:
+            answer = await self.transport.post(
+                "/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)}, root=True
+            )
+            whole = self._written(answer, body)
+            while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there
+                whole.pop()
+            for written in whole:
+                yield written
+
+    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:
+        known: Mapping[int, float] = {}
+        for most in (MORE, 2**20):
+            body = {**self._body(input_ids), "n_predict": 1, "temperature": 0.0, "n_probs": most, "grammar": ANY}
+            written = self._written(await self.transport.post("/completion", body, root=True), body)
+            if not written:
+                raise JudgementError("the server gave no log probabilities")
+            known = written[0].logprobs
+            if all(token in known for token in candidates):
+                break
+        return [known.get(token, float("nan")) for token in candidates]
+
+    async def text_of(self, token_ids: Sequence[int]) -> str:
+        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True)).get("content"))
+
+    def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
+        return {"model": self.server.model, "prompt": list(input_ids), **LLAMACPP_NEUTRAL}
+
+    def _written(self, event: Mapping[str, Any], body: Mapping[str, Any]) -> list[WrittenToken]:
+        """The tokens of an answer to a request, or of a part of it."""
+        check_model(self.server, event)
+        check_read(count_of(event.get("tokens_evaluated")), len(body["prompt"]))
+        return _written(event)
+
+
+async def _adapters(transport: Transport) -> str:
+    """Names of the adapters that the server adds to its model; empty where it tells of none."""
+    try:
+        added = await transport.get("/lora-adapters", root=True)
+        return ", ".join(PurePath(adapter["path"]).name for adapter in added if adapter.get("scale") != 0)
+    except (JudgeLostError, JudgementError, KeyError, TypeError, AttributeError):  # older servers have no such list
+        return ""
+
+
+def _llamacpp_form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends; the reader ends it at other control tokens."""
+    if continuation.grammar is not None:
+        return {"grammar": as_gbnf(continuation.grammar)}
+    assert continuation.stop is not None
+    return {"stop": [continuation.stop.text]}
+
+
+def _written(event: Mapping[str, Any]) -> list[WrittenToken]:
+    """The tokens of an event; those that end no character have no log probabilities."""
+    try:
+        known = list(event.get("completion_probabilities", ()))
+        written = []
+        for token in event["tokens"]:
+            entry = known.pop(0) if known and known[0]["id"] == token else {"top_logprobs": []}
+            tops = [entry, *entry["top_logprobs"]] if "id" in entry else []
+            written.append(written_of(token, [(other["id"], other["logprob"]) for other in tops]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JudgeLostError(f"judge.url: the server's answer is not like llama.cpp's: {error!r}") from error
+    return written

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -11,23 +10,19 @@ from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.embeddings.fingerprint import file_fingerprint, fingerprint
-from rag_evaluator.embeddings.hub import find_model, load_failure
+from rag_evaluator.embeddings.hub import file_fingerprint, find_model, fingerprint, load_failure
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.encoding.chat import PromptEncoder, read_tokenizer, window_of
-from rag_evaluator.judge.encoding.templates import check_template
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
+from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import refuse_adapter_files, refuse_gguf
 from rag_evaluator.judge.engines.protocol import Engine, Form
-from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect, Server, open_requests
+from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect, LlamaCpp, Server, Vllm, open_requests
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.long_prompts import SAMPLE
-from rag_evaluator.judge.engines.server.openai import Abilities, OpenAI, OpenAIEngine
+from rag_evaluator.judge.engines.server.openai import SAMPLE, Abilities, OpenAI, OpenAIEngine
 from rag_evaluator.judge.engines.server.writing import write
 from rag_evaluator.judge.grammar.tree import Text
-from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 FIRST_TRIES = 2  # before a run a server that is not there is an error, and not waited for
 NOT_VERIFIED = "not verified"
@@ -53,17 +48,8 @@ class DialectRow(Protocol):
         """The server, by its entry of `/v1/models` and what `recognise` returned."""
 
 
-DIALECTS: dict[str, str] = {  # asked in this order
-    "vllm": "rag_evaluator.judge.engines.server.vllm:Vllm",
-    "llama.cpp": "rag_evaluator.judge.engines.server.llamacpp:LlamaCpp",
-    "openai": "rag_evaluator.judge.engines.server.openai:OpenAI",
-}
-
-
-def find_dialect(name: str) -> Any:
-    """The class of a dialect. Any: those that take token ids and `openai` have not all methods in common."""
-    module, attribute = DIALECTS[name].split(":")
-    return getattr(import_module(module), attribute)
+DIALECTS: Mapping[str, Any] = {"vllm": Vllm, "llama.cpp": LlamaCpp, "openai": OpenAI}
+"""Asked in this order. Any: those that take token ids and `openai` have not all methods in common."""
 
 
 async def identify_server(transport: Transport, served_model: str | None = None, dialect: str = "auto") -> Server:
@@ -79,7 +65,7 @@ async def identify_server(transport: Transport, served_model: str | None = None,
         answer = await transport.get("/models")
         models = [entry for entry in answer["data"] if isinstance(entry["id"], str)]
         for name in DIALECTS if dialect == "auto" else [dialect]:
-            row: DialectRow = find_dialect(name)
+            row: DialectRow = DIALECTS[name]
             known = await row.recognise(transport, models)
             if known is not None:
                 model = _chosen(models, served_model)
@@ -202,7 +188,7 @@ class ServerEngine:
 
     def __init__(self, config: JudgeConfig, transport: Transport, local: LocalModel, server: Server) -> None:
         self.config, self.transport, self.local, self.server = config, transport, local, server
-        self.dialect = find_dialect(server.dialect)(transport, server)
+        self.dialect = DIALECTS[server.dialect](transport, server)
         self.encoder = local.encoder
         self.model_id = local.folder
 
@@ -245,8 +231,8 @@ class ServerEngine:
         """
         server = server or _identified(address, config, offline)
         local = LocalModel.load(config, offline)
-        row = find_dialect(server.dialect)
-        _first(address, offline, lambda first: probe(row(first, server), local.encoder, local.vocabulary))
+        dialect = DIALECTS[server.dialect]
+        _first(address, offline, lambda first: probe(dialect(first, server), local.encoder, local.vocabulary))
         return cls(
             config, Transport(address, offline, open_requests(config, server.dialect, server.slots)), local, server
         )

@@ -14,7 +14,7 @@ from typing import Any
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.engines.server.dialects import logprob_of
 from rag_evaluator.judge.grammar.schema import Schema, Value
-from rag_evaluator.judge.requests import common_beginning
+from rag_evaluator.judge.protocol import common_beginning
 
 DECIMALS = 6
 DECODER = json.JSONDecoder()

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from rag_evaluator.config.sections import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.encoding.sequence import Decoded
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Reply, Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import has_adapter
+from rag_evaluator.embeddings.hub import has_adapter
 from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import Batched, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
 from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline, load_tokenizer
-from rag_evaluator.judge.engines.transformers.packed import PackedModel
-from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecoder
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

@@ -2,13 +2,12 @@
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Generic, TypeVar
 
-from rag_evaluator.judge.engines.transformers.packed import PackedModel
-from rag_evaluator.judge.engines.transformers.tail_cache import Layer, TailCache
-from rag_evaluator.judge.requests import Request, common_beginning
+from rag_evaluator.judge.engines.transformers.attention import Layer, TailCache
+from rag_evaluator.judge.protocol import Request, common_beginning
 
 Ids = tuple[int, ...]
 
@@ -32,10 +31,14 @@ KEPT_TOKENS = 2**15  # of the beginnings whose keys and values are kept, if the 
 
 
 class PrefixCache:
-    """Prefixes of groups of requests; the least recently used are removed first."""
+    """Prefixes of groups of requests; the least recently used are removed first.
 
-    def __init__(self, packed: PackedModel) -> None:
-        self.packed = packed
+    Args:
+        compute: keys and values of a prefix.
+    """
+
+    def __init__(self, compute: Callable[[Ids], Sequence[Layer]]) -> None:
+        self.compute = compute
         self.computed = 0  # tokens, ever
         self._kept: OrderedDict[Ids, Sequence[Layer]] = OrderedDict()
         self._known: dict[str, Ids] = {}
@@ -95,10 +98,8 @@ class PrefixCache:
         if not prefix:
             return ()
         if prefix not in self._kept:
-            cache = TailCache(self.packed.layers, 1, len(prefix))
-            self.packed.run(cache, [prefix], [0], [0])
+            self._kept[prefix] = self.compute(prefix)
             self.computed += len(prefix)
-            self._kept[prefix] = cache.copy_of(0, len(prefix))
         self._kept.move_to_end(prefix)
         while len(self._kept) > 1 and sum(map(len, self._kept)) > PREFIX_TOKENS:
             self._kept.popitem(last=False)

@@ -17,10 +17,10 @@ from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Auto
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.judge.engines.transformers import loading
 from rag_evaluator.judge.engines.transformers.loading import find_judge
-from rag_evaluator.judge.source import LazyJudge
+from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.tasks.manifest import run_digest_of
 
 ModelFolder = Callable[..., Path]

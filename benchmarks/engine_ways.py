@@ -88,7 +88,7 @@ def ours(setting: Setting) -> Iterator[Answer]:
     from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
-    yield _asks(engine, setting, lambda: engine.inner.work.computed)
+    yield _asks(engine, setting, lambda: engine.work.computed)
 
 
 @contextmanager
@@ -98,17 +98,17 @@ def generate(setting: Setting) -> Iterator[Answer]:
     from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
-    inner = engine.inner
-    inner.decoder = decoder = PlainDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, BATCH)
+    decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, BATCH)
+    engine.decoder = decoder
     decoder.together = 0
-    yield _asks(engine, setting, lambda: inner.work.computed)
+    yield _asks(engine, setting, lambda: engine.work.computed)
 
 
 @contextmanager
 def vllm(setting: Setting) -> Iterator[Answer]:
     """A vLLM server that we start; its answers say what its prefix cache had."""
     engine = _vllm_server(setting)
-    transport, computed, salt = engine.inner.transport, 0, str(next(SALTS))
+    transport, computed, salt = engine.transport, 0, str(next(SALTS))
     post = transport.post
 
     async def counted(path: str, body: Any, root: bool = False) -> Any:

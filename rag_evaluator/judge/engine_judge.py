@@ -15,7 +15,7 @@ from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.engines.protocol import Engine, WeighsTexts
+from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import (
@@ -166,7 +166,7 @@ class EngineJudge:
         thought = await self._think(asked.input_ids, asked.seed, asked.group)
         request = replace(asked, input_ids=asked.input_ids + thought.continuation)
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
-        reply = await self._replies.get(key, lambda: self._generate(request))
+        reply = await self._replies.get(key, lambda: self.engine.generate(request))
         ACTIVITY.answers += 1
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
@@ -182,7 +182,7 @@ class EngineJudge:
         Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
         `capabilities.probabilities` is false.
         """
-        if isinstance(self.engine, WeighsTexts):
+        if isinstance(self.engine, TextEngine):
             key = short_digest(repr((str(prompt), tuple(map(str, options)))))
             engine = self.engine
             return await self._weighed.get(key, lambda: engine.weigh(prompt, options))
@@ -258,30 +258,6 @@ class EngineJudge:
         repeat, occurrence = draw
         number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
         return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
-
-    async def _generate(self, request: Request) -> Reply:
-        """The engine's reply; an engine that cannot exchange the grammar in mid-answer is asked for both parts."""
-        if request.rest is None or "lark" not in self.engine.accepts or "lark in parts" in self.engine.accepts:
-            return await self.engine.generate(request)
-        first = await self.engine.generate(replace(request, rest=None))
-        if not first.complete:
-            return first
-        second = await self.engine.generate(
-            replace(
-                request,
-                input_ids=(*request.input_ids, *first.token_ids),
-                grammar=request.rest(first.text),
-                rest=None,
-                max_new_tokens=max(request.max_new_tokens - len(first.token_ids), 1),
-            )
-        )
-        return Reply(
-            first.text + second.text,
-            first.token_ids + second.token_ids,
-            second.complete,
-            first.confidence + second.confidence,
-            first.cut | second.cut,
-        )
 
 
 def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:

@@ -57,7 +57,7 @@ def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manife
 ) -> None:
     monkeypatch.setattr(decoder, "on_gpus", lambda _: True)
     judge = load(model_folder(kind))
-    most = judge.inner.engine.inner.decoder.batch_size.most
+    most = judge.inner.engine.decoder.batch_size.most
     assert most > USUAL_BATCH
     assert judge.inner.capabilities.in_flight == most
     assert judge.inner.about["batch_size"] == str(most)
@@ -67,7 +67,7 @@ def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manife
 def test_what_a_row_of_a_hybrid_takes_is_measured(
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine.inner
+    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine
     config = engine.model.config
     keys = 2 * 2 * config.num_key_value_heads * (config.hidden_size // config.num_attention_heads) * 4
     states = 2 * config.hidden_size * config.conv_L_cache * 4

@@ -34,7 +34,7 @@ FAST = [kind for kind, together in TOGETHER_OF.items() if together > 1]
 
 
 def decoder_of(judge: Judge, batch_size: int = 16) -> PlainDecoder:
-    engine: Any = judge.inner.engine.inner  # type: ignore[attr-defined]
+    engine: Any = judge.inner.engine  # type: ignore[attr-defined]
     return PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, batch_size)
 
 

@@ -27,7 +27,7 @@ LONG_AGO = 1_500_000_000 * 10**9  # nanoseconds since the epoch
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache file, in a folder of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "rag_evaluator" / "hub.json"
+    return tmp_path / "cache" / "rag_evaluator" / "fingerprints.json"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import hub
@@ -184,7 +184,7 @@ class ServerEngine:
         server: what the server reports about itself.
     """
 
-    accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})
+    accepts: frozenset[Form] = frozenset({"ids", "lark"})
 
     def __init__(self, config: JudgeConfig, transport: Transport, local: LocalModel, server: Server) -> None:
         self.config, self.transport, self.local, self.server = config, transport, local, server
@@ -223,7 +223,7 @@ class ServerEngine:
         return cls.at(config, address, offline, server)
 
     @classmethod
-    def at(cls, config: JudgeConfig, address: Address, offline: bool, server: Server | None = None) -> "ServerEngine":
+    def at(cls, config: JudgeConfig, address: Address, offline: bool, server: Server | None = None) -> Self:
         """The engine of a server that takes token ids, once it has passed the probe. Raises `ModelError`.
 
         Args:

@@ -410,7 +410,7 @@ class OpenAIEngine:
         )
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
-        """See `WeighsTexts`."""
+        """See `TextEngine`."""
         if not self.abilities.tops:
             raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
         if len(options) == 1:
@@ -423,11 +423,11 @@ class OpenAIEngine:
 
     @property
     def tries_prompts(self) -> bool:
-        """See `TriesPrompts`."""
+        """See `TextEngine`."""
         return self.abilities.tokens is not None or self.abilities.repeats
 
     async def try_prompt(self, prompt: str) -> None:
-        """See `TriesPrompts`."""
+        """See `TextEngine`."""
         await self._check_whole(prompt)
         await self.dialect.finds(prompt, thought_room(self.config))
 

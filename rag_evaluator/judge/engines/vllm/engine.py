@@ -12,7 +12,6 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +23,6 @@ from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder, adapter_part
-from rag_evaluator.judge.engines.protocol import Encoder, Form
 from rag_evaluator.judge.engines.server.dialects import open_requests
 from rag_evaluator.judge.engines.server.engine import LocalModel, ServerEngine
 from rag_evaluator.judge.engines.server.http import UNIX, Address
@@ -166,17 +164,16 @@ ADAPTED = "judge-adapter"  # name of base and adapter together, on the server
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that `--max-lora-rank` takes
 
 
-class VllmEngine:
-    """A vLLM server with its life; an `Engine`.
+class VllmEngine(ServerEngine):
+    """Asks a vLLM server that it has started; a row of `ENGINES`.
 
-    Args:
-        inner: asks the server.
+    Attributes:
         life: of the server.
         parts: see `signature_parts`.
     """
 
-    def __init__(self, inner: ServerEngine, life: VllmServer, parts: Mapping[str, str]) -> None:
-        self.inner, self.life, self.parts = inner, life, parts
+    life: VllmServer
+    parts: Mapping[str, str]
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -185,9 +182,9 @@ class VllmEngine:
             if (name := argument.partition("=")[0].replace("_", "-")) in OURS:
                 raise ModelError(f"judge.vllm.args: {name} is not yours to set: the program does, or must do without.")
         version_of(python_of(config))
-        adapter = Adapter.of(config)
+        adapter = adapter_arguments(config)
         folder = LocalModel.find(config, offline)
-        if adapter is not None and not Path(folder).is_dir():
+        if adapter and not Path(folder).is_dir():
             raise ModelError(
                 f"judge.model: {folder} is no folder here, as the base model of judge.adapter must be. Download it, "
                 "and give its folder."
@@ -221,41 +218,27 @@ class VllmEngine:
             address = Address("http://localhost", "http://localhost/v1", str(life.socket))
             name = ADAPTED if config.adapter else NAME
             served = config.model_copy(update={"served_model": name, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
-            return cls(ServerEngine.at(served, address, offline), life, cls.signature_parts(config))
+            engine = cls.at(served, address, offline)
+            engine.life, engine.parts = life, cls.signature_parts(config)
+            return engine
         except BaseException:
             life.stop()
             raise
 
     @property
-    def accepts(self) -> frozenset[Form]:
-        return self.inner.accepts
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.inner.capabilities
-
-    @property
     def about(self) -> Mapping[str, str]:
-        return {**self.inner.about, "path": "vllm", **self.parts}
-
-    @property
-    def model_id(self) -> str:
-        return self.inner.model_id
-
-    @property
-    def encoder(self) -> Encoder:
-        return self.inner.encoder
+        return {**super().about, "path": "vllm", **self.parts}
 
     async def generate(self, request: Request) -> Reply:
-        return await self._while_it_lives(self.inner.generate(request))
+        return await self._while_it_lives(super().generate(request))
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
     ) -> Sequence[float]:
-        return await self._while_it_lives(self.inner.next_logprobs(input_ids, candidates, group))
+        return await self._while_it_lives(super().next_logprobs(input_ids, candidates, group))
 
     async def aclose(self) -> None:
-        await self.inner.aclose()
+        await super().aclose()
         await asyncio.to_thread(self.life.stop)
 
     async def _while_it_lives(self, asked: Coroutine[Any, Any, Answer]) -> Answer:
@@ -279,13 +262,12 @@ class VllmEngine:
 
 def command(config: JudgeConfig, folder: str, socket: Path) -> list[str]:
     """What starts the server."""
-    adapter = Adapter.of(config)
     return [
         *(python_of(config), "-m", MODULE),
         *("--model", folder, "--served-model-name", NAME, "--dtype", config.dtype, "--uds", str(socket)),
         *("--structured-outputs-config", '{"backend": "guidance"}', "--generation-config", "vllm"),
         *("--disable-uvicorn-access-log", "--disable-log-stats"),
-        *(adapter.arguments if adapter is not None else ()),
+        *adapter_arguments(config),
         *config.vllm.args,
     ]
 
@@ -333,32 +315,19 @@ def _without_path(argument: str) -> str:
     return f"{name}{equals}{value}"
 
 
-@dataclass(frozen=True)
-class Adapter:
-    """A LoRA adapter in a folder.
-
-    Attributes:
-        rank: highest of its layers.
-    """
-
-    folder: Path
-    rank: int
-
-    @classmethod
-    def of(cls, config: JudgeConfig) -> "Adapter | None":
-        """The configured adapter, None if there is none. Raises `ModelError` for one that vLLM cannot load."""
-        adapter = AdapterFolder.of(config, "vLLM")
-        return None if adapter is None else cls(adapter.folder, _rank(adapter))
-
-    @property
-    def arguments(self) -> list[str]:
-        """What a server is started with."""
-        most = next(rank for rank in RANKS if rank >= self.rank)
-        module = json.dumps({"name": ADAPTED, "path": str(self.folder)})
-        return ["--enable-lora", "--max-lora-rank", str(most), "--lora-modules", module]
+def adapter_arguments(config: JudgeConfig) -> list[str]:
+    """What a server is started with for the configured adapter, if any. Raises `ModelError` if vLLM cannot load it."""
+    adapter = AdapterFolder.of(config, "vLLM")
+    if adapter is None:
+        return []
+    rank = _rank(adapter)
+    most = next(each for each in RANKS if each >= rank)
+    module = json.dumps({"name": ADAPTED, "path": str(adapter.folder)})
+    return ["--enable-lora", "--max-lora-rank", str(most), "--lora-modules", module]
 
 
 def _rank(adapter: AdapterFolder) -> int:
+    """The highest of its layers."""
     folder, settings = adapter.folder, adapter.settings
     ranks = [settings.get("r"), *(settings.get("rank_pattern") or {}).values()]
     if not all(isinstance(rank, int) and rank > 0 for rank in ranks):

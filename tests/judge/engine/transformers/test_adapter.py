@@ -61,7 +61,7 @@ def config_of(base: Path, adapter: Path | None, **settings: Any) -> JudgeConfig:
 
 def answers(config: JudgeConfig) -> list[tuple[str, tuple[float, ...]]]:
     judge = Judge.from_config(config)
-    engine = judge.inner.engine.inner  # type: ignore[attr-defined]
+    engine = judge.inner.engine  # type: ignore[attr-defined]
     replies = engine.handle([judge.inner.request(f"Is {count} right?", Verdict) for count in range(4)])
     return [(reply.text, reply.confidence) for reply in replies]
 

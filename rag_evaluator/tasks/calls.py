@@ -25,7 +25,7 @@ from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.question import QuestionStage
 
 logger = logging.getLogger(__name__)
-progress_log = logging.getLogger("rag_evaluator.files.progress")
+progress_log = logging.getLogger("rag_evaluator.progress")
 
 FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
 Settings = Config | Mapping[str, Any] | str | Path | None

@@ -48,7 +48,7 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     metrics = ["faithfulness", "context_relevance", "exact_match"]
     shown: list[Check] = []
     config = {"metrics": metrics, "output_dir": tmp_path}
-    with caplog.at_level("INFO", logger="rag_evaluator.files.progress"):
+    with caplog.at_level("INFO", logger="rag_evaluator.progress"):
         report = check(config, judge, data=rows, shown=shown.append)
     phases = [record.message for record in caplog.records if record.message.startswith("judging")]
     assert phases == [f"judging row 0 by {metric}" for metric in metrics]

@@ -6,7 +6,7 @@ from typing import Any
 
 from rag_evaluator.cli.start import OK
 from rag_evaluator.errors import MissingChunksError
-from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.rows import is_panel
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
 

@@ -19,9 +19,9 @@ from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.engines.transformers import loading
 from rag_evaluator.judge.judge import judge_parts
 from rag_evaluator.judge.protocol import Opinion, PromptText, Reply, Request, Shares
-from rag_evaluator.results.judgement import thought_figures
 from rag_evaluator.results.overview import means
 from rag_evaluator.results.rows import Score
+from rag_evaluator.results.summary import thought_figures
 
 BUDGET = 24
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not

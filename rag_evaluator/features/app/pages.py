@@ -15,10 +15,10 @@ from rag_evaluator.features.app.answers import as_json, as_page, number_of, plai
 from rag_evaluator.features.app.index import Indexes, RowIndex, RunsTable, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns, parts_of, seen, state_of
 from rag_evaluator.features.app.state import REPORT, AppState, FileCache, NotThere, RunComparisons, stamp_of
+from rag_evaluator.report.document import columns_of
 from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, render
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.rows_index import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
 

@@ -37,7 +37,7 @@ from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.report.pages import clean, render
 from rag_evaluator.results.certificate import FOLDER, NAME
-from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.rows import judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
-from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.readers.table import iterate_records
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 
 WORDS: Mapping[str, str] = {
     "user_input": """question, query, input, prompt, user question, user query, pregunta, consulta,

@@ -33,7 +33,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.results.details import DETAILS
+from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table
 from rag_evaluator.run.worker_journal import Start

@@ -11,11 +11,11 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import as_json, as_page, number_of, plain_error
+from rag_evaluator.features.app.answers import as_json, as_page, number_of, plain_error, render
 from rag_evaluator.features.app.index import Indexes, RowIndex, RunsTable, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns, parts_of, seen, state_of
 from rag_evaluator.features.app.state import REPORT, AppState, FileCache, NotThere, RunComparisons, stamp_of
-from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, render
+from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.rows_index import columns_of

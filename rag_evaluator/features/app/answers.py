@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import NotThere
-from rag_evaluator.report.pages import clean, render
+from rag_evaluator.report.pages import clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
@@ -207,6 +207,11 @@ class BadRequest(RagEvaluatorError):
 def as_json(value: Any, status: int = 200) -> Response:
     """JSON in ASCII: data may hold half a surrogate pair. Any: JSON."""
     return Response(json.dumps(value, allow_nan=False), status, media_type="application/json")
+
+
+def render(template: str, **values: Any) -> str:
+    """A page, or a part of one. `template` is in `templates/` of the app or of the report. Any: what it shows."""
+    return environment(__package__).get_template(template).render(**values)
 
 
 def as_page(html: str) -> Response:

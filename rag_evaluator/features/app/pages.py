@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import as_json, as_page, number_of, plain_error
+from rag_evaluator.features.app.answers import as_json, as_page, number_of, plain_error, render
 from rag_evaluator.features.app.index import Indexes, RowIndex, RunsTable, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns, parts_of, seen, state_of
 from rag_evaluator.features.app.state import REPORT, AppState, FileCache, NotThere, RunComparisons, stamp_of

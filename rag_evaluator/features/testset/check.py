@@ -16,7 +16,6 @@ from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.app.queues import FINDINGS
 from rag_evaluator.features.testset.checker import DUPLICATE, NOT_FOUND, Checker
 from rag_evaluator.features.testset.making import DECIMALS
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
@@ -99,6 +98,7 @@ def candidate_of(sample: Sample, contexts: Contexts, vector: Sequence[float]) ->
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
 NEEDED = ("user_input",)
+FINDINGS = "testset_check.jsonl"
 SUMMARY, MANIFEST = "testset_check_summary.json", "testset_check_manifest.json"
 FLAGS: Mapping[str, str] = {
     "not_known": "too_easy",

@@ -1,5 +1,6 @@
 """Shared parts: one thread for tiny models, model folders made once a session, a small dataset."""
 
+import gc
 import os
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
@@ -22,6 +23,12 @@ from rag_evaluator.progress.lines import Lines
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules out of the search for garbage: statsmodels collects garbage in each call of Holm's method."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

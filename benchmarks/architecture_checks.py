@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.engine.protocol import NextToken
-from rag_evaluator.judge.engine.transformers.decoder import Outcome
-from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+from rag_evaluator.judge.engines.protocol import NextToken
+from rag_evaluator.judge.engines.transformers.decoder import Outcome
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 from rag_evaluator.judge.requests import Reply, Request
 from tools.requests48 import questions, requests
 

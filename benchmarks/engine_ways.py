@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from benchmarks.rows import make_rows
 from benchmarks.watch import Measurement, count_passes
 from benchmarks.ways import METRICS
-from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.requests import PromptText, Reply, Request
 from tools.requests48 import Question, questions, requests
 
@@ -85,7 +85,7 @@ Way = Callable[[Setting], AbstractContextManager[Answer]]
 @contextmanager
 def ours(setting: Setting) -> Iterator[Answer]:
     """Our own engine."""
-    from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+    from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
     yield _asks(engine, setting, lambda: engine.inner.work.computed)
@@ -94,8 +94,8 @@ def ours(setting: Setting) -> Iterator[Answer]:
 @contextmanager
 def generate(setting: Setting) -> Iterator[Answer]:
     """The same with transformers' `generate`, as for models that the fast path does not take."""
-    from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
-    from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
+    from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+    from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
     inner = engine.inner
@@ -128,7 +128,7 @@ def vllm(setting: Setting) -> Iterator[Answer]:
 @functools.cache
 def _vllm_server(setting: Setting) -> Any:
     """It takes half a minute to start, so it lives as long as this process. Any: its `post` is exchanged."""
-    from rag_evaluator.judge.engine.vllm.engine import VllmEngine
+    from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
     os.environ.update(ON_THE_CPU)
     arguments = ["--enforce-eager", "--max-model-len", str(LENGTH), "--enable-prompt-tokens-details"]
@@ -143,7 +143,7 @@ def llama_cpp(slots: int) -> Way:
     def way(setting: Setting) -> Iterator[Answer]:
         import httpx
 
-        from rag_evaluator.judge.engine.server.engine import ServerEngine
+        from rag_evaluator.judge.engines.server.engine import ServerEngine
         from tools.gguf_model import llama_cpp as serve
 
         with serve(setting.gguf, slots) as url:
@@ -243,7 +243,7 @@ def _all_at_once(engine: Engine, setting: Setting) -> Callable[[], None]:
 def _evaluation(engine: Engine, setting: Setting) -> Callable[[], None]:
     """A whole evaluation, which asks what it has room for, as a run does."""
     from rag_evaluator import Judge, RAGEvaluator
-    from rag_evaluator.models.embeddings import LocalEmbeddings
+    from rag_evaluator.embeddings.embeddings import LocalEmbeddings
 
     config = setting.judge(max_new_tokens=setting.max_new_tokens)
     embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())

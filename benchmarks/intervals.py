@@ -1,7 +1,7 @@
 """`python -m benchmarks.intervals`: coverage and width of intervals by simulation; writes benchmarks/intervals.md.
 
-Each cell draws data sets whose true mean is known, computes their intervals by the formulas of `rag_evaluator.trust`,
-and counts how many contain the true mean. The same is done for Student's t.
+Each cell draws data sets whose true mean is known, computes their intervals by the formulas of
+`rag_evaluator.statistics`, and counts how many contain the true mean. The same is done for Student's t.
 """
 
 import argparse
@@ -14,8 +14,16 @@ import numpy as np
 from scipy import stats
 
 from rag_evaluator import METRICS
-from rag_evaluator.trust.formulas import Array, Bounds, Units, difference_bounds, mean_bounds, mean_points
-from rag_evaluator.trust.scale import TIE, Scale
+from rag_evaluator.statistics.formulas import (
+    TIE,
+    Array,
+    Bounds,
+    Scale,
+    Units,
+    difference_bounds,
+    mean_bounds,
+    mean_points,
+)
 
 PAGE = Path("benchmarks/intervals.md")
 NUMBERS, FEW = (10, 30, 100, 1000), (10, 20, 30, 50, 100)
@@ -32,7 +40,7 @@ HEADER = """# Intervals
 
 Written by `python -m benchmarks.intervals`: coverage (the share of intervals that contain the true mean) and mean width
 of 95 % intervals over {repetitions:,} simulated data sets a cell, seed {seed}, numpy {numpy}. The formulas are those
-that runs use (`rag_evaluator/trust/formulas.py`). "t" is Student's t cut to the range; for clusters and weights it has
+that runs use (`statistics/formulas.py`). "t" is Student's t cut to the range; for clusters and weights it has
 their usual robust variance and n - 1 degrees of freedom. n is the number of rows; for clusters it is the number of
 clusters, and two rows of one cluster have a correlation (ICC) of {icc}.
 

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 import transformers
 
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
-from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.requests import Request
 from tools.requests48 import questions, requests
 

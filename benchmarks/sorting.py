@@ -23,18 +23,11 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 from benchmarks.report import machine
 from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.metrics.english import load_prompts
-from rag_evaluator.tasks.ranking import (
-    STRATEGIES,
-    Ranking,
-    Sorter,
-    SortOptions,
-    compare_orders,
-    summarise,
-    with_relevance,
-)
+from rag_evaluator.tasks.ranking import compare_orders
+from rag_evaluator.tasks.sorting import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
 
 FIGURES = Path("benchmarks/sorting.json")
 GRADES = [f"nDCG@{depth}" for depth in (1, 5, 10)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.watch import Measurement, count_passes, watch
-from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
 
 METRICS = (
     "context_precision_without_reference",
@@ -27,7 +27,7 @@ def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retr
     from ragas.embeddings import LangchainEmbeddingsWrapper
     from ragas.llms import LangchainLLMWrapper
 
-    from rag_evaluator.models.embeddings import load_embeddings
+    from rag_evaluator.embeddings.embeddings import load_embeddings
 
     pipeline = HuggingFacePipeline.from_model_id(
         model_id=str(model),
@@ -89,7 +89,7 @@ def _no_repair() -> Iterator[None]:
 def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> Measurement:
     """This project, models loaded before the clock starts."""
     from rag_evaluator import Judge, RAGEvaluator
-    from rag_evaluator.models.embeddings import LocalEmbeddings
+    from rag_evaluator.embeddings.embeddings import LocalEmbeddings
 
     judge = Judge.from_config(settings.model_copy(update={"model": str(model)}))
     embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())

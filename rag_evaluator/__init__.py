@@ -5,8 +5,8 @@ The public names stand in `__init__.pyi`; each is loaded when it is first used, 
 
 import lazy_loader
 
-from rag_evaluator.offline import stop_ragas_telemetry
-from rag_evaluator.program import __version__ as __version__
+from rag_evaluator.config.offline import stop_ragas_telemetry
+from rag_evaluator.resources import __version__ as __version__
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -1,23 +1,8 @@
 """The public names, and where each lives."""
 
-from .api.certify import Certification, certify
-from .api.check import check
-from .api.checks import Check, CheckReport
-from .api.collect import collect
-from .api.compare import compare
-from .api.doctor import Diagnosis, doctor
-from .api.duel import Duel, duel
-from .api.evaluator import RAGEvaluator
-from .api.functions import Scores, evaluate, generate, sort
-from .api.gate import GateVerdicts, gate
-from .api.label_draw import label_sheet
-from .api.langchain import EvaluatorChain
-from .api.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
-from .api.probe import ProbeReport, probe
-from .api.report import write_report
-from .api.review import Applied, apply_reviews
-from .api.testset import CheckedTestset, MadeTestset, check_testset, make_testset
-from .config import Config, load_config
+from .comparison.compare import compare
+from .comparison.gate import GateVerdicts, gate
+from .config.schema import Config, load_config
 from .dataset import load_dataset
 from .errors import (
     BudgetError,
@@ -33,12 +18,28 @@ from .errors import (
     ResultsError,
     UndefinedScoreError,
 )
+from .evaluator import RAGEvaluator
+from .features.app.review import Applied, apply_reviews
+from .features.certify.certify import Certification, certify, label_sheet
+from .features.chains.collect import collect
+from .features.chains.evaluate_lists import Scores, evaluate
+from .features.chains.langchain import EvaluatorChain
+from .features.duel.duel import Duel, duel
+from .features.probe.probe import ProbeReport, probe
+from .features.setup.check import check
+from .features.setup.checks import Check, CheckReport
+from .features.setup.doctor import Diagnosis, doctor
+from .features.setup.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
+from .features.testset.testset import CheckedTestset, MadeTestset, check_testset, make_testset
+from .ground_truth import generate
 from .judge.judge import Judge
 from .judge.scripted import ScriptedJudge
 from .metrics.given_metrics import CustomMetric, metric
 from .metrics.table import METRICS
-from .results.kept_prompts import read_questions
+from .results.questions import read_questions
 from .results.results import Results
+from .sort import sort
+from .tasks.report_of_runs import write_report
 
 __version__: str
 

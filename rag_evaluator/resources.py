@@ -1,6 +1,12 @@
 """Files that come with the package: prompt packs, English prompts, the launcher, the sample, a first configuration."""
 
+import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
+
+from rag_evaluator.errors import SHELL
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -12,3 +18,50 @@ def packaged(name: str, package: Path = PACKAGE) -> Path:
     """
     data = package / "data"
     return (data if data.is_dir() else package.parent) / name
+
+
+__version__ = "0.1.0"
+NAME = "rag-evaluator"
+SCRIPT = "main.py"  # of a clone: `python main.py config.yaml`
+
+
+def command(*words: object) -> str:
+    """A command of ours for a shell: `command("merge", folder)`."""
+    return " ".join([program(), *(shlex.quote(str(word)) for word in words)])
+
+
+def program() -> str:
+    """What a command begins with: `rag-evaluator`, its path, `python main.py` or `python -m rag_evaluator`.
+
+    In a program of somebody else, which no command of ours has started, it is the name.
+    """
+    started = Path(sys.argv[0] or NAME)
+    if SHELL.get() and started.name == "__main__.py" and started.parent.name == "rag_evaluator":
+        return shlex.join([_as_typed(Path(sys.executable)), "-m", "rag_evaluator"])
+    if SHELL.get() and started.name == SCRIPT:
+        return shlex.join([_as_typed(Path(sys.executable)), _near(started)])
+    if SHELL.get() and started.stem == NAME and os.sep in sys.argv[0]:
+        return shlex.join([_as_typed(started)])
+    return NAME
+
+
+def _as_typed(path: Path) -> str:
+    """The name of an executable where a shell finds this one by it, else its path."""
+    aliases = ["python", "python3"] if path == Path(sys.executable) else []
+    for name in [path.name, *aliases]:
+        path_of_name = shutil.which(name)
+        if path_of_name is not None and _whole(Path(path_of_name)) == _whole(path):
+            return name
+    near = _near(path)
+    return near if os.sep in near else os.path.join(os.curdir, near)  # noqa: PTH118  # a Path has no leading dot
+
+
+def _near(path: Path) -> str:
+    """A path from here where it lies below, else the whole path."""
+    whole, here = _whole(path), Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
+
+
+def _whole(path: Path) -> Path:
+    """Links are kept: the Python of an environment is one."""
+    return Path(os.path.abspath(path))  # noqa: PTH100

@@ -19,7 +19,7 @@ import tiny_models
 import torch
 from command_starter import Zygote
 
-from rag_evaluator.progress.lines import Lines
+from rag_evaluator.files.progress_lines import Lines
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rag_evaluator import Config, ConfigError, load_config
-from rag_evaluator.config import make_config
-from rag_evaluator.config_judges import OWN_KEYS
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.engines import ENGINES
+from rag_evaluator.config.judges import OWN_KEYS
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.protocol import ENGINES
 
 URL = "http://127.0.0.1:8000/v1"
 WRONG: list[tuple[str, str]] = [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, load_config
-from rag_evaluator.config import make_config
+from rag_evaluator.config.schema import make_config
 
 HEAD = "metrics: [faithfulness]\n"  # line 1
 

@@ -11,17 +11,17 @@ import pytest
 import yaml
 
 from rag_evaluator import METRICS, Config, RAGEvaluator
-from rag_evaluator.config import make_config
-from rag_evaluator.config_judges import OWN_KEYS
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.judges import OWN_KEYS
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers.table import READERS
-from rag_evaluator.judge.engine.engines import ENGINES
-from rag_evaluator.judge.engine.server.dialects import DIALECTS
-from rag_evaluator.labels.texts import TEXTS as LABEL_TEXTS
+from rag_evaluator.features.certify.texts import TEXTS as LABEL_TEXTS
+from rag_evaluator.judge.engines.protocol import ENGINES
+from rag_evaluator.judge.engines.server.dialects import DIALECTS
 from rag_evaluator.results.certificate import LABELS
-from rag_evaluator.results.reporting import REPORTED_BY
-from rag_evaluator.trust.reruns import RerunNoise
+from rag_evaluator.results.summary import REPORTED_BY
+from rag_evaluator.statistics.intervals import RerunNoise
 
 THINKING = "thinking"  # of judges that think
 WARNING = "ci_warning"  # where an interval is too narrow

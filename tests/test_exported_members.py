@@ -79,7 +79,7 @@ SLOW = ("torch", "transformers", "ragas", "pandas", "scipy", "datasets", "langch
 
 
 def of_api() -> set[str]:
-    """The classes and functions of `rag_evaluator.api` that have no underscore."""
+    """The classes and functions of `rag_evaluator.features.chains` that have no underscore."""
     modules = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "rag_evaluator" / "api").glob("*.py")]
     defined = [node for module in modules for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
     return {node.name for node in defined if not node.name.startswith("_")} - NOT_FOR_USERS

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
-from rag_evaluator.offline import hub
+from rag_evaluator.config.offline import hub
 
 ROOT = Path(__file__).parent.parent
 SWITCHES = (
@@ -53,7 +53,7 @@ print(json.dumps({name: value for name, value in os.environ.items() if before.ge
     [
         ("rag_evaluator", {}),
         (
-            "rag_evaluator.api.evaluator, rag_evaluator.api.functions",
+            "rag_evaluator.evaluator, rag_evaluator.sort",
             {"LANGSMITH_TRACING": "true", "HF_HUB_OFFLINE": "0", "TOKENIZERS_PARALLELISM": "true"},
         ),
     ],

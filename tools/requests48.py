@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.requests import PromptText, Request
 
 Question = tuple[PromptText, type[BaseModel], int]

@@ -1,6 +1,6 @@
 """Follows one value through the code and counts its way: a measure of how tangled the code is.
 
-    python -m tools.trace_value rag_evaluator.api.functions:evaluate:judge [--root FOLDER] [--list]
+    python -m tools.trace_value rag_evaluator.sort:evaluate:judge [--root FOLDER] [--list]
 
 It reads the source only (`ast`) and runs nothing. It starts at a parameter, `module:function:name`, and goes through
 the code in the order in which it is written, all branches one after the other. A call that hands the value on leads

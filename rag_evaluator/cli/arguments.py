@@ -5,22 +5,21 @@ import re
 from pathlib import Path
 from typing import NoReturn
 
-from rag_evaluator.cli.certify import add_certify_commands
-from rag_evaluator.cli.check import add_check_command
 from rag_evaluator.cli.compare import add_compare_command
-from rag_evaluator.cli.doctor import add_doctor_command
-from rag_evaluator.cli.duel import add_duel_command
 from rag_evaluator.cli.gate import add_gate_command
-from rag_evaluator.cli.init import add_init_command
-from rag_evaluator.cli.lists import add_list_command
 from rag_evaluator.cli.options import ROWS, add_beginning, add_config, add_count, add_json, add_rows, with_examples
-from rag_evaluator.cli.plan import add_plan_command
 from rag_evaluator.cli.prompts import add_prompt_commands
 from rag_evaluator.cli.report import add_report_command
-from rag_evaluator.cli.review import add_review_commands
-from rag_evaluator.cli.testset import add_testset_commands
-from rag_evaluator.cli.view import add_view_command
-from rag_evaluator.program import NAME, __version__, program
+from rag_evaluator.features.app.review_command import add_review_commands
+from rag_evaluator.features.app.view_command import add_view_command
+from rag_evaluator.features.certify.command import add_certify_commands
+from rag_evaluator.features.duel.command import add_duel_command
+from rag_evaluator.features.setup.check_command import add_check_command
+from rag_evaluator.features.setup.doctor_command import add_doctor_command
+from rag_evaluator.features.setup.init_command import add_init_command, add_list_command
+from rag_evaluator.features.setup.plan_command import add_plan_command
+from rag_evaluator.features.testset.command import add_testset_commands
+from rag_evaluator.resources import NAME, __version__, program
 
 EXAMPLES = """examples:
   rag-evaluator init my_rows.csv --judge /models/Qwen3-8B

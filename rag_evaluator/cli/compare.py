@@ -57,8 +57,8 @@ def add_compare_command(commands: Any) -> None:
 
 def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
-    from rag_evaluator.api.compare import compare as compare_runs
     from rag_evaluator.cli.console import print_json
+    from rag_evaluator.comparison.compare import compare as compare_runs
     from rag_evaluator.files.atomic import check_replaceable
 
     if options.csv:
@@ -106,7 +106,7 @@ def one_line(text: str) -> str:
 
 
 def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
-    from rag_evaluator.dataset.formulas import harmless
+    from rag_evaluator.dataset.readers.spreadsheets import harmless
     from rag_evaluator.files.atomic import write_whole
 
     def write(to: Path) -> None:

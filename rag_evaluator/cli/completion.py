@@ -63,14 +63,14 @@ def limits(**about: Any) -> list[str]:
 
 
 def language_names(**about: Any) -> list[str]:
-    from rag_evaluator.languages import LANGUAGES
+    from rag_evaluator.config.languages import LANGUAGES
 
     return list(LANGUAGES)
 
 
 def config_keys(**about: Any) -> list[str]:
     """`--set judge.model=`."""
-    from rag_evaluator.config import Config
+    from rag_evaluator.config.schema import Config
 
     return [f"{key}=" for key in _keys(Config)]
 

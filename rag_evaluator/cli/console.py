@@ -9,16 +9,16 @@ from typing import Any
 from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
-from rag_evaluator.config import Config
-from rag_evaluator.config_sections import DEMO
-from rag_evaluator.judge.engine.engines import slow_reasons
-from rag_evaluator.program import command
-from rag_evaluator.progress import duration
+from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import DEMO
+from rag_evaluator.files.progress import duration
+from rag_evaluator.judge.engines.protocol import slow_reasons
+from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
 from rag_evaluator.results.panel_names import BETWEEN
-from rag_evaluator.run.plan import Plan
 from rag_evaluator.run.status import Status
+from rag_evaluator.run.task import Plan
 
 CHUNKS_SHOWN = 20
 FILE_WIDTH = 160  # characters of a table in a file

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_run, refuse_no_judge_of_metrics
-from rag_evaluator.config import Config
+from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker, now
-from rag_evaluator.signals import Stop
 
 NOTHING_SCORED = 1
 
@@ -82,8 +82,8 @@ def _code(summary: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
-    from rag_evaluator.api.gate import gate as check
     from rag_evaluator.cli.console import print_json
+    from rag_evaluator.comparison.gate import gate as check
     from rag_evaluator.results.manifest import PART, read_manifest
 
     verdicts = [verdict.to_json() for verdict in check(config.results_dir)] if config.require else []
@@ -112,8 +112,8 @@ def _standing(certificate: Path, results: Path) -> list[str]:
 
 def _print_failed(results: Path) -> None:
     """The requirements of the configuration that the scores do not keep; `gate` makes them an exit code."""
-    from rag_evaluator.api.gate import gate as verdicts_of
     from rag_evaluator.cli.console import say
+    from rag_evaluator.comparison.gate import gate as verdicts_of
 
     for verdict in verdicts_of(results):
         if not verdict.passed:
@@ -123,7 +123,7 @@ def _print_failed(results: Path) -> None:
 def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> Journal:
     refuse_no_judge_of_metrics(config, chosen)
     with ACTIVITY.phase(LIBRARIES):
-        from rag_evaluator.api.evaluator import RAGEvaluator
+        from rag_evaluator.evaluator import RAGEvaluator
 
     evaluator = RAGEvaluator(config, chosen=chosen)
     with ACTIVITY.counted("scores") as progress:

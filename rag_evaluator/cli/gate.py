@@ -66,11 +66,11 @@ def add_gate_command(commands: Any) -> None:
 
 def gate(options: argparse.Namespace) -> int:
     """`rag-evaluator gate results/demo --min faithfulness=0.8`."""
-    from rag_evaluator.api.gate import MARK, write_junit
-    from rag_evaluator.api.gate import gate as check
     from rag_evaluator.cli.console import print_json, say
+    from rag_evaluator.comparison.gate import MARK, write_junit
+    from rag_evaluator.comparison.gate import gate as check
     from rag_evaluator.files.atomic import check_replaceable
-    from rag_evaluator.trust.gate import parse_limit
+    from rag_evaluator.statistics.rules import parse_limit
 
     if options.junit:
         check_replaceable(options.junit, MARK, options.force, [options.run, options.not_worse_than])
@@ -112,7 +112,7 @@ def _better(text: str) -> tuple[str, str]:
 
 def _margin(texts: list[str]) -> float | dict[str, float] | None:
     """One margin for all metrics, or one for each that is named. Raises `ConfigError`."""
-    from rag_evaluator.trust.gate import MEAN, parse_limit
+    from rag_evaluator.statistics.rules import MEAN, parse_limit
 
     if not texts:
         return None

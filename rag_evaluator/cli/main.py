@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rag_evaluator.cli.arguments import parser_of_commands
-from rag_evaluator.cli.certify import SHEET
 from rag_evaluator.cli.completion import ASKED, complete
 from rag_evaluator.cli.start import LIBRARIES
 from rag_evaluator.cli.watching import end_watching, watching
+from rag_evaluator.config.offline import libraries_quiet, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.offline import libraries_quiet, prepare_command
-from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.signals import Stop, StopSignal
+from rag_evaluator.features.certify.command import SHEET
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.signals import Stop, StopSignal
 
 BAD_INPUT, TRY_AGAIN, INTERRUPTED = 2, 75, 130
 
@@ -26,7 +26,7 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-        function: `module:name` in `rag_evaluator.cli`; it takes the options, and gives the exit code.
+        function: `module:name` in `rag_evaluator`; it takes the options, and gives the exit code.
         stoppable: whether it also takes a `Stop`, and ends soon after a first signal.
     """
 
@@ -35,28 +35,28 @@ class Command(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "init": Command("init:init"),
-    "check": Command("check:check"),
-    "evaluate": Command("evaluate:evaluate", stoppable=True),
-    "merge": Command("journals:merge"),
-    "status": Command("journals:status"),
-    "submit": Command("submit:submit"),
-    "sort": Command("tasks:sort", stoppable=True),
-    "generate": Command("tasks:generate", stoppable=True),
-    "probe": Command("probe:probe", stoppable=True),
-    "duel": Command("duel:duel", stoppable=True),
-    "plan": Command("plan:plan", stoppable=True),
-    "testset": Command("testset:testset", stoppable=True),
-    "report": Command("report:report"),
-    "compare": Command("compare:compare"),
-    "gate": Command("gate:gate"),
-    "certify": Command("certify:certify"),
-    SHEET: Command("certify:sheet"),
-    "view": Command("view:view"),
-    "review": Command("review:review"),
-    "prompts": Command("prompts:prompts"),
-    "list": Command("lists:list_names"),
-    "doctor": Command("doctor:doctor"),
+    "init": Command("features.setup.init_command:init"),
+    "check": Command("features.setup.check_command:check"),
+    "evaluate": Command("cli.evaluate:evaluate", stoppable=True),
+    "merge": Command("cli.journals:merge"),
+    "status": Command("cli.journals:status"),
+    "submit": Command("cli.submit:submit"),
+    "sort": Command("cli.tasks:sort", stoppable=True),
+    "generate": Command("cli.tasks:generate", stoppable=True),
+    "probe": Command("features.probe.command:probe", stoppable=True),
+    "duel": Command("features.duel.command:duel", stoppable=True),
+    "plan": Command("features.setup.plan_command:plan", stoppable=True),
+    "testset": Command("features.testset.command:testset", stoppable=True),
+    "report": Command("cli.report:report"),
+    "compare": Command("cli.compare:compare"),
+    "gate": Command("cli.gate:gate"),
+    "certify": Command("features.certify.command:certify"),
+    SHEET: Command("features.certify.command:sheet"),
+    "view": Command("features.app.view_command:view"),
+    "review": Command("features.app.review_command:review"),
+    "prompts": Command("cli.prompts:prompts"),
+    "list": Command("features.setup.init_command:list_names"),
+    "doctor": Command("features.setup.doctor_command:doctor"),
 }
 """Name of a command -> what runs it."""
 
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
     command = COMMANDS[options.command]
     module, _, name = command.function.partition(":")
     with ACTIVITY.phase(LIBRARIES):
-        function = getattr(import_module(f"rag_evaluator.cli.{module}"), name)
+        function = getattr(import_module(f"rag_evaluator.{module}"), name)
     return int(_until_stopped(function, options) if command.stoppable else function(options))
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.signals import GRACE
+from rag_evaluator.files.signals import GRACE
 
 ROWS = {"limit": "only the first N rows", "sample": "only N rows, drawn by sample_seed"}
 

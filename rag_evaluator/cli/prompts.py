@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_json, add_set, with_examples
 from rag_evaluator.cli.start import LIBRARIES
-from rag_evaluator.config import Config, default_config, load_config
-from rag_evaluator.config_judges import refuse_panel
+from rag_evaluator.config.judges import refuse_panel
+from rag_evaluator.config.offline import disable_network
+from rag_evaluator.config.schema import Config, default_config, load_config
 from rag_evaluator.errors import PromptError
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, choose_owners, questions_of, select_metrics
-from rag_evaluator.offline import disable_network
-from rag_evaluator.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import CheckedPack
-    from rag_evaluator.prompts.pack import Key
-    from rag_evaluator.prompts.source import Source
+    from rag_evaluator.prompts.pack import Key, Source
 
 OK, BAD_PACKS = 0, 2
 PROMPTS_DIR = Path("prompts")
@@ -149,7 +148,7 @@ def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:
 
 
 def _sources(installed: bool) -> "Mapping[Key, Source]":
-    from rag_evaluator.prompts.source import packaged_sources
+    from rag_evaluator.prompts.pack import packaged_sources
 
     if not installed:
         return packaged_sources()
@@ -163,8 +162,8 @@ def _own_sources(config: Config) -> "Mapping[Key, Source]":
     questions = questions_of(own_metrics(config))
     if not questions:
         return {}
-    from rag_evaluator.prompts.definition import definition_prompts
-    from rag_evaluator.prompts.english import english_source
+    from rag_evaluator.prompts.loading import english_source
+    from rag_evaluator.prompts.question import definition_prompts
 
     return {key: english_source(prompt) for key, prompt in definition_prompts(questions).items()}
 
@@ -188,9 +187,9 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.judge.source import LazyJudge
         from rag_evaluator.metrics.english import all_prompts
-        from rag_evaluator.prompts.adapt.adapt import adapt
-        from rag_evaluator.prompts.definition import definition_prompts
+        from rag_evaluator.prompts.adapt import adapt
         from rag_evaluator.prompts.loading import PackSet
+        from rag_evaluator.prompts.question import definition_prompts
 
     refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))

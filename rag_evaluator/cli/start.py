@@ -5,13 +5,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from rag_evaluator.config import Config, load_config
+from rag_evaluator.config.offline import disable_network
+from rag_evaluator.config.schema import Config, load_config
+from rag_evaluator.embeddings.hub import refuse_no_folder
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.reported import check_reported
-from rag_evaluator.models.hub import refuse_no_folder
-from rag_evaluator.offline import disable_network
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, parse_worker, share_devices
 

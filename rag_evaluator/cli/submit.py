@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from rag_evaluator.cli.duel import duel_inputs
 from rag_evaluator.cli.start import OK, read_config
-from rag_evaluator.cli.testset import check_inputs, make_inputs
-from rag_evaluator.config import Config
+from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.program import command
+from rag_evaluator.features.duel.command import duel_inputs
+from rag_evaluator.features.testset.command import check_inputs, make_inputs
+from rag_evaluator.resources import command
 
 TESTSET_INPUTS = {"testset": make_inputs, "testset_check": check_inputs}
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
 from rag_evaluator.cli.start import OK, beginning, read_config, refuse_no_judge
-from rag_evaluator.config import Config
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.config.schema import Config
+from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.signals import Stop
 from rag_evaluator.results.overview import means
 from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker, now
-from rag_evaluator.signals import Stop
-from rag_evaluator.tasks import generate as generating
+from rag_evaluator.tasks import references as generating
 from rag_evaluator.tasks import sort as sorting
 from rag_evaluator.tasks.question import QuestionStage, TaskJudge, read_rows
 

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from rag_evaluator.progress import State, duration
-from rag_evaluator.progress.lines import Lines, pace, shortened, write_to
-from rag_evaluator.progress.watch import Display, Watch
+from rag_evaluator.files.progress import State, duration
+from rag_evaluator.files.progress_lines import Display, Lines, Watch, pace, shortened, write_to
 
 LONG = frozenset(
     "evaluate sort generate probe duel testset merge report compare gate certify prompts check plan doctor".split()

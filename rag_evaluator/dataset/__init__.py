@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset.choice import whole_of
 from rag_evaluator.dataset.columns import (
     ALIASES,
     TEXTS,
@@ -20,11 +19,10 @@ from rag_evaluator.dataset.columns import (
     column_names,
 )
 from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank, plain
-from rag_evaluator.dataset.on_disk import OnDiskSamples
-from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.dataset.on_disk import OnDiskSamples, rows_of_log
+from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.readers.table import READERS, read_records
-from rag_evaluator.dataset.retrieval_log import rows_of_log
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.sample import Sample, whole_of
 from rag_evaluator.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from rag_evaluator.config import Config
+from rag_evaluator.config.origin import dotted
+from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import check_columns, check_readable, open_dataset, present_columns, row_names
-from rag_evaluator.dataset.choice import ChosenRows, RowChoice
 from rag_evaluator.dataset.columns import ALIASES, as_key, value_of, weight_of
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.sample import ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.digest import file_digest, short_digest
-from rag_evaluator.origin import dotted
 
 logger = logging.getLogger(__name__)
 

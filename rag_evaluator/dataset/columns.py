@@ -11,10 +11,13 @@ from typing import Any
 
 from rag_evaluator.dataset.field import Field, text_or_list
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
-from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG
 from rag_evaluator.errors import DatasetError, did_you_mean
+
+# Any in this module: the users' values, plain JSON, before their types are checked.
+
 
 EXACT = 2**53  # floats from here on need not be the integer that was written
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.dataset.json_values import Differing, Repeated, Unwritable, as_text, is_blank, plain
-from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import DatasetError
-
-# Any in this module: the users' values, plain JSON, before their types are checked.
 
 _PYTHON = re.compile(r"array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)|(Document\(|page_content=['\"]).*", re.DOTALL)
 

@@ -1,10 +1,12 @@
 """One input row, to be scored."""
 
+import heapq
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any, TypeVar, overload
 
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
@@ -64,3 +66,121 @@ class Sample:
 
 def _digest(columns: Mapping[str, Any]) -> str:
     return short_digest(json.dumps(columns, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+
+
+S = TypeVar("S", bound=Any)  # a frozen dataclass with a field `index`
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """The first `limit` of `of` rows; of these `sample` that `seed` draws; in the order of the dataset.
+
+    A row is drawn by its place and the seed only: a larger sample of as many rows holds the smaller one.
+    """
+
+    of: int
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+
+    @classmethod
+    def make(cls, of: int, limit: int | None = None, sample: int | None = None, seed: int = 0) -> "RowChoice":
+        """Without what takes all rows there are."""
+        limit = limit if limit is not None and limit < of else None
+        sample = sample if sample is not None and sample < (limit or of) else None
+        return cls(of, limit, sample, 0 if sample is None else seed)
+
+    @classmethod
+    def from_json(cls, part: Mapping[str, int]) -> "RowChoice":
+        """The inverse of `to_json` of a choice that is not whole."""
+        return cls(**part)
+
+    def to_json(self) -> dict[str, int]:
+        """What was chosen; empty where all rows are taken."""
+        if self.is_whole:
+            return {}
+        drawn = {} if self.sample is None else {"sample": self.sample, "seed": self.seed}
+        return {"of": self.of, **({} if self.limit is None else {"limit": self.limit}), **drawn}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are taken."""
+        return self.limit is None and self.sample is None
+
+    @cached_property
+    def places(self) -> Sequence[int]:
+        """The rows that are taken, by their place in the dataset, in order."""
+        first = range(self.of if self.limit is None else self.limit)
+        if self.sample is None:
+            return first
+        return sorted(heapq.nsmallest(self.sample, first, key=partial(_drawn, self.seed)))
+
+    def holds(self, other: "RowChoice") -> bool:
+        """Whether it takes every row that another choice from the same dataset takes."""
+        return self.is_whole or (not other.is_whole and set(other.places) <= set(self.places))
+
+    def __str__(self) -> str:
+        """`20 of 1,000 rows (limit)`."""
+        if self.is_whole:
+            return f"all {self.of:,} rows"
+        ways = {
+            "limit": self.limit is not None and self.sample is None,
+            f"sample of the first {self.limit:,}" if self.limit else "sample": self.sample is not None,
+            f"seed {self.seed}": self.sample is not None,
+        }
+        return f"{len(self.places):,} of {self.of:,} rows ({', '.join(way for way, used in ways.items() if used)})"
+
+
+class ChosenRows(Sequence[S]):
+    """Some rows of a dataset; each has its place among them as its index.
+
+    Attributes:
+        whole: the rows they were chosen from.
+        choice: which ones.
+    """
+
+    def __init__(self, whole: Sequence[S], choice: RowChoice) -> None:
+        self.whole, self.choice, self._places = whole, choice, choice.places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[S]:
+        return super().__iter__() if self.choice.sample is not None else islice(iter(self.whole), len(self))
+
+    @overload
+    def __getitem__(self, index: int) -> S: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[S]: ...
+    def __getitem__(self, index: int | slice) -> S | Sequence[S]:
+        positions = range(len(self))[index]
+        if isinstance(positions, int):
+            return _at(self.whole[self._places[positions]], positions)
+        if isinstance(self._places, range) and positions.step == 1:
+            return self.whole[positions.start : positions.stop]
+        return [self[position] for position in positions]
+
+
+def choose(samples: Sequence[S], part: Mapping[str, int]) -> Sequence[S]:
+    """The rows of a choice as `RowChoice.to_json` has it."""
+    return ChosenRows(samples, RowChoice.from_json(part)) if part else samples
+
+
+def whole_of(samples: Sequence[S]) -> Sequence[S]:
+    """The rows that some were chosen from; all, if none were left out."""
+    return samples.whole if isinstance(samples, ChosenRows) else samples
+
+
+def _drawn(seed: int, place: int) -> tuple[str, int]:
+    """The rank of a row; the place decides between equal digests."""
+    return short_digest(f"{seed}:{place}"), place
+
+
+def _at(sample: S, index: int) -> S:
+    """The row under another index; what is known of it is known still."""
+    if sample.index == index:
+        return sample
+    moved = replace(sample, index=index)
+    if isinstance(sample, Sample) and "digest" in sample.__dict__:
+        moved.__dict__["digest"] = sample.digest
+    return moved

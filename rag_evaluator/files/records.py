@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.jsonl import Appender, checked_line, json_line, need_text, read_checked, read_lines
-from rag_evaluator.files.published import writing
 
 Key = tuple[str, ...]
 Check = Callable[[Mapping[str, Any]], Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.judge.grammar.budget import Budget
+from rag_evaluator.judge.grammar.lark import Budget
 
 
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

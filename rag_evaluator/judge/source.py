@@ -7,18 +7,17 @@ from typing import Any
 
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator.config import model_path
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.embeddings.fingerprint import UNNAMED, arguments_part, as_line, fingerprint, identity_of
+from rag_evaluator.embeddings.hub import free_memory
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.adapters import as_judge, is_langchain, unwrapped
-from rag_evaluator.judge.engine.engines import find_engine
-from rag_evaluator.judge.judge import Judge, RagasLLM
+from rag_evaluator.judge.engines.protocol import find_engine
+from rag_evaluator.judge.judge import Judge, RagasLLM, as_judge, is_langchain, unwrapped
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.models.fingerprint import UNNAMED, arguments_part, as_line, fingerprint, identity_of
-from rag_evaluator.models.memory import free_memory
-from rag_evaluator.program import __version__
+from rag_evaluator.resources import __version__
 
 LLM = InstructorBaseRagasLLM
 """A judge as metrics of `ragas.metrics.collections` take one."""

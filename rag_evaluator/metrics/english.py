@@ -9,11 +9,9 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.prompts.english import english_pack, english_source
-from rag_evaluator.prompts.loading import PackSet, TracedPrompt
+from rag_evaluator.prompts.loading import PackSet, TracedPrompt, english_pack, english_source
 from rag_evaluator.prompts.own import OWN_PROMPTS, own_prompts
-from rag_evaluator.prompts.pack import ENGLISH, Key, pack_path, write_pack
-from rag_evaluator.prompts.source import Source, write_schemas
+from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:

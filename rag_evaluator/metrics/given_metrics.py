@@ -11,7 +11,7 @@ from ragas.metrics.base import SimpleBaseMetric
 from ragas.metrics.collections.base import BaseMetric
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
-from rag_evaluator.config import Config
+from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name

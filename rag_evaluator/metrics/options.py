@@ -1,12 +1,13 @@
 """The options of metrics that users may set: one class for each, with ragas' names and defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from rag_evaluator.config_sections import Section
+from rag_evaluator.config.sections import RetrievalConfig, Section
 from rag_evaluator.judge.grammar.schema import rubric_numbers
+from rag_evaluator.metrics.metric import Metric
 
 
 class FactualCorrectnessOptions(Section):
@@ -123,3 +124,71 @@ def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
     """The range is that of the scores described."""
     numbers = rubric_numbers(options.rubrics or ())
     return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}
+
+
+IDS = ("retrieved_context_ids", "reference_context_ids")
+KNOWN, UNKNOWN = "total_relevant: known", "total_relevant: unknown"
+CHUNK, MATCH = "chunk_prompt", "match_prompt"
+JUDGED = ("user_input", "retrieved_contexts", "reference")
+EXPECTED = ("retrieved_contexts", "reference_contexts")
+
+
+def _row(name: str, *prompts: str, columns: Sequence[str] = JUDGED, **fields: Any) -> Metric:
+    """A row; Any: other fields of `Metric`."""
+    return Metric(
+        f"rag_evaluator.metrics.own.retrieval:{name}",
+        columns,
+        optional=[name for name in ("reference_contexts", "document_score") if name not in columns],
+        may_be_empty=("retrieved_contexts", "retrieved_context_ids"),
+        prompts=prompts,
+        owner="retrieval",
+        stage="retrieval",
+        settings=RetrievalConfig,
+        section="retrieval",
+        changes=_changes,
+        **fields,
+    )
+
+
+def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
+    """Where texts or ids are compared there is no judge and no prompt."""
+    if options.match == "judge":
+        return {}
+    ids = IDS if options.match == "exact" else ()
+    return {
+        "judge": False,
+        "prompts": (),
+        "owner": "",
+        "columns": EXPECTED,
+        "optional": ("document_score", *ids),
+        "instead": ids,
+    }
+
+
+RETRIEVAL: Mapping[str, Metric] = {
+    "retrieval_precision": _row(
+        "RetrievalPrecision", CHUNK, aliases=("precision_at_k",), about="retrieved contexts that are relevant"
+    ),
+    "retrieval_ndcg": _row(
+        "RetrievalNDCG",
+        CHUNK,
+        MATCH,
+        aliases=("ndcg", "ndcg_at_k"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, nDCG",
+    ),
+    "retrieval_map": _row(
+        "RetrievalMAP",
+        CHUNK,
+        MATCH,
+        aliases=("map", "average_precision"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, average precision",
+    ),
+    "retrieval_mrr": _row(
+        "RetrievalMRR", CHUNK, aliases=("mrr", "reciprocal_rank"), about="how early the first relevant context comes"
+    ),
+    "retrieval_recall": _row(
+        "RetrievalRecall", MATCH, columns=EXPECTED, aliases=("recall_at_k",), about="expected contexts that were found"
+    ),
+}

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.embeddings.fingerprint import as_line
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.fingerprint import as_line
-from rag_evaluator.program import __version__
+from rag_evaluator.resources import __version__
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics import options
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.retrieval_rows import RETRIEVAL
+from rag_evaluator.metrics.options import RETRIEVAL
 from rag_evaluator.prompts.question import CustomQuestion
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")

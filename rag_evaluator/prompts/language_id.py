@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from rag_evaluator.languages import LANGUAGES, Language
+from rag_evaluator.config.languages import LANGUAGES, Language
 from rag_evaluator.prompts.pack import ENGLISH
 
 WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")

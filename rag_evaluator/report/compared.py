@@ -10,8 +10,8 @@ from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
 from rag_evaluator.report.pages import number, render, signed
 from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, RowMatch, word
-from rag_evaluator.trust.comparison import MetricComparison
-from rag_evaluator.trust.scale import Estimate
+from rag_evaluator.statistics.formulas import Estimate
+from rag_evaluator.statistics.paired import MetricComparison
 
 GROUPS = 40  # in a chart
 

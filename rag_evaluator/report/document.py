@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import file_digest
-from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.figures import figures_html, runs_html
 from rag_evaluator.report.pages import inline, json_in_page, stream
@@ -67,7 +67,7 @@ def _write(runs: Sequence[Run], comparison: Comparison | None, to: Path) -> None
 
 def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
     """The values of the page. Any: see `run.html`."""
-    from rag_evaluator.program import __version__
+    from rag_evaluator.resources import __version__
 
     figures = [figures_html(runs[0])] if len(runs) == 1 else [runs_html(runs)]
     if comparison is not None:

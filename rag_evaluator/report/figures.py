@@ -14,9 +14,9 @@ from rag_evaluator.report.means import MetricLine, line, scales_of, stages, with
 from rag_evaluator.report.pages import number, render
 from rag_evaluator.report.tally import Rank, ScoreBin, Tally, axis_of, bins_of, by_length, by_rank, tally
 from rag_evaluator.results.panel_names import BETWEEN
-from rag_evaluator.results.reporting import reporting_of
 from rag_evaluator.results.run import Run
-from rag_evaluator.trust.scale import Estimate, Scale
+from rag_evaluator.results.summary import reporting_of
+from rag_evaluator.statistics.formulas import Estimate, Scale
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
 GROUPS, LONGEST = 40, 160  # in a chart; letters of a name there

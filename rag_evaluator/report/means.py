@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from rag_evaluator.report.pages import number
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.panel_names import BETWEEN
-from rag_evaluator.results.reporting import reporting_of
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.results.summary import reporting_of
+from rag_evaluator.statistics.formulas import Scale
 
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in this module: JSON

@@ -93,7 +93,7 @@ def _digest(text: str) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("rag_evaluator.report"), jinja2.PackageLoader("rag_evaluator.view")]
+        [jinja2.PackageLoader("rag_evaluator.report"), jinja2.PackageLoader("rag_evaluator.features.app")]
     )
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset.columns import ColumnNames
-from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.features.app.apply import is_cells
 from rag_evaluator.report.pages import ShownText, Unit, difference, render, short, shown, shown_pieces
 from rag_evaluator.report.row_scores import MetricView, metric_views
-from rag_evaluator.results.meanings import SIGNS, Tone
+from rag_evaluator.results.judgement import SIGNS, Tone
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.run import Run
-from rag_evaluator.reviews.apply import is_cells
 
 Json = Mapping[str, Any]  # Any: JSON
 SCORES = "scores.jsonl"

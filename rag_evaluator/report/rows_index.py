@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key
-from rag_evaluator.dataset.readers.record import InputRecord
+from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.report.pages import clean
-from rag_evaluator.results.reporting import NO_VALUE
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import NO_VALUE
 
 QUESTION, GROUP, SEARCHED = 300, 80, 2000  # characters of a question, of a group's name, of each text to search in
 SEARCH_IN = ("id", "user_input", "response", "reference")

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset import ALIASES, Sample
 from rag_evaluator.dataset.columns import accepted_names, weight_of
 from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.results.reporting import cluster_of, reporting_of
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import RowFacts
-from rag_evaluator.trust.intervals import mean_interval
-from rag_evaluator.trust.scale import TIE, Estimate, Scale
+from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of
+from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+from rag_evaluator.statistics.intervals import mean_interval
 
 Floats = NDArray[np.float64]
 LEAST = 5  # rows in a bin of lengths

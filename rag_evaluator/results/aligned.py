@@ -16,11 +16,11 @@ from rag_evaluator.dataset import Sample, row_names
 from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
-from rag_evaluator.results.reporting import NO_VALUE
 from rag_evaluator.results.run import ScoredRows, run_weights
-from rag_evaluator.trust.bootstrap import Floats
-from rag_evaluator.trust.comparison import Paired
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.results.summary import NO_VALUE
+from rag_evaluator.statistics.bootstrap import Floats
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.paired import Paired
 
 ID, QUESTION = "id", "user_input"
 

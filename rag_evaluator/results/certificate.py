@@ -10,7 +10,7 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.jsonl import json_text
-from rag_evaluator.program import command
+from rag_evaluator.resources import command
 from rag_evaluator.results.caveats import differing_conditions, has_unnamed_model
 from rag_evaluator.results.details import data_of
 from rag_evaluator.results.run import Run, ScoredRows

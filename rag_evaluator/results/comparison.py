@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
-from rag_evaluator.trust.comparison import MetricComparison
-from rag_evaluator.trust.ppi import LabelMean
+from rag_evaluator.statistics.paired import MetricComparison
+from rag_evaluator.statistics.ppi import LabelMean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 BETWEEN = "@"  # of metric and judge: no name of either has it
+
+
 PANEL = "panel"  # part of the manifest
+
+
 FOLDER, NOTE = "judges", "panel.json"  # the folder of the judges' runs, and what says that it is one
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.details import details_lines
-from rag_evaluator.results.kept_prompts import ROWS_TOGETHER, keep_prompts
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
-from rag_evaluator.results.reporting import reporting_of
+from rag_evaluator.results.questions import ROWS_TOGETHER, keep_prompts
 from rag_evaluator.results.rows import DROPPED, Score, Scored, scored_row
-from rag_evaluator.results.summary import Summary
+from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.results.judgement import count_thoughts
-from rag_evaluator.trust.reruns import row_means
+from rag_evaluator.statistics.intervals import row_means
 
 
 @dataclass(frozen=True)

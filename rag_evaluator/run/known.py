@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.files.jsonl import Appender, read_lines
-from rag_evaluator.run.journal import ANSWERS, PARTS, SCORES, TMP, Journal, worth_keeping
-from rag_evaluator.run.lines import Key, Line, decode, encode
-from rag_evaluator.run.plan import Plan
-from rag_evaluator.run.task import Stage
+from rag_evaluator.run.journal import ANSWERS, PARTS, SCORES, TMP, Journal, Key, Line, decode, encode, worth_keeping
+from rag_evaluator.run.task import Plan, Stage
 
 SPARE = "spare"
 MEASURED = "measured.json"  # what it took to make them, if that was a trial

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
-from rag_evaluator.files.published import writing
-from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.files.atomic import writing
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.run.finished import Finished, describe_files, is_complete
-from rag_evaluator.run.journal import WORKERS, Journal, Part
-from rag_evaluator.run.lines import Line, decode
+from rag_evaluator.run.journal import WORKERS, Journal, Line, Part, decode
 from rag_evaluator.run.task import Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.run.workers import WorkerNote, now

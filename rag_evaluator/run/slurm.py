@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.resources import packaged

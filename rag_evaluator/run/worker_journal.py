@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.atomic import json_bytes, publish, replace_json, sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, checked_line
-from rag_evaluator.files.published import json_bytes, publish, replace_json, sync_folder, writing
 from rag_evaluator.files.records import Records
 from rag_evaluator.run.finished import Finished, read_finished
 from rag_evaluator.run.journal import (
@@ -33,8 +33,7 @@ from rag_evaluator.run.journal import (
     workers_of,
 )
 from rag_evaluator.run.known import KnownRecords, carry_over, remove_spare, spare_files
-from rag_evaluator.run.plan import refuse_changes, refuse_fewer_rows
-from rag_evaluator.run.task import Stage
+from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
 Start = Literal["continue", "fresh", "update"]

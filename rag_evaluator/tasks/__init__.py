@@ -10,11 +10,11 @@ from rag_evaluator.run.task import Stage
 TASKS: Mapping[str, str] = {
     "evaluate": "rag_evaluator.tasks.evaluation:of_journal",
     "sort": "rag_evaluator.tasks.sort:of_journal",
-    "generate": "rag_evaluator.tasks.generate:of_journal",
-    "probe": "rag_evaluator.tasks.probe.stage:of_journal",
-    "duel": "rag_evaluator.tasks.duel.stage:of_journal",
-    "testset": "rag_evaluator.tasks.testset.stage:of_journal",
-    "testset_check": "rag_evaluator.tasks.testset.check:of_journal",
+    "generate": "rag_evaluator.tasks.references:of_journal",
+    "probe": "rag_evaluator.features.probe.stage:of_journal",
+    "duel": "rag_evaluator.features.duel.stage:of_journal",
+    "testset": "rag_evaluator.features.testset.stage:of_journal",
+    "testset_check": "rag_evaluator.features.testset.check:of_journal",
 }
 """Name of a task -> what makes a stage from its journal, to write the results of."""
 

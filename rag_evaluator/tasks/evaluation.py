@@ -7,29 +7,26 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_evaluator.config import make_config
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset import Sample, row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
+from rag_evaluator.embeddings.fingerprint import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError, way
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.files.progress import Progress
+from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.reported import check_reported
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.fingerprint import is_unnamed
-from rag_evaluator.progress import Progress
-from rag_evaluator.results.kept_prompts import are_kept, keep_prompts
 from rag_evaluator.results.manifest import config_of, read_manifest
-from rag_evaluator.results.reporting import REPORTED_BY, is_reported_as, reported_as
+from rag_evaluator.results.questions import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Score, Scored
 from rag_evaluator.results.rows import Table as ScoreTable
-from rag_evaluator.results.summary import read_summary
+from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, read_summary, reported_as
 from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.plan import Plan, auto_chunk_size
 from rag_evaluator.run.stages import Run, make_all
-from rag_evaluator.run.task import Context, Record, Table, Work
+from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
 from rag_evaluator.tasks.own_report import REPORT, write_own_report
 
 if TYPE_CHECKING:

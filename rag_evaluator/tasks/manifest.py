@@ -8,19 +8,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import Config
-from rag_evaluator.config_sections import DEMO
+from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
+from rag_evaluator.embeddings.fingerprint import fingerprint
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import file_digest, short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.fingerprint import fingerprint
-from rag_evaluator.program import __version__
-from rag_evaluator.resources import packaged
-from rag_evaluator.results.kept_prompts import are_kept
+from rag_evaluator.resources import __version__, packaged
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
+from rag_evaluator.results.questions import are_kept
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.program import command
+from rag_evaluator.resources import command
 from rag_evaluator.results.details import DETAILS
 from rag_evaluator.results.manifest import SCORES, changed
 from rag_evaluator.results.panel_names import is_panel

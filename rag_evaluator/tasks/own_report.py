@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.program import command
+from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.run.finished import note_rewritten

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import Config, make_config
+from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
-from rag_evaluator.progress import ACTIVITY
 from rag_evaluator.results.panel import PanelTable
 from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
 from rag_evaluator.results.rows import Table
 from rag_evaluator.results.writers import PANEL_WRITERS, write_table
 from rag_evaluator.run.finished import describe_files, differing_files, is_complete, read_finished
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
-from rag_evaluator.run.plan import Plan, refuse_fewer_rows
+from rag_evaluator.run.task import Plan, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import now
 from rag_evaluator.tasks.evaluation import Evaluation, ScoredTable, of_journal, scored_table

@@ -8,25 +8,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from rag_evaluator.config import Config
-from rag_evaluator.config_judges import refuse_panel
-from rag_evaluator.config_sections import Section
+from rag_evaluator.config.judges import refuse_panel
+from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import Section
 from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.progress import ACTIVITY, CHECKING
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.source import LazyJudge, source_of
-from rag_evaluator.progress import ACTIVITY, CHECKING
-from rag_evaluator.prompts.adapt.adapt import ready_prompts
+from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.plan import Plan, auto_chunk_size
-from rag_evaluator.run.task import Context, Record, Table, Work
+from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
 from rag_evaluator.tasks.manifest import describe
 
 NEEDED = ("user_input", "retrieved_contexts")

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluator.config import Config
+from rag_evaluator.config.schema import Config
+from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.progress import Progress
+from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.progress import Progress
 from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import Table
@@ -18,7 +19,6 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.signals import Stop
 from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, scored_table
 from rag_evaluator.tasks.panel import Panel, begin, panel_table
 

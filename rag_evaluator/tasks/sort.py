@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import make_config
-from rag_evaluator.config_sections import SortConfig
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.sections import SortConfig
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.field import json_or_text
@@ -14,8 +14,7 @@ from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.plan import Plan
-from rag_evaluator.run.task import Record, Table
+from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.tasks.question import (
     Make,
     Question,
@@ -30,8 +29,7 @@ from rag_evaluator.tasks.question import (
     units_of,
     without_question,
 )
-from rag_evaluator.tasks.ranking import Ranking, Sorter, summarise, with_relevance
-from rag_evaluator.tasks.ranking.sorting import LASTING
+from rag_evaluator.tasks.sorting import LASTING, Ranking, Sorter, summarise, with_relevance
 
 TASK, STAGE, COLUMN = "sort", "orders", "order"
 ORDERS, SUMMARY, MANIFEST = "sorted_indices.json", "sort_summary.json", "sort_manifest.json"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check, plan
-from rag_evaluator.cli.check import _code
 from rag_evaluator.cli.main import main
-from rag_evaluator.judge.engine.transformers.weights import Memory
+from rag_evaluator.features.setup.check_command import _code
+from rag_evaluator.judge.engines.transformers.weights import Memory
 
 ModelFolder = Callable[..., Path]
 Rows = list[dict[str, Any]]
@@ -139,8 +139,8 @@ MEMORY = [
 def test_weights_that_do_not_fit_are_known_before_they_are_loaded(
     memory: Memory, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.api.check.memory_of", lambda judge, offline: memory)
-    monkeypatch.setattr("rag_evaluator.api.check.run", lambda coroutine: coroutine.close())
+    monkeypatch.setattr("rag_evaluator.features.setup.check.memory_of", lambda judge, offline: memory)
+    monkeypatch.setattr("rag_evaluator.features.setup.check.run", lambda coroutine: coroutine.close())
     report = check(project(tmp_path, rows, model_folder("llama-bytelevel")))
     assert found(report, "memory").state == state
     assert ("row" in states(report)) == (state == "failed"), "nothing is loaded"
@@ -214,7 +214,7 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
 def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
     keys: dict[str, Any], name: str, words: str, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.api.check.run", lambda coroutine: coroutine.close())
+    monkeypatch.setattr("rag_evaluator.features.setup.check.run", lambda coroutine: coroutine.close())
     report = check(project(tmp_path, rows, "demo", **keys))
     assert words in found(report, name).text
     expected = "warning" if words in ("makes them", "English only") else "failed"

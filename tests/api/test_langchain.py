@@ -32,9 +32,9 @@ from rag_evaluator import (
     collect,
     load_dataset,
 )
-from rag_evaluator.config import make_config
-from rag_evaluator.config_sections import EmbeddingsConfig
-from rag_evaluator.models.embeddings import load_embeddings
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.sections import EmbeddingsConfig
+from rag_evaluator.embeddings.embeddings import load_embeddings
 
 ROOT = Path(__file__).parents[2]
 PARAGRAPHS = [

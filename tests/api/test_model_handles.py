@@ -19,9 +19,9 @@ from ragas.metrics.collections import AnswerRelevancy, ContextRelevance, Faithfu
 from ragas.metrics.collections.context_relevance.util import ContextRelevanceOutput
 
 from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.transformers import loading
-from rag_evaluator.models.embeddings import LocalEmbeddings
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.embeddings import LocalEmbeddings
+from rag_evaluator.judge.engines.transformers import loading
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Where was Nolu Brak born?"

@@ -13,14 +13,14 @@ from pydantic import BaseModel
 
 from rag_evaluator import PlannedJudge, PlannedMetric, PlannedRun, RAGEvaluator, ScriptedJudge, plan
 from rag_evaluator.cli.main import main
-from rag_evaluator.cli.plan import print_plan
-from rag_evaluator.dataset.choice import RowChoice
+from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.features.setup.expected import Expected, JudgeCall, calls_of, expected_of, scaled
+from rag_evaluator.features.setup.plan_command import print_plan
+from rag_evaluator.features.setup.trial import read_measured
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.run.task import Record
-from rag_evaluator.run.trial import read_measured
-from rag_evaluator.tasks.expected import Expected, JudgeCall, calls_of, expected_of, scaled
-from rag_evaluator.trust.comparison import rows_for_interval
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.paired import rows_for_interval
 
 Rows = list[dict[str, Any]]
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
-from rag_evaluator.config_sections import GenerateConfig, SortConfig
-from rag_evaluator.tasks.ranking import STRATEGIES, SortOptions
+from rag_evaluator.config.sections import GenerateConfig, SortConfig
 from rag_evaluator.tasks.references import GenerateOptions
+from rag_evaluator.tasks.sorting import STRATEGIES, SortOptions
 
 QUESTIONS = ["Where?", "Who?"]
 CONTEXTS = [["c", "a", "d", "b"], ["b", "a"]]

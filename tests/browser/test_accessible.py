@@ -14,6 +14,7 @@ from table import Table
 Reports = Callable[..., Path]
 SERIOUS = ("serious", "critical")
 ALL_RULES = {"resultTypes": ["violations"]}
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 IN_DARK = {**ALL_RULES, "runOnly": ["color-contrast"]}  # only colours are others
 
 
@@ -22,6 +23,7 @@ def faults(page: Page) -> list[str]:
     found: list[dict[str, Any]] = []
     for scheme, options in (("dark", IN_DARK), ("light", ALL_RULES)):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.evaluate(DRAWN)
         found += Axe().run(page, options=options).response["violations"]
     return [
         f"{fault['id']}: {fault['help']}: {[node['html'][:120] for node in fault['nodes'][:4]]} "

@@ -12,7 +12,7 @@ import rag_evaluator
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.main import COMMANDS, main
 from rag_evaluator.errors import SHELL
-from rag_evaluator.program import command, program
+from rag_evaluator.resources import command, program
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(rag_evaluator.__file__).parent
@@ -107,7 +107,7 @@ def test_no_message_spells_a_command_by_hand() -> None:
     texts = {path.relative_to(PACKAGE).as_posix(): own for path, own in (modules | pages).items()}
     kept = {path: own for path, own in texts.items() if path not in READ_ELSEWHERE}
     found = [f"{path}: {text}" for path, own in kept.items() for text in own if OURS.search(text)]
-    assert not found, "build it with rag_evaluator.program.command:\n" + "\n".join(found)
+    assert not found, "build it with rag_evaluator.resources.command:\n" + "\n".join(found)
 
 
 def test_a_command_that_was_printed_in_a_clone_works_as_printed(tmp_path: Path) -> None:

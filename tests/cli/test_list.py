@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from rag_evaluator import METRICS
-from rag_evaluator.cli.lists import LISTS
 from rag_evaluator.cli.main import main
+from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.dataset.readers.table import READERS
-from rag_evaluator.judge.engine.engines import ENGINES
-from rag_evaluator.languages import LANGUAGES
+from rag_evaluator.features.setup.init_command import LISTS
+from rag_evaluator.judge.engines.protocol import ENGINES
 
 NAMES: dict[str, tuple[str, Any]] = {
     "metrics": ("name", METRICS),

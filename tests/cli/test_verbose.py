@@ -14,7 +14,7 @@ import pytest
 from rag_evaluator import offline
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.cli.arguments import parser_of_commands
-from rag_evaluator.offline import QUIET_LIBRARIES, TALKATIVE
+from rag_evaluator.config.offline import QUIET_LIBRARIES, TALKATIVE
 
 ROOT = Path(__file__).parents[2]
 LOUD = "something may be slow"

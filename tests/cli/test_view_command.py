@@ -14,11 +14,13 @@ import pytest
 import uvicorn
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.cli.view import _ended_by_signals
+from rag_evaluator.features.app.view_command import _ended_by_signals
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
-LIBRARIES = "import sys; from rag_evaluator.view.app import make_app; print([n for n in %r if n in sys.modules])"
+LIBRARIES = (
+    "import sys; from rag_evaluator.features.app.answers import make_app; print([n for n in %r if n in sys.modules])"
+)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 
 from rag_evaluator import ConfigError, DatasetError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import make_config
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset import checked
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows, rows_again
 

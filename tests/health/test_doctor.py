@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.api import doctor as doctoring
 from rag_evaluator.cli.main import main
-from rag_evaluator.health import machine
-from rag_evaluator.health.machine import answer_of, probes
-from rag_evaluator.models.memory import devices
+from rag_evaluator.embeddings.hub import devices
+from rag_evaluator.features.chains import doctor as doctoring
+from rag_evaluator.features.setup import machine
+from rag_evaluator.features.setup.machine import answer_of, probes
 
 TORCH: dict[str, Any] = {
     "version": "2.13.0", "cuda": None, "hip": None, "threads": 2, "cpu": "AVX2", "mps": False, "devices": [],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_evaluator.health import packages
+from rag_evaluator.features.setup import packages
 
 GOOD = {"ragas-offline": "0.1.0", "ragas": "0.4.3", "torch": "2.13.0+cpu", "transformers": "5.23.0"}
 DECLARED = {

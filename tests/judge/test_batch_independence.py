@@ -14,7 +14,7 @@ from test_judge import PIECES, ask, load
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.engine.transformers.trial import why_alone
+from rag_evaluator.judge.engines.transformers.attention import why_alone
 from rag_evaluator.judge.judge import Opinion
 from rag_evaluator.judge.requests import PromptText
 

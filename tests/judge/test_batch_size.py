@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from test_judge import load
 
-from rag_evaluator.config_sections import USUAL_BATCH, JudgeConfig
-from rag_evaluator.judge.engine.transformers import memory, padded
-from rag_evaluator.judge.engine.transformers.memory import GPU_MOST, LENGTH, BatchSize, BatchSizeSetting
-from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.engine.vllm.engine import VllmEngine
+from rag_evaluator.config.sections import USUAL_BATCH, JudgeConfig
+from rag_evaluator.judge.engines.transformers import memory, padded
+from rag_evaluator.judge.engines.transformers.decoder import GPU_MOST, LENGTH, BatchSize, BatchSizeSetting
+from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
+from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
 GB = 1 << 30
 SLOT = 1 << 17  # bytes of a token of an 8B model

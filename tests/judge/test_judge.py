@@ -12,17 +12,16 @@ from pydantic import BaseModel
 from tiny_models import plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.judge.encoding.sequence import Sequence as DecodedSequence
-from rag_evaluator.judge.engine.transformers.memory import BatchSize
-from rag_evaluator.judge.engine.transformers.packed_decoder import PackedDecoder
-from rag_evaluator.judge.grammar.budget import Budget
+from rag_evaluator.judge.engines.transformers.decoder import BatchSize
+from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecoder
+from rag_evaluator.judge.grammar.lark import Budget
 from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.judge.requests import PromptText, Request, common_beginning
 from rag_evaluator.metrics.english import all_prompts
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.prompts.english import english_pack
-from rag_evaluator.prompts.loading import PackPrompt
+from rag_evaluator.prompts.loading import PackPrompt, english_pack
 from rag_evaluator.prompts.own import CompareOutput
 
 PROMPTS = {

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from ragas.llms import LangchainLLMWrapper
 
 from rag_evaluator import METRICS, RAGEvaluator, generate, sort
-from rag_evaluator.judge.adapters import LangchainJudge, as_judge
+from rag_evaluator.judge.judge import LangchainJudge, as_judge
 from rag_evaluator.prompts.own import ReferenceOutput
 
 

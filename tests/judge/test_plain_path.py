@@ -11,8 +11,8 @@ from test_judge import load, random_request
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.engine.transformers.padded import TOGETHER
-from rag_evaluator.judge.engine.transformers.plain_decoder import PlainDecoder
+from rag_evaluator.judge.engines.transformers.plain import TOGETHER
+from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
 from rag_evaluator.judge.requests import Request
 
 pytestmark = pytest.mark.models

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 import rag_evaluator
 from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.adapters import RagasJudge, as_judge
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.judge.judge import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.models.batching import BatchHandler, Scheduler
 
 PACKAGE = Path(rag_evaluator.__file__).parent
 CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}

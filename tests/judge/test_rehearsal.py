@@ -6,8 +6,8 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
-from rag_evaluator.judge.adapters import as_judge
-from rag_evaluator.judge.rehearsal import Rehearsal
+from rag_evaluator.features.setup.check_judge import Rehearsal
+from rag_evaluator.judge.judge import as_judge
 
 ROW = {
     "user_input": "Where was Ana born?",

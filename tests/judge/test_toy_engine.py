@@ -11,10 +11,9 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engine.engines import ENGINES, find_engine
-from rag_evaluator.judge.engine.protocol import Engine
+from rag_evaluator.judge.engines.protocol import ENGINES, Engine, find_engine
 from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.judge.requests import Reply, Request
 

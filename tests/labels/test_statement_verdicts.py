@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluator.labels.certification import row_calibration, statement_figures
-from rag_evaluator.labels.figures import Labelled, joined
-from rag_evaluator.labels.scale import BINARY
-from rag_evaluator.labels.table import Label
+from rag_evaluator.features.certify.certification import row_calibration, statement_figures
+from rag_evaluator.features.certify.figures import Labelled, joined
+from rag_evaluator.features.certify.scale import BINARY
+from rag_evaluator.features.certify.table import Label
 from rag_evaluator.results.judgement import numbers_of
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
 
 
 def record(*verdicts: int, confidence: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:

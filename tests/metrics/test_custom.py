@@ -25,10 +25,10 @@ from rag_evaluator import (
 )
 from rag_evaluator import evaluate as evaluate_lists
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import make_config
-from rag_evaluator.config_custom import read_scale
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.definitions import read_scale
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.prompts.own import CustomInput, CustomOutput, FilterInput, FilterOutput, OwnPrompt
 from rag_evaluator.prompts.pack import Pack, read_pack, write_pack
@@ -327,7 +327,7 @@ def test_the_pack_of_a_question_is_made_by_adapt_and_used(
     source = "rag_evaluator.judge.source.LazyJudge.load"
 
     async def load(self: Any) -> Any:
-        from rag_evaluator.judge.adapters import as_judge
+        from rag_evaluator.judge.judge import as_judge
 
         return as_judge(Spanish(), "spanish")
 

@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.main import main
-from rag_evaluator.config_sections import RetrievalConfig
+from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.judge.engine_judge import EngineJudge
-from rag_evaluator.metrics.own.relevance import normalised, overlap
+from rag_evaluator.metrics.own.retrieval import normalised, overlap
 
 ROOT = Path(__file__).parents[2]
 ALL = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_recall"]

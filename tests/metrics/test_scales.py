@@ -7,7 +7,7 @@ import pytest
 
 from rag_evaluator import METRICS
 from rag_evaluator.metrics.table import scale_of
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 RETRIEVAL = {

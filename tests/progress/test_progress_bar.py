@@ -13,8 +13,8 @@ import pytest
 
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
-from rag_evaluator.progress import Activity, State
-from rag_evaluator.progress.watch import Watch
+from rag_evaluator.files.progress import Activity, State
+from rag_evaluator.files.progress_lines import Watch
 
 pytestmark = pytest.mark.processes
 

@@ -10,15 +10,23 @@ import pytest
 
 from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
-from rag_evaluator.languages import LANGUAGES, find_language, sentences
+from rag_evaluator.config.languages import LANGUAGES, find_language, sentences
 from rag_evaluator.metrics.english import all_prompts
-from rag_evaluator.prompts.adapt.translate import doubts
-from rag_evaluator.prompts.check import Fault, check_language, check_pack, languages_in
-from rag_evaluator.prompts.english import english_pack, english_source
-from rag_evaluator.prompts.fields import is_prose, label_words, leaves, lost, must_survive
+from rag_evaluator.prompts.check import (
+    Fault,
+    check_language,
+    check_pack,
+    is_prose,
+    label_words,
+    languages_in,
+    leaves,
+    lost,
+    must_survive,
+)
 from rag_evaluator.prompts.language_id import foreign
-from rag_evaluator.prompts.pack import Key, Pack, pack_path, read_pack
-from rag_evaluator.prompts.source import packaged_sources
+from rag_evaluator.prompts.loading import english_pack, english_source
+from rag_evaluator.prompts.pack import Key, Pack, pack_path, packaged_sources, read_pack
+from rag_evaluator.prompts.translate import doubts
 
 SHIPPED = Path(__file__).parents[2] / "prompts"
 TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
@@ -256,7 +264,7 @@ def test_packs_are_compared_with_the_packaged_prompts_and_another_installed_raga
     command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
     assert main(command) == 0
     assert "ragas" not in capsys.readouterr().out
-    monkeypatch.setattr("rag_evaluator.prompts.source.packaged_sources", lambda: other_ragas("0.4.9"))
+    monkeypatch.setattr("rag_evaluator.prompts.pack.packaged_sources", lambda: other_ragas("0.4.9"))
     assert main(command) == 2
     shown = capsys.readouterr().out
     assert f"{tmp_path / NLI}: original_hash: made from another English source (" in shown
@@ -279,7 +287,7 @@ def test_packs_are_compared_with_the_installed_ragas_if_that_is_asked_for(
 
 
 def test_a_package_without_its_english_prompts_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.prompts.source.packaged", lambda name: tmp_path)
+    monkeypatch.setattr("rag_evaluator.prompts.pack.packaged", lambda name: tmp_path)
     with pytest.raises(PromptError, match=r"no English prompts here: .* Install the package again, or use --installed"):
         packaged_sources.__wrapped__()
 

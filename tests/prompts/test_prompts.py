@@ -11,12 +11,10 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics.english import all_prompts, export, installed_sources, load_prompts
-from rag_evaluator.prompts.english import english_pack
-from rag_evaluator.prompts.fields import label_words
-from rag_evaluator.prompts.loading import PackPrompt, PackSet
+from rag_evaluator.prompts.check import label_words
+from rag_evaluator.prompts.loading import PackPrompt, PackSet, english_pack
 from rag_evaluator.prompts.own import OWN_PROMPTS, CompareInput, CompareOutput
-from rag_evaluator.prompts.pack import Key, pack_path, read_pack
-from rag_evaluator.prompts.source import SCHEMAS, packaged_sources
+from rag_evaluator.prompts.pack import SCHEMAS, Key, pack_path, packaged_sources, read_pack
 from rag_evaluator.resources import packaged
 from rag_evaluator.tasks.manifest import run_digest_of
 

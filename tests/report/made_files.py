@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rag_evaluator.results.summary import MetricScores, RowFacts, figures
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
 
 NONE = math.nan
 

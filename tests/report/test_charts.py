@@ -19,8 +19,8 @@ from rag_evaluator.report.figures import figures_html, groups_of, runs_html
 from rag_evaluator.report.means import scales_of
 from rag_evaluator.results.comparison import word
 from rag_evaluator.results.run import Run
-from rag_evaluator.trust.comparison import Paired, compare_scores
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.paired import Paired, compare_scores
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&#x3c;</script>\u202e\ud800\x00\uffff${a}{{7*7}}"
 SVG = {"svg", "title", *KEPT}

@@ -16,8 +16,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.metrics.english import installed_sources
 from rag_evaluator.report.row import pair_html, row_html, row_view
 from rag_evaluator.report.row_scores import frames_of, judgement_views, percent
-from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.results.meanings import GRADES, meaning_of
+from rag_evaluator.results.judgement import GRADES, judgements_of, meaning_of
 from rag_evaluator.results.run import Run
 
 TONE: dict[str, Any] = {

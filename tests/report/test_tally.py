@@ -10,8 +10,8 @@ from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator.report.tally import bins_of, by_length, by_rank, tally, verdicts_of
 from rag_evaluator.results.run import Run
-from rag_evaluator.trust.intervals import mean_interval
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.intervals import mean_interval
 
 COSINE, RATING = Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)
 

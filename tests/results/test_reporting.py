@@ -20,7 +20,7 @@ from rag_evaluator.results import overview
 from rag_evaluator.results.overview import interval
 from rag_evaluator.results.rows import Score
 from rag_evaluator.results.summary import flat_rows
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
 
 NAN = math.nan
 EIGHT = [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0]  # the example of docs/statistics.md

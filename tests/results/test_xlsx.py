@@ -16,7 +16,7 @@ from rag_evaluator.metrics.table import about_metrics, select_metrics
 from rag_evaluator.results import xlsx
 from rag_evaluator.results.overview import interval, means
 from rag_evaluator.results.rows import Heading, Score
-from rag_evaluator.results.sheet import BETTER, LINES, WIDEST, WORSE
+from rag_evaluator.results.xlsx import BETTER, LINES, WIDEST, WORSE
 
 METRICS = ["faithfulness", "context_recall", "noise_sensitivity", "answer_relevancy"]
 SHEETS = ["summary", "scores", "judgements"]

@@ -10,11 +10,7 @@ from labelled_runs import ROWS, exact_run, faithful_run
 from made import review
 
 from rag_evaluator import ConfigError, certify, label_sheet
-from rag_evaluator.api.label_draw import draw_rows
-from rag_evaluator.labels.sheet import write_draw
-from rag_evaluator.results.details import row_digests
-from rag_evaluator.results.run import Run
-from rag_evaluator.reviews.labelling import (
+from rag_evaluator.features.app.labelling import (
     LabelItem,
     choices,
     given_labels,
@@ -23,8 +19,12 @@ from rag_evaluator.reviews.labelling import (
     statements_of,
     write_label_table,
 )
-from rag_evaluator.reviews.store import ReviewStore
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.features.app.store import ReviewStore
+from rag_evaluator.features.certify.certify import draw_rows
+from rag_evaluator.features.certify.sheet import write_draw
+from rag_evaluator.results.details import row_digests
+from rag_evaluator.results.run import Run
+from rag_evaluator.statistics.formulas import Scale
 
 
 def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:

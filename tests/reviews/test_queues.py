@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.reviews.queues import MOST, MetricFacts, detail_queues, findings_queue, row_queues, rows_in, too_easy
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.features.app.queues import (
+    MOST,
+    MetricFacts,
+    detail_queues,
+    findings_queue,
+    row_queues,
+    rows_in,
+    too_easy,
+)
+from rag_evaluator.statistics.formulas import Scale
 
 ABOUT = MetricFacts(
     {"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")}

@@ -12,8 +12,8 @@ from labelled_runs import exact_run, faithful_run
 from starlette.testclient import TestClient
 
 from rag_evaluator import certify, label_sheet
-from rag_evaluator.reviews.store import ReviewStore
-from rag_evaluator.view.app import make_app
+from rag_evaluator.features.app.app import make_app
+from rag_evaluator.features.app.store import ReviewStore
 
 TOKEN, BASE = "t" * 20, "http://127.0.0.1:8765"
 
@@ -140,7 +140,7 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) ->
 
 
 def test_a_body_that_is_too_large_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.view.reviews.LONGEST", 1000)
+    monkeypatch.setattr("rag_evaluator.features.app.review_pages.LONGEST", 1000)
     assert sent(client, after="x" * 2000).status_code == 400
 
 

@@ -13,9 +13,9 @@ import pytest
 from made import correction, review
 
 from rag_evaluator import ResultsError
+from rag_evaluator.features.app.record import ReviewError
+from rag_evaluator.features.app.store import ConflictError, ReviewStore
 from rag_evaluator.files.jsonl import json_line
-from rag_evaluator.reviews.record import ReviewError
-from rag_evaluator.reviews.store import ConflictError, ReviewStore
 
 WRITER = """
 import sys

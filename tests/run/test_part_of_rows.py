@@ -12,7 +12,7 @@ import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset.choice import RowChoice
+from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.report.facts import facts
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import Journal

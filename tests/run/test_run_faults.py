@@ -168,7 +168,7 @@ class TestStartingOver:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("rag_evaluator.api.evaluator.RAGEvaluator._scorer", stop)
+            patch.setattr("rag_evaluator.evaluator.RAGEvaluator._scorer", stop)
             assert main([str(config), "--fresh"]) == 130
         assert {path: path.read_bytes() for path in journal_files(config, "parts")} == before
 

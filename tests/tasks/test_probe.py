@@ -27,16 +27,14 @@ from rag_evaluator import (
     probe,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.config_sections import ProbeConfig
-from rag_evaluator.languages import find_language
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.sections import ProbeConfig
+from rag_evaluator.features.probe.facts import normalised
+from rag_evaluator.features.probe.figures import PROBES, pairs_of, probe_overview, report, units_of
+from rag_evaluator.features.probe.verdicts import Word
 from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks import stage_of
-from rag_evaluator.tasks.probe.facts import normalised
-from rag_evaluator.tasks.probe.figures import probe_overview, report
-from rag_evaluator.tasks.probe.table import PROBES
-from rag_evaluator.tasks.probe.units import pairs_of, units_of
-from rag_evaluator.trust.verdicts import Word
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")

@@ -235,7 +235,7 @@ def test_repeats_of_a_reproducible_judge_are_refused_before_it_is_loaded(
     def load(*_: Any, **__: Any) -> Any:
         raise AssertionError("it was loaded")
 
-    monkeypatch.setattr("rag_evaluator.api.evaluator.load_scorer", load)
+    monkeypatch.setattr("rag_evaluator.evaluator.load_scorer", load)
     config = {"metrics": BOTH, "repeats": 5, **settings}
     with pytest.raises(ConfigError) as caught:
         ask(RAGEvaluator(config, judge=judge), rows)

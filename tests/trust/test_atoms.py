@@ -9,11 +9,10 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import METRICS, gate
-from rag_evaluator.results.reporting import reporting_of
-from rag_evaluator.trust.comparison import Paired, compare_scores
-from rag_evaluator.trust.formulas import Units, difference_bounds, mean_bounds
-from rag_evaluator.trust.intervals import difference_interval, mean_interval
-from rag_evaluator.trust.scale import Estimate, Scale
+from rag_evaluator.results.summary import reporting_of
+from rag_evaluator.statistics.formulas import Estimate, Scale, Units, difference_bounds, mean_bounds
+from rag_evaluator.statistics.intervals import difference_interval, mean_interval
+from rag_evaluator.statistics.paired import Paired, compare_scores
 
 RELEVANCY, ROUGE, FAITHFULNESS = (METRICS[name].scale for name in ("answer_relevancy", "rouge_score", "faithfulness"))
 JUDGED = Scale()

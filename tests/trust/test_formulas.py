@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.intervals import JUDGED, PARTS, Cell, Part, simulate, units_of
-from rag_evaluator.trust.formulas import mean_bounds
-from rag_evaluator.trust.intervals import difference_interval, mean_interval
+from rag_evaluator.statistics.formulas import mean_bounds
+from rag_evaluator.statistics.intervals import difference_interval, mean_interval
 
 PAGE = Path(__file__).parent.parent.parent / "benchmarks" / "intervals.md"
 CELLS = [pytest.param(part, cell, id=f"{part.title}: {cell.name}") for part in PARTS for cell in part.cells]
@@ -61,8 +61,8 @@ def test_the_page_has_every_cell_and_names_those_that_do_not_keep_their_limits()
 
 
 def test_scipy_and_statsmodels_load_only_when_an_interval_is_computed() -> None:
-    names = ", ".join(f"rag_evaluator.trust.{name}" for name in ("intervals", "reruns"))
+    names = ", ".join(f"rag_evaluator.statistics.{name}" for name in ("intervals", "reruns"))
     code = f"import sys, {names}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "rag_evaluator.trust.intervals" in loaded
+    assert "rag_evaluator.statistics.intervals" in loaded
     assert not {"scipy", "statsmodels", "pandas"} & set(loaded)

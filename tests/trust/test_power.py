@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from rag_evaluator.trust.comparison import rows_needed, smallest_difference
+from rag_evaluator.statistics.paired import rows_needed, smallest_difference
 
 
 def test_half_a_standard_deviation_needs_34_pairs() -> None:

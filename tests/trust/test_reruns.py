@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rag_evaluator.trust.reruns import RerunNoise, rerun_noise, row_means
+from rag_evaluator.statistics.intervals import RerunNoise, rerun_noise, row_means
 
 NAN = float("nan")
 RATINGS = [

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rag_evaluator import METRICS, ConfigError
-from rag_evaluator.trust.gate import Measured, Rule, Verdict, check_rules, parse_limit, parse_rule
-from rag_evaluator.trust.intervals import difference_interval, mean_interval
-from rag_evaluator.trust.scale import Scale
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.intervals import difference_interval, mean_interval
+from rag_evaluator.statistics.rules import Measured, Rule, Verdict, check_rules, parse_limit, parse_rule
 
 CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 ROUGE = METRICS["rouge_score"].scale

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from rag_evaluator import METRICS
-from rag_evaluator.trust.formulas import moments, with_pseudo_units
-from rag_evaluator.trust.intervals import difference_interval, difference_p_value, mean_interval
-from rag_evaluator.trust.scale import Scale
-from rag_evaluator.trust.units import missing_bounds
+from rag_evaluator.statistics.formulas import Scale, moments, with_pseudo_units
+from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval, missing_bounds
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.trust.intervals import PASS, mean_interval
-from rag_evaluator.trust.scale import Scale
-from rag_evaluator.trust.verdicts import Pairs, Thresholds, Word, judge_cells
+from rag_evaluator.features.probe.verdicts import Pairs, Thresholds, Word, judge_cells
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 NAN = float("nan")
 JUDGED, CONTINUOUS, LOWER = Scale(), Scale(kind="continuous"), Scale(better="lower")

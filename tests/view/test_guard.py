@@ -7,7 +7,7 @@ import pytest
 from app_client import HOST, ORIGIN, PORT, TOKEN, client, write_run
 from starlette.testclient import TestClient
 
-from rag_evaluator.view.answers import HEADERS, is_name_of, split_host
+from rag_evaluator.features.app.answers import HEADERS, is_name_of, split_host
 
 PAGES = ["/", "/run/demo", "/api/rows/demo", "/api/row/demo/0", "/api/progress", "/nothing"]
 PATHS = [*PAGES, "/assets/base.css"]
@@ -198,7 +198,7 @@ def test_a_fault_of_the_program_shows_no_traceback(
     def fault(*arguments: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("rag_evaluator.view.pages.row_html", fault)
+    monkeypatch.setattr("rag_evaluator.features.app.pages.row_html", fault)
     answer = inside.get("/api/row/demo/0")
     assert answer.status_code == 500
     assert "secret" not in answer.text

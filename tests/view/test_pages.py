@@ -9,9 +9,9 @@ from labelled_runs import faithful_run
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.features.app import pages
+from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.report.pages import asset
-from rag_evaluator.signals import Stop, StopSignal
-from rag_evaluator.view import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 

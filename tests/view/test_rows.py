@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from app_client import asked, client, made_run, write_run
 
+from rag_evaluator.features.app import pages
+from rag_evaluator.features.app.index import RowIndex, RunsTable
+from rag_evaluator.features.app.state import FileCache
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.rows_index import rows_of
 from rag_evaluator.results.run import Run
-from rag_evaluator.view import pages
-from rag_evaluator.view.index import RowIndex, RunsTable
-from rag_evaluator.view.state import FileCache
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
 Row = dict[str, Any]
@@ -192,7 +192,7 @@ def test_a_fault_while_the_index_is_made_is_said_and_makes_no_shorter_table(
         yield from list(rows_of(*given))[:1]
         raise KeyError("what nobody has thought of")
 
-    monkeypatch.setattr("rag_evaluator.view.index.rows_of", broken)
+    monkeypatch.setattr("rag_evaluator.features.app.index.rows_of", broken)
     with client(tmp_path) as browser:
         answer = browser.get("/api/rows/run?sort=m")
     assert answer.status_code == 500

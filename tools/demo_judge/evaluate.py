@@ -16,10 +16,10 @@ import numpy as np
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgementError, PromptError
-from rag_evaluator.config_sections import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.models.embeddings import LocalEmbeddings
-from rag_evaluator.models.event_loop import run
+from rag_evaluator.embeddings.embeddings import LocalEmbeddings
+from rag_evaluator.embeddings.event_loop import run
 from tools.demo_judge.languages import World
 from tools.demo_judge.tasks import LANGUAGES, TASKS, Row, Task, prompts, row
 

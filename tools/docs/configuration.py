@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from rag_evaluator import METRICS, Config
-from rag_evaluator.config_custom import AskedMetric, ComputedMetric
-from rag_evaluator.config_sections import Section
+from rag_evaluator.config.sections import Section
+from rag_evaluator.metrics.definitions import AskedMetric, ComputedMetric
 
 HEAD = """# Configuration
 

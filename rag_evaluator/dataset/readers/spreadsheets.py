@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.formulas import is_harmless, original
 from rag_evaluator.dataset.json_values import Unwritable, plain
-from rag_evaluator.dataset.readers.record import InputRecord, joined, library_errors, read_text
+from rag_evaluator.dataset.readers.json_files import InputRecord, joined, library_errors, read_text
 from rag_evaluator.errors import DatasetError
 
 CELL_BYTES = 1_000_000
@@ -214,3 +213,43 @@ def _column_names(header: Sequence[Any], body: Sequence[Sequence[Any]]) -> dict[
         if any(cell not in _EMPTY for cells in body for cell in cells[position : position + 1]):
             names[position] = f"Unnamed: {position}"
     return dict(sorted(names.items()))
+
+
+_START = "[=+\\-@\t\r\n＝＋－＠]"
+
+
+_ESCAPED = re.compile(f"'+{_START}")
+
+
+_TO_ESCAPE = re.compile(f"'*{_START}")
+
+
+def harmless(text: str) -> str:
+    """With a quote before it if it begins as a formula does, as OWASP advises for CSV.
+
+    Text that has such a quote already gets one more, so that `original` is the inverse for all texts.
+    """
+    return f"'{text}" if _TO_ESCAPE.match(text) else text
+
+
+def harmless_cell(text: str) -> str:
+    """The same for a cell of somebody's own table: a number stays one, with its sign."""
+    return text if _is_number(text) else harmless(text)
+
+
+def original(cell: str) -> str:
+    """What `harmless` made the cell from."""
+    return cell[1:] if _ESCAPED.match(cell) else cell
+
+
+def is_harmless(cell: str) -> bool:
+    """Whether `harmless` can have written it. Numbers are written as they are."""
+    return not re.match(_START, cell) or _is_number(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.json_values import Unwritable, plain
-from rag_evaluator.dataset.readers.json_files import read_json, read_jsonl, rows_of
-from rag_evaluator.dataset.readers.record import InputRecord, joined, library_errors, numbered, read_text
+from rag_evaluator.dataset.readers.json_files import (
+    InputRecord,
+    joined,
+    library_errors,
+    numbered,
+    read_json,
+    read_jsonl,
+    read_text,
+    rows_of,
+)
 from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
 from rag_evaluator.errors import DatasetError
 

@@ -16,7 +16,8 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.hub import load_failure
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.encoding.templates import (
     MARKERS,
@@ -28,7 +29,6 @@ from rag_evaluator.judge.encoding.templates import (
     render,
 )
 from rag_evaluator.judge.requests import TextEnd, ThoughtFormat
-from rag_evaluator.models.hub import load_failure
 
 PLACE = ("local_files_only", "trust_remote_code", "revision", "subfolder", "cache_dir", "token", "code_revision")
 """Arguments of from_pretrained that say where files are read, and not how weights are loaded."""

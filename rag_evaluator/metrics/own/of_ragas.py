@@ -8,7 +8,7 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
-from rag_evaluator.metrics.strings import is_unspaced
+from rag_evaluator.metrics.metric import is_unspaced
 
 UNSEEN = "«»‹›「」『』《》〈〉"  # marks of quotations that ragas does not look for
 

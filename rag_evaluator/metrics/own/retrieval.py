@@ -1,15 +1,194 @@
 """The metrics `retrieval_*`: which retrieved contexts are relevant, and measures of that by `ir_measures`."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
-from rag_evaluator.config_sections import RetrievalConfig
-from rag_evaluator.metrics.ir import measured
-from rag_evaluator.metrics.own.relevance import ComparedRelevance, JudgedRelevance, Relevance, RetrievedRow
-from rag_evaluator.metrics.retrieval_rows import KNOWN, UNKNOWN
-from rag_evaluator.prompts.own import OwnPrompt
+from rag_evaluator.config.sections import RetrievalConfig
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.metrics.options import IDS, KNOWN, UNKNOWN
+from rag_evaluator.prompts.own import (
+    ChunkInput,
+    ChunkOutput,
+    MatchInput,
+    MatchOutput,
+    OwnPrompt,
+)
+
+if TYPE_CHECKING:
+    from ragas.llms.base import InstructorBaseRagasLLM
+
+LETTERS = 5
+"""Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,
+with three letters up to 0.78; halves of a paragraph, alone or followed by other text, share 0.67 and more with it."""
+
+REMEMBERED = 256  # texts: more than a row has; the n-grams of a long one take some hundred kilobytes
+
+
+@lru_cache(maxsize=REMEMBERED)
+def normalised(text: str) -> str:
+    """Without differences of case, width, white space, punctuation and invisible characters."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    signs = [(sign, unicodedata.category(sign)) for sign in folded]
+    plain = "".join(" " if kind[0] == "P" else sign for sign, kind in signs if kind != "Cf")
+    return " ".join(plain.split() or folded.split())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _ngrams(text: str) -> frozenset[str]:
+    return frozenset(text[start : start + LETTERS] for start in range(len(text) - LETTERS + 1))
+
+
+def equality(first: str, second: str) -> float:
+    """1 if the normalised texts are equal, else 0."""
+    return float(normalised(first) == normalised(second))
+
+
+def overlap(first: str, second: str) -> float:
+    """Share of the n-grams of one normalised text that the other has, of the one that has fewer, [0, 1].
+
+    This is the overlap coefficient (Szymkiewicz-Simpson): a piece of a text matches the whole, and the whole the piece.
+    Texts shorter than an n-gram have 1 where they are equal, else 0.
+    """
+    fewer, more = sorted((_ngrams(normalised(text)) for text in (first, second)), key=len)
+    return len(fewer & more) / len(fewer) if fewer else equality(first, second)
+
+
+SIMILARITIES: Mapping[str, Callable[[str, str], float]] = {"exact": equality, "overlap": overlap}
+"""`retrieval.match` -> how alike two texts are, [0, 1]; they match from the threshold `retrieval.overlap` on."""
+
+
+@dataclass(frozen=True)
+class RetrievedRow:
+    """What is compared of a row.
+
+    Attributes:
+        retrieved: texts or ids of the retrieved contexts that count, best first.
+        expected: those of the reference contexts, each once and without blank ones; empty: they are not known.
+        user_input, reference: empty where the metric does not read them.
+        by_id: whether `retrieved` and `expected` are ids.
+    """
+
+    retrieved: Sequence[str]
+    expected: Sequence[str]
+    user_input: str = ""
+    reference: str = ""
+    by_id: bool = False
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], options: RetrievalConfig) -> "RetrievedRow":
+        """That of a row's columns. Ids are compared in place of texts where `match` is `exact` and the row has both.
+
+        An id that was retrieved several times is one document, at its first rank.
+        """
+        by_id = options.match == "exact" and all(name in columns for name in IDS)
+        names = IDS if by_id else ("retrieved_contexts", "reference_contexts")
+        retrieved, expected = (columns.get(name, []) for name in names)
+        ranked = best_first(retrieved, columns.get("document_score", ()))
+        return cls(
+            (list(dict.fromkeys(ranked)) if by_id else ranked)[: options.k],
+            list(dict.fromkeys(text for text in expected if not is_blank(text))),
+            columns.get("user_input", ""),
+            columns.get("reference", ""),
+            by_id,
+        )
+
+
+def best_first(contexts: Sequence[str], scores: Sequence[float]) -> list[str]:
+    """By descending score, equal ones as given; as given where there are no scores.
+
+    There may be fewer contexts than scores: the last are left out where they do not fit the judge's window.
+    """
+    if not scores:
+        return list(contexts)
+    return [text for text, _ in sorted(zip(contexts, scores, strict=False), key=lambda pair: pair[1], reverse=True)]
+
+
+class Relevance(Protocol):
+    """Verdicts on a row, 0 or 1."""
+
+    async def of_retrieved(self) -> list[int]:
+        """Whether each retrieved context is relevant, in their order."""
+
+    async def of_expected(self) -> list[int]:
+        """Whether each reference context is matched by a retrieved one."""
+
+
+@dataclass(frozen=True)
+class JudgedRelevance:
+    """Verdicts of a judge, asked one after the other: the same questions, whatever is measured."""
+
+    row: RetrievedRow
+    llm: "InstructorBaseRagasLLM"
+    chunk_prompt: OwnPrompt
+    match_prompt: OwnPrompt
+
+    async def of_retrieved(self) -> list[int]:
+        return [0 if is_blank(text) else await self._is_relevant(text) for text in self.row.retrieved]
+
+    async def of_expected(self) -> list[int]:
+        contexts = [text for text in self.row.retrieved if not is_blank(text)]
+        return [await self._is_matched(text, contexts) if contexts else 0 for text in self.row.expected]
+
+    async def _is_relevant(self, context: str) -> int:
+        row = self.row
+        question = ChunkInput(
+            user_input=row.user_input,
+            reference=row.reference,
+            reference_contexts=list(row.expected) or None,
+            context=context,
+        )
+        answer: ChunkOutput = await self.llm.agenerate(self.chunk_prompt.to_string(question), ChunkOutput)
+        return answer.verdict
+
+    async def _is_matched(self, expected: str, contexts: list[str]) -> int:
+        question = MatchInput(reference_context=expected, contexts=contexts)
+        answer: MatchOutput = await self.llm.agenerate(self.match_prompt.to_string(question), MatchOutput)
+        return answer.verdict
+
+
+@dataclass(frozen=True)
+class ComparedRelevance:
+    """Verdicts without a judge: a retrieved context is relevant if it matches a reference context."""
+
+    row: RetrievedRow
+    options: RetrievalConfig
+
+    async def of_retrieved(self) -> list[int]:
+        return [int(any(self._match(text, other) for other in self.row.expected)) for text in self.row.retrieved]
+
+    async def of_expected(self) -> list[int]:
+        return [int(any(self._match(text, other) for other in self.row.retrieved)) for text in self.row.expected]
+
+    def _match(self, first: str, second: str) -> bool:
+        if self.row.by_id:
+            return first == second
+        return SIMILARITIES[self.options.match](first, second) >= self.options.overlap
+
+
+def measured(order: Sequence[int], relevance: Sequence[int], names: Collection[str]) -> dict[str, float]:
+    """Measures by their names in `ir_measures` (`nDCG@10`, `P@5`, `AP`, `RR`) of an order of documents, best first.
+
+    Args:
+        order: positions in `relevance`; a document that is in no place of the order was not retrieved.
+        relevance: grade of each document, 0 not relevant.
+
+    0 where nothing was retrieved or nothing is relevant. `ir_measures` ranks by scores, equal ones by document id: the
+    scores here are strictly descending, made from the order.
+    """
+    import ir_measures
+
+    measures = {name: ir_measures.parse_measure(name) for name in names}
+    qrels = [ir_measures.Qrel("q", str(item), grade) for item, grade in enumerate(relevance)]
+    run = [ir_measures.ScoredDoc("q", str(item), float(-rank)) for rank, item in enumerate(order)]
+    values = ir_measures.calc_aggregate(measures.values(), qrels, run) if order else {}
+    return {name: float(values.get(measure, 0.0)) for name, measure in measures.items()}
+
 
 if TYPE_CHECKING:
     from ragas.llms.base import InstructorBaseRagasLLM

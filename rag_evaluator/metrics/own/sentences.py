@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.result import MetricResult
 
+from rag_evaluator.config.languages import LANGUAGES, Language, sentences
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.choices import Option
-from rag_evaluator.languages import LANGUAGES, Language, sentences
 from rag_evaluator.prompts.loading import QuestionPrompt
 from rag_evaluator.prompts.own import (
     CustomOutput,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from rag_evaluator import DatasetError
-from rag_evaluator.dataset.documents.corpus import CHUNKS, Corpus, Document, Splitter, UnreadFile, write_corpus
 from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.features.testset.corpus import CHUNKS, Corpus, Document, Splitter, UnreadFile, write_corpus
 
 TOKENS = 40
 TEXT = (

@@ -8,7 +8,7 @@ import tiny_models
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from rag_evaluator import Judge, ModelError
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.chat import PromptEncoder
 from rag_evaluator.judge.requests import PromptText
 

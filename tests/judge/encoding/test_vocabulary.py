@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, pipeline
 
 from rag_evaluator import Judge, JudgementError, ModelError
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.vocabulary import Vocabulary
 
 SPM = ["<unk>", "<s>", "</s>"]

@@ -21,18 +21,17 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgementError, PromptError, RAGEvaluator, ResultsError, ScriptedJudge, sort
 from rag_evaluator.cli.main import main
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.files.records import Records
-from rag_evaluator.judge.adapters import as_judge
+from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.source import source_of
-from rag_evaluator.languages import find_language
 from rag_evaluator.metrics.english import all_prompts, load_prompts
-from rag_evaluator.prompts.adapt.adapt import AdaptedPacks, adapt
-from rag_evaluator.prompts.adapt.translate import Segment, TranslatedText, Translator, divided, doubts, halves, joined
+from rag_evaluator.prompts.adapt import AdaptedPacks, adapt
 from rag_evaluator.prompts.check import check_language
-from rag_evaluator.prompts.english import english_pack
-from rag_evaluator.prompts.loading import PackSet
+from rag_evaluator.prompts.loading import PackSet, english_pack
 from rag_evaluator.prompts.pack import Pack, pack_path, read_pack, write_pack
+from rag_evaluator.prompts.translate import Segment, TranslatedText, Translator, divided, doubts, halves, joined
 
 ROOT = Path(__file__).parents[3]
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))
@@ -195,7 +194,7 @@ def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
         write_pack(path, pack)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.prompts.adapt.adapt.write_pack", write_once)
+        patch.setattr("rag_evaluator.prompts.adapt.write_pack", write_once)
         with pytest.raises(ResultsError, match="full"):
             adapted(tmp_path, Translates(), ["faithfulness", "sort"])
     assert len(packs_in(tmp_path)) == 1

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from rag_evaluator import METRICS, load_dataset
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset import Sample
-from rag_evaluator.languages import find_language
-from rag_evaluator.tasks.probe.changes import good_side
-from rag_evaluator.tasks.probe.facts import EVASIVE, holds, normalised, shared
-from rag_evaluator.tasks.probe.table import PROBES
-from rag_evaluator.tasks.probe.units import ChangedRow, pairs_of
+from rag_evaluator.features.probe.changes import good_side
+from rag_evaluator.features.probe.facts import EVASIVE, holds, normalised, shared
+from rag_evaluator.features.probe.figures import PROBES, ChangedRow, pairs_of
 
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {
     "english": [

@@ -7,8 +7,8 @@ import pytest
 from fake_server import Fake, serve, status
 
 from rag_evaluator import CheckReport, check
-from rag_evaluator.cli.check import _code
-from rag_evaluator.judge.engine.server import http
+from rag_evaluator.features.setup.check_command import _code
+from rag_evaluator.judge.engines.server import http
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ROWS = [{"user_input": "Where was Nolu Brak born?", "retrieved_contexts": ["Nolu Brak was born in Tesk."]}]

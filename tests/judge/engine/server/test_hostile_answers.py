@@ -15,12 +15,12 @@ from test_logprobs import Verdict, digits
 from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, JudgeLostError, JudgementError, ModelError, RagEvaluatorError
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.server import http
-from rag_evaluator.judge.engine.server.dialects import Continuation, Server
-from rag_evaluator.judge.engine.server.http import Address, Transport
-from rag_evaluator.judge.engine.server.llamacpp import LlamaCpp
-from rag_evaluator.judge.engine.server.vllm import Vllm
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.server import http
+from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.http import Address, Transport
+from rag_evaluator.judge.engines.server.llamacpp import LlamaCpp
+from rag_evaluator.judge.engines.server.vllm import Vllm
 from rag_evaluator.judge.requests import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

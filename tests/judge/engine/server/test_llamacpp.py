@@ -10,10 +10,10 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, RAGEvaluator
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.server.dialects import Continuation
-from rag_evaluator.judge.engine.server.engine import ServerEngine
-from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.server.dialects import Continuation
+from rag_evaluator.judge.engines.server.engine import ServerEngine
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.judge.requests import Reply, Request
 from tools.gguf_model import llama_cpp, write_gguf

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, JudgementError, ModelError, RAGEvaluator, check
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.server.dialects import Continuation, Server
-from rag_evaluator.judge.engine.server.http import Address, Transport
-from rag_evaluator.judge.engine.server.llamacpp import LlamaCpp
-from rag_evaluator.judge.engine.server.vllm import Vllm
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.http import Address, Transport
+from rag_evaluator.judge.engines.server.llamacpp import LlamaCpp
+from rag_evaluator.judge.engines.server.vllm import Vllm
 from rag_evaluator.judge.requests import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

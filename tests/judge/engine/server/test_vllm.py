@@ -14,10 +14,10 @@ import pytest
 from test_llamacpp import NEAR, answers
 
 from rag_evaluator import Judge, RAGEvaluator
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engine.server.engine import ServerEngine
-from rag_evaluator.judge.engine.transformers.engine import TransformersEngine
+from rag_evaluator.judge.engines.server.engine import ServerEngine
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 from tools.requests48 import requests
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")

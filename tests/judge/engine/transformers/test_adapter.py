@@ -15,12 +15,12 @@ from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
-from rag_evaluator.config import make_config
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.transformers import loading
-from rag_evaluator.judge.engine.transformers.loading import find_judge
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.judge.engines.transformers import loading
+from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.judge.source import LazyJudge
-from rag_evaluator.models.fingerprint import fingerprint
 from rag_evaluator.tasks.manifest import run_digest_of
 
 ModelFolder = Callable[..., Path]
@@ -226,7 +226,7 @@ def test_an_adapter_whose_layers_go_by_other_names_is_refused(model_folder: Mode
 def test_without_peft_the_extra_is_named(base: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(
-        "rag_evaluator.judge.engine.transformers.adapter.find_spec",
+        "rag_evaluator.judge.engines.transformers.loading.find_spec",
         lambda name: None if name == "peft" else real(name),
     )
     with pytest.raises(ModelError, match=rf"^judge\.adapter: .*{AWAY}.* Or merge it elsewhere"):

@@ -11,11 +11,11 @@ import transformers
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engine.transformers import attention, trial
-from rag_evaluator.judge.engine.transformers import packed as packed_module
-from rag_evaluator.judge.engine.transformers.attention import NotPackableError
-from rag_evaluator.judge.engine.transformers.packed import PackedModel, attention_error
-from rag_evaluator.judge.engine.transformers.tail_cache import LayerKind, TailCache
+from rag_evaluator.judge.engines.transformers import attention, trial
+from rag_evaluator.judge.engines.transformers import packed as packed_module
+from rag_evaluator.judge.engines.transformers.attention import NotPackableError
+from rag_evaluator.judge.engines.transformers.packed import PackedModel, attention_error
+from rag_evaluator.judge.engines.transformers.tail_cache import LayerKind, TailCache
 
 VOCAB = 300
 WINDOW = 12

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ModelError, check
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.server.long_prompts import LocalModel
-from rag_evaluator.judge.engine.transformers.loading import with_quantisation
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.server.long_prompts import LocalModel
+from rag_evaluator.judge.engines.transformers.loading import with_quantisation
 from rag_evaluator.judge.source import LazyJudge
 
 ModelFolder = Callable[..., Path]
@@ -132,7 +132,7 @@ def test_a_server_of_a_gguf_may_have_the_tokenizer_beside_it(folder: Path) -> No
 
 def test_check_tells_the_refusal_without_loading_anything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     as_gguf(folder)
-    monkeypatch.setattr("rag_evaluator.judge.engine.transformers.loading.load_pipeline", None)
+    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.loading.load_pipeline", None)
     rows = [{"user_input": "Who?", "retrieved_contexts": ["She."]}]
     found = check({"metrics": ["context_relevance"], "judge": {"model": str(folder)}}, data=rows)
     assert any(entry.state == "failed" and "llama-server" in entry.text for entry in found.checks)

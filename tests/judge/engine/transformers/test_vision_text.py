@@ -12,9 +12,9 @@ import tiny_models
 from pydantic import BaseModel
 
 from rag_evaluator import Judge
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.server.long_prompts import LocalModel
-from rag_evaluator.judge.engine.transformers.loading import load_pipeline
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.server.long_prompts import LocalModel
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 
 ModelFolder = Callable[..., Path]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_life import LIMIT, OWNER, Processes, of_kind, processes, started, wait
 
-from rag_evaluator.judge.engine.vllm import watcher
+from rag_evaluator.judge.engines.vllm import watcher
 
 pytestmark = [
     pytest.mark.processes,
@@ -132,7 +132,7 @@ def test_a_semaphore_is_seen_in_use_by_the_process_that_made_it() -> None:
     """Which has mapped it under a passing name. In a process of its own: joblib changes what others make."""
     code = (
         "import multiprocessing, os\n"
-        "from rag_evaluator.judge.engine.vllm import watcher\n"
+        "from rag_evaluator.judge.engines.vllm import watcher\n"
         "semaphore = multiprocessing.get_context('spawn').Semaphore()\n"
         "name = f'sem.{semaphore._semlock.name[1:]}'\n"
         "assert (watcher.MEMORY / name).exists()\n"

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ModelError
-from rag_evaluator.config_sections import JudgeConfig
-from rag_evaluator.judge.engine.vllm.engine import MODULE, VllmEngine, command, environment, version_of
-from rag_evaluator.judge.engine.vllm.server import VllmServer
-from rag_evaluator.judge.engine.vllm.watcher import descendants, parents
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.vllm.engine import MODULE, VllmEngine, command, environment, version_of
+from rag_evaluator.judge.engines.vllm.server import VllmServer
+from rag_evaluator.judge.engines.vllm.watcher import descendants, parents
 
 pytestmark = [
     pytest.mark.processes,

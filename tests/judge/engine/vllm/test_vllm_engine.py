@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from test_life import Processes, gone, of_kind, processes, tree
 
 from rag_evaluator import Judge, JudgeLostError, RAGEvaluator
-from rag_evaluator.config_sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.protocol import Opinion
 

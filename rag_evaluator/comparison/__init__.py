@@ -1,0 +1,1 @@
+"""Runs beside each other: compare, gate, and what both read."""

@@ -1,0 +1,133 @@
+"""The scores that `compare` and `gate` are given, from wherever they are; and the scales of their metrics."""
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
+from rag_evaluator.metrics.table import canonical_name, scale_of
+from rag_evaluator.results.details import Cell, Details, Record
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.run import ScoredRows, ScoreTable, of_own_table, of_table
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.tasks.open_run import open_run
+
+
+def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ()) -> ScoredRows:
+    """The scores of a results folder, of `Results`, or of a file or frame of scores from elsewhere.
+
+    Args:
+        source: Any: one of these.
+        position: in the list of runs, for the name of one that has none.
+        no_scores: columns of a table that hold no scores.
+
+    Raises `RagEvaluatorError` for a folder without scores, an unfinished run, a table without scores.
+    """
+    name = f"run {position + 1}"
+    scores: ScoredRows
+    if isinstance(source, Results):
+        scores = _of_results(source, str(source.manifest.get("name") or name))
+    elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
+        scores = open_run(Path(source).expanduser())
+    elif isinstance(source, str | Path):
+        path = Path(source).expanduser()
+        scores = of_own_table(path, canonical_name) or of_table(path, str(source), canonical_name, no_scores)
+    else:
+        scores = of_table(source, name, canonical_name, no_scores)
+    for metric, values in scores.scores.items():
+        _check_range(scores, metric, values)
+    return scores
+
+
+def scales_for(metrics: Sequence[str], runs: Sequence[ScoredRows]) -> tuple[dict[str, Scale], list[str]]:
+    """The scale of each metric; and a sentence for each that nobody has described.
+
+    It is that of `METRICS`, else what the manifest of a run says of its own metric. Else the metric is taken for a
+    continuous one in [0, 1], or in the range that was seen if that is wider.
+    """
+    scales, remarks = {}, []
+    for metric in metrics:
+        known = known_scale(metric, runs)
+        if known is None:
+            known = _seen(metric, runs)
+            remarks.append(
+                f"{metric} is not a metric of this program: taken as continuous from {known.low:g} to {known.high:g}, "
+                "higher is better."
+            )
+        scales[metric] = known
+    return scales, remarks
+
+
+def scales_with_directions(runs: Sequence[ScoredRows], better: Mapping[str, str]) -> dict[str, Scale]:
+    """The scale of every metric of the runs, with what the user says of those that nobody has described.
+
+    Args:
+        better: metric, by any of its names -> `higher` or `lower`.
+
+    Raises `ConfigError` for a metric that no run has, and for what is not so.
+    """
+    metrics = list(dict.fromkeys(metric for run in runs for metric in run.scores))
+    scales = scales_for(metrics, runs)[0]
+    for name, end in better.items():
+        metric = canonical_name(name) or name
+        if metric not in scales:
+            raise ConfigError(f"--better {name}={end}: there are no scores of '{name}'.{did_you_mean(name, scales)}")
+        if end not in ("higher", "lower"):
+            raise ConfigError(f"--better {name}={end}: expected {name}=higher or {name}=lower.")
+        known = known_scale(metric, runs)
+        if known is not None and known.better != end:
+            raise ConfigError(f"--better {name}={end}: of {metric} {known.better} is better.")
+        scales[metric] = scales[metric]._replace(better="higher" if end == "higher" else "lower")
+    return scales
+
+
+def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
+    """The scale of a metric; None where neither `METRICS` nor a manifest describes it."""
+    return scale_of(metric) or _declared(metric, runs)
+
+
+def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> None:
+    scale = known_scale(metric, [scores])
+    expected = "a finite number" if scale is None else f"a number from {scale.low:g} to {scale.high:g}"
+    for place, value in enumerate(values):
+        if math.isinf(value) or not (scale is None or math.isnan(value) or scale.holds(value)):
+            raise ResultsError(
+                f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected {expected}."
+            )
+
+
+def _declared(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
+    """What a manifest says of a metric that the user made."""
+    for run in runs:
+        about = run.manifest.get("metrics")
+        row = about.get(metric) if isinstance(about, Mapping) else None
+        if isinstance(row, Mapping) and isinstance(row.get("range"), Sequence):
+            low, high = row["range"]
+            return Scale(float(low), float(high), row.get("kind", "judged"), row.get("better", "higher"))
+    return None
+
+
+def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:
+    values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
+    return Scale(min([0.0, *values]), max([1.0, *values]), "continuous")
+
+
+def _of_results(results: Results, name: str) -> ScoreTable:
+    """The scores of an evaluation in memory, under the canonical names of the metrics."""
+
+    def named(metric: str) -> str:
+        return canonical_name(metric) or metric
+
+    def records(cells: Collection[Cell]) -> Details:
+        chosen: dict[Cell, list[Record]] = {}
+        rows = {row for row, _ in cells}
+        for place, row in enumerate(results):
+            for record in map(json.loads, row.details()) if place in rows else ():
+                if (cell := (place, named(record["metric"]))) in cells:
+                    chosen.setdefault(cell, []).append(record)
+        return chosen
+
+    scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
+    return ScoreTable(name, results.samples, scores, results.manifest, records)

@@ -1,0 +1,1 @@
+"""The configuration: what `config.yaml` may say, how it is read, and where a fault of it is."""

@@ -1,0 +1,318 @@
+"""The configuration: what `config.yaml` may say, and how it is checked."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_origin
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+)
+
+from rag_evaluator.config.judges import PanelJudge, check_engine_keys, name_judges, refuse_both
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
+from rag_evaluator.config.sections import (
+    DEMO,
+    AnySection,
+    EmbeddingsConfig,
+    GenerateConfig,
+    JudgeConfig,
+    Number,
+    ProbeConfig,
+    PromptsConfig,
+    RetrievalConfig,
+    Section,
+    SortConfig,
+    TestsetConfig,
+    section_of,
+)
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.resources import command
+
+VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+
+
+def expand(text: str | Path) -> Path:
+    """The path with home folder and environment variables filled in. Raises `ConfigError` naming what is unknown."""
+    try:
+        return Path(VARIABLE.sub(_value, str(text))).expanduser()
+    except RuntimeError as error:  # pathlib's, for a '~user' that is none
+        raise ConfigError(f"{str(text)!r}: {error} Write it from '/'.") from None
+
+
+def _value(match: "re.Match[str]") -> str:
+    name = match[1] or match[2]
+    if name not in os.environ:
+        raise ConfigError(
+            f"{match.string!r}, and {name} is not set in the environment. Set it (export {name}=...) or write the path "
+            "without it."
+        )
+    return os.environ[name]
+
+
+def _ends_visibly(name: str) -> str:
+    """Some systems drop a space or dot at the end of a folder's name, so that a run would not find its results."""
+    if name.endswith((" ", ".")):
+        raise ValueError("the name of a run becomes a folder and must not end in a space or a dot")
+    return name
+
+
+FolderName = Annotated[
+    str, StringConstraints(pattern=r"^[\w][\w.\- ]*$", max_length=100), AfterValidator(_ends_visibly)
+]
+Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+
+
+SECOND = ("testset", "second_judge")  # the key of a section that may be null
+AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
+RowCount = Annotated[int, Field(ge=1)]
+
+
+class Config(Section):
+    """One evaluation. Paths are absolute once read by `load_config`.
+
+    Attributes:
+        name: of the run: results go to the folder `<output_dir>/<name>`.
+        dataset: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.xlsx`) or a folder saved by `datasets`.
+        limit: only the first rows, this many; null: all.
+        sample: only this many rows, drawn by `sample_seed`; with `limit` of the first ones.
+        sample_seed: another number draws other rows.
+        columns: your name of a column -> the name that is known, where yours is not.
+        output_dir: the folder for the results of all runs.
+        language: of the prompts: a name or code, such as spanish or es; others than English are read from packs.
+        metrics: what is scored, by any names that `rag-evaluator list metrics` shows, and those of `custom_metrics`.
+        metric_options: metric -> its options, see below.
+        custom_metrics: metrics of your own: name -> a question to the judge, or a function, see below.
+        retrieval: of the metrics `retrieval_*`.
+        prompts_dir: packs, as `<metric>_<prompt>_<language>.json`; what is not there comes from the package.
+        prompts: what to do where a language has no pack.
+        judge: the language model that judges.
+        judges: a panel, in place of `judge`: two or more judges that score the same rows.
+        embeddings: the model for metrics that compare meanings.
+        sort: of the command and the function `sort`.
+        generate: of the command and the function `generate`.
+        probe: of the command `probe`.
+        testset: of the command `testset` and the functions `make_testset` and `check_testset`.
+        group_by: columns; figures are also given for the rows of each of their values.
+        cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
+        weight: a column; how much each row counts, a number from 0 up.
+        thresholds: metric -> a score; the summary also gives the share of rows that reach it.
+        ci_level: level of the intervals.
+        require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
+        report: write `report.html` beside the scores.
+        certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.
+        offline: open no network connection; false lets hub ids be downloaded.
+        chunk_size: rows that a worker publishes together; auto: 256, fewer for small datasets.
+        keep_prompts: write every question to the judge in full to the folder `prompts` of the results.
+        repeats: how often each score of a sampling judge is made; the row has their mean.
+    """
+
+    name: FolderName = "run"
+    dataset: Path | None = None
+    limit: RowCount | None = None
+    sample: RowCount | None = None
+    sample_seed: int = Field(default=0, ge=0)
+    columns: dict[str, str] = Field(default_factory=dict)
+    output_dir: Path = Path("results")
+    language: str = Field(default="english", min_length=1)
+    metrics: Names = Field(min_length=1)
+    metric_options: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: each metric checks its own
+    custom_metrics: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: checked with the metrics
+    retrieval: RetrievalConfig = RetrievalConfig()
+    prompts_dir: Path = Path("prompts")
+    prompts: PromptsConfig = PromptsConfig()
+    judge: JudgeConfig = JudgeConfig()
+    judges: list[PanelJudge] = Field(default_factory=list)
+    embeddings: EmbeddingsConfig = EmbeddingsConfig()
+    sort: SortConfig = SortConfig()
+    generate: GenerateConfig = GenerateConfig()
+    probe: ProbeConfig = ProbeConfig()
+    testset: TestsetConfig = TestsetConfig()
+    group_by: Names = Field(default_factory=list)
+    cluster: str | None = None
+    weight: str | None = None
+    thresholds: dict[str, Number] = Field(default_factory=dict)
+    ci_level: float = Field(default=0.95, ge=0.5, le=0.9999)
+    require: Names = Field(default_factory=list)
+    report: bool = True
+    certificate: Path | None = None
+    offline: bool = True
+    chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
+    keep_prompts: bool = False
+    repeats: int = Field(default=1, ge=1, le=100)
+    _origin: Origin = PrivateAttr(Origin())
+
+    @property
+    def source(self) -> str:
+        """What errors call the configuration: the name of its file."""
+        return self._origin.name
+
+    @property
+    def origin(self) -> Origin:
+        """Where each key was written."""
+        return self._origin
+
+    def place(self, *key: str | int) -> str:
+        """Where a key was written, for errors: `config.yaml, line 3`."""
+        return self._origin.place(*key)
+
+    @property
+    def results_dir(self) -> Path:
+        return self.output_dir / self.name
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a YAML file, apply `key.sub=value` overrides, check everything, resolve paths from the file's folder.
+
+    Raises `ConfigError` naming the file, the key and the nearest right one.
+    """
+    path = Path(path)
+    if not path.is_file():
+        make = command("init", "my_rows.csv")
+        raise ConfigError(f"{path}: no such configuration file. Make one for your rows: {make}")
+    data, origin = read_yaml(path)
+    origin = replace(origin, overrides=apply_overrides(data, overrides))
+    return make_config(data, origin, path.resolve().parent)
+
+
+def as_config(config: "Config | Mapping[str, Any] | str | Path") -> Config:
+    """The configuration of a file, a mapping with its keys, or itself. Raises `ConfigError`."""
+    if isinstance(config, str | Path):
+        return load_config(config)
+    if isinstance(config, Mapping):
+        return make_config(config)
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"config: expected a YAML file, a Config or a mapping with its keys, received {type(config).__name__}."
+        )
+    return config
+
+
+def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
+    """A configuration without a file: the defaults, `data` and `key.sub=value` overrides. Raises `ConfigError`."""
+    return make_config(data, Origin("--set", overrides=apply_overrides(data, overrides)))
+
+
+def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
+    """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
+    origin = origin or Origin()
+    try:
+        config = Config.model_validate(dict(data))
+    except ValidationError as error:
+        raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys(data)))) from None
+    config._origin = origin
+    refuse_both(data, origin.place)
+    listed = [(("judges", place), judge) for place, judge in enumerate(config.judges)]
+    second = config.testset.second_judge
+    of_testset = [] if second is None else [(SECOND, second)]
+    check_engine_keys([(("judge",), config.judge), *listed, *of_testset], origin.place)
+    try:
+        find_language(config.language)
+    except ConfigError as error:
+        raise ConfigError(f"{origin.place('language')}: {error}") from None
+    return _resolve_paths(config, (base or Path.cwd()).resolve())
+
+
+def model_path(model: str, base: Path) -> str:
+    """A folder (existing, or written like one) becomes absolute; 'demo' and hub ids stay as they are.
+
+    Raises `ConfigError` for an unknown home folder or environment variable.
+    """
+    path = expand(model)
+    looks_local = model.startswith((".", "~")) or path.is_absolute()
+    if model != DEMO and (looks_local or (base / path).is_dir()):
+        return str(base / path)
+    return str(path) if "$" in model else model
+
+
+def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
+    """The section with those arguments of a function that were given, which means: are not None.
+
+    Raises `ConfigError` naming the argument.
+    """
+    overrides = {name: value for name, value in arguments.items() if value is not None}
+    try:
+        return type(section).model_validate({**section.model_dump(), **overrides})
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{detail['loc'][0]} is {fault([detail])}" for detail in error.errors())) from None
+
+
+def _resolve_paths(config: Config, base: Path) -> Config:
+    def resolve(path: Path) -> Path:
+        return base / expand(path)
+
+    paths = ("dataset", "output_dir", "prompts_dir", "certificate")
+    resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
+    judges = [_resolve_judge(config, judge, base, "judges", place) for place, judge in enumerate(config.judges)]
+    embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
+    documents = [
+        _try(config, ("testset", "documents", place), resolve) for place in range(len(config.testset.documents))
+    ]
+    second = config.testset.second_judge
+    if second is not None:
+        second = _resolve_judge(config, second, base, *SECOND)
+    return config.model_copy(
+        update={
+            **resolved,
+            "judge": _resolve_judge(config, config.judge, base, "judge"),
+            "judges": name_judges(judges, config.place),
+            "embeddings": config.embeddings.model_copy(update=embeddings),
+            "testset": config.testset.model_copy(update={"documents": documents, "second_judge": second}),
+        }
+    )
+
+
+def _resolve_judge(config: Config, judge: AnyJudge, base: Path, *key: str | int) -> AnyJudge:
+    paths = {
+        "model": _try(config, (*key, "model"), lambda model: model_path(model, base)),
+        "chat_template": _try(config, (*key, "chat_template"), lambda template: _template_path(template, base)),
+    }
+    if judge.adapter is not None:
+        paths["adapter"] = _try(config, (*key, "adapter"), lambda adapter: str(base / expand(adapter)))
+    return judge.model_copy(update=paths)
+
+
+def _template_path(template: str, base: Path) -> str:
+    """A file (existing, or written like one) becomes absolute; 'auto', 'none' and names of templates stay."""
+    path = base / expand(template)
+    looks_local = any(sign in template for sign in "/.$") or template.startswith("~")
+    return str(path) if looks_local or path.is_file() else template
+
+
+def _try(config: Config, key: Key, read: Callable[[Any], Any]) -> Any:
+    """What a value of the configuration is read as; an error of reading it gets its place."""
+    value: Any = config
+    for part in key:
+        value = value[part] if isinstance(part, int) else getattr(value, part)
+    try:
+        return read(value)
+    except ConfigError as error:
+        raise ConfigError(f"{config.place(*key)}: '{dotted(key)}' is {error}") from None
+
+
+def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
+    """Every key of a configuration, and whether what is below it is the user's own: names, items of a list."""
+    known: dict[Key, bool] = {}
+    for name, field in Config.model_fields.items():
+        known[(name,)] = get_origin(field.annotation) in (dict, list)
+        section = section_of(field.annotation)
+        known |= {(name, *key): is_collection for key, is_collection in _keys_in(section).items()} if section else {}
+    listed = data.get("judges")
+    for place in range(len(listed)) if isinstance(listed, list) else ():
+        known |= {("judges", place, *key): is_collection for key, is_collection in _keys_in(PanelJudge).items()}
+    testset = data.get(SECOND[0])
+    if isinstance(testset, Mapping) and testset.get(SECOND[1]):
+        known |= {(*SECOND, *key): is_collection for key, is_collection in _keys_in(JudgeConfig).items()}
+    return known
+
+
+def _keys_in(section: type[Section]) -> dict[Key, bool]:
+    return {(name,): get_origin(field.annotation) in (dict, list) for name, field in section.model_fields.items()}

@@ -1,0 +1,332 @@
+"""The sections of the configuration: keys, types and defaults."""
+
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+DEMO = "demo"
+AnySection = TypeVar("AnySection", bound="Section")
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
+    """YAML reads yes as true, which pydantic would take for 1."""
+    if isinstance(number, bool):
+        raise ValueError("input should be a number")
+    return number
+
+
+Number = Annotated[float, BeforeValidator(_no_truth_value)]
+"""A number in a list or a mapping; the numbers that are keys of a section need no mark."""
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are errors, values are not changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_sections(cls, section: Any) -> Any:  # Any: whatever the user wrote
+        """A section or list of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
+        if not isinstance(section, Mapping):
+            return section
+        empty = {
+            name for name in cls.model_fields if name in section and section[name] is None and cls._holds_keys(name)
+        }
+        return {name: value for name, value in section.items() if name not in empty}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _without_truth_values(cls, value: Any, info: ValidationInfo) -> Any:  # Any: whatever the user wrote
+        """A number is no yes or no."""
+        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+        return _no_truth_value(value) if kinds & {int, float} and bool not in kinds else value
+
+    @classmethod
+    def _holds_keys(cls, name: str) -> bool:
+        annotation = cls.model_fields[name].annotation
+        is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
+        return is_list or get_origin(annotation) is dict or section_of(annotation) is not None
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types that a value may have, those of items left out. Any: annotations have no narrower type."""
+    if get_origin(annotation) in (Union, UnionType):
+        return set().union(*map(_kinds, get_args(annotation)))
+    return {get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation}
+
+
+def section_of(annotation: Any) -> type[Section] | None:
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
+
+
+USUAL_BATCH = 16
+"""What `batch_size: auto` is where no memory is measured; on a CPU more brings little."""
+PARALLEL = ("tensor", "pipeline", "data")
+
+
+class VllmConfig(Section):
+    """The vLLM server that `engine: vllm` starts.
+
+    Attributes:
+        python: of an environment that has vLLM; None: our own.
+        args: of the server.
+        start_timeout: seconds until it must be ready.
+    """
+
+    python: str | None = None
+    args: list[str] = Field(default_factory=list)
+    start_timeout: float = Field(default=900.0, gt=0)
+
+    def option(self, *names: str) -> str | None:
+        """The value of an option in `args`, as `--name value` or `--name=value`; the last one, as vLLM takes it."""
+        for place in reversed(range(len(self.args))):
+            name, equals, value = self.args[place].partition("=")
+            if name.replace("_", "-") in names:
+                return value if equals else next(iter(self.args[place + 1 :]), None)
+        return None
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that the server needs by its parallel sizes."""
+        sizes = (self.option(f"--{kind}-parallel-size", f"-{kind[0]}p") or "1" for kind in PARALLEL)
+        return prod(int(size) if size.isdecimal() else 1 for size in sizes)
+
+
+def _on_or_off(value: Any) -> Any:
+    """YAML reads `on` and `off` as true and false. Any: whatever the user wrote."""
+    return ("off", "on")[value] if isinstance(value, bool) else value
+
+
+class JudgeConfig(Section):
+    """The generative model that judges.
+
+    Attributes:
+        engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
+            started, or `vllm`, a server that the program starts and ends.
+        model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that takes no token
+            ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
+        dtype: of the weights; auto: as they were saved.
+        device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
+        model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
+        chat_template: auto: the tokenizer's, if it has one; or `none`, a Jinja file, the name of one of its templates.
+        max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
+        temperature: 0 is greedy: the same input gives the same score.
+        seed: of sampling; used only when `temperature` is above 0.
+        batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU, 16 elsewhere. Of a
+            server, requests that are open at a time; auto: 256 for vLLM, llama.cpp's slots, 32 for others.
+        adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
+        thinking: whether the model thinks before it answers.
+        thinking_tokens: what a thought may take; one that needs more is cut.
+        thinking_markers: what stands before a thought and after it, for models whose way to think is not known.
+        url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
+        api_key_env: of a server: the environment variable that holds its key.
+        served_model: of a server: the model's name there; null: the only one it has.
+        dialect: of a server: how it is asked; auto: it is recognised.
+        vllm: of the engine `vllm`: the server that is started.
+    """
+
+    engine: str = "transformers"
+    model: str = DEMO
+    adapter: str | None = None
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    device_map: str | dict[str, int | str] | None = "auto"
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value
+    chat_template: str = "auto"
+    max_new_tokens: int = Field(default=1024, ge=16)
+    temperature: float = Field(default=0.0, ge=0.0, le=10.0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
+    thinking_tokens: int = Field(default=512, ge=1)
+    thinking_markers: tuple[Text, Text] | None = None
+    url: str | None = None
+    api_key_env: str | None = None
+    served_model: str | None = None
+    dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
+    vllm: VllmConfig = Field(default_factory=VllmConfig)
+
+    @property
+    def in_flight(self) -> int:
+        """`batch_size` as a number, as far as it is known before a model is loaded."""
+        return USUAL_BATCH if self.batch_size == "auto" else self.batch_size
+
+
+class EmbeddingsConfig(Section):
+    """The embedding model behind answer_relevancy, answer_correctness and semantic_similarity.
+
+    Attributes:
+        model: a sentence-transformers folder, a hub id that is in the cache, or `demo` (all-MiniLM-L6-v2, English).
+        batch_size: texts that are embedded together.
+        model_kwargs: passed on to `SentenceTransformer`, for instance `{device: cuda:1}`.
+        encode_kwargs: passed on to `encode`, for instance `{normalize_embeddings: true}`.
+    """
+
+    model: str = DEMO
+    batch_size: int = Field(default=64, ge=1)
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer
+    encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
+
+
+class RetrievalConfig(Section):
+    """What the metrics `retrieval_*` compare.
+
+    Attributes:
+        k: the first contexts that count; None: all that were retrieved. Fewer retrieved contexts are no fault.
+        match: what decides whether a retrieved context is relevant: the judge, equal text after normalisation, or
+            enough common character n-grams.
+        overlap: how many of the shorter text's n-grams are enough.
+    """
+
+    k: int | None = Field(default=None, ge=1)
+    match: Literal["judge", "exact", "overlap"] = "judge"
+    overlap: float = Field(default=0.6, gt=0.0, le=1.0)
+
+
+class SortConfig(Section):
+    """How `sort` orders and compares contexts: the settings of the function and of the command.
+
+    Attributes:
+        k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
+        top: compare the first k of both orders, else the last.
+        fast: leave out contexts that do not hold the answer before sorting; else sort all.
+        strategy: how contexts are ordered: `insertion`, `merge` (few rounds, full batches) or `allpairs`.
+        both_orders: show each pair in both orders, so that a preference for one place cancels out.
+    """
+
+    k: int = Field(default=10, ge=1)
+    top: bool = True
+    fast: bool = True
+    strategy: Literal["insertion", "merge", "allpairs"] = "insertion"
+    both_orders: bool = True
+
+
+class ProbeConfig(Section):
+    """What `rag-evaluator probe` changes, and what its words mean.
+
+    Attributes:
+        sample: rows that are changed at most.
+        seed: of the choice of rows and replacements.
+        pairs: a cell with fewer is `too few`.
+        reliable: the lower end of the win share of a `reliable` cell is at least this.
+        false_alarms: the upper end of its false alarms is at most this.
+        useless: a cell that is not `weak`, and whose upper end is below this, is `no better than chance`.
+    """
+
+    sample: int = Field(default=50, ge=1)
+    seed: int = Field(default=0, ge=0)
+    pairs: int = Field(default=20, ge=1)
+    reliable: float = Field(default=0.8, ge=0.5, le=1)
+    false_alarms: float = Field(default=0.15, ge=0, le=1)
+    useless: float = Field(default=0.7, ge=0.5, le=1)
+
+
+class GenerateConfig(Section):
+    """How `generate` writes reference answers: the settings of the function and of the command.
+
+    Attributes:
+        fast: groups of contexts are answered from together; else every context is asked alone.
+        group_size: contexts in a group at most.
+        seed: of the shuffle before groups are made.
+        support: ask which contexts support the answer.
+        replace: of the command: write references also for rows that have one.
+    """
+
+    fast: bool = True
+    group_size: int = Field(default=20, ge=2)
+    seed: int = Field(default=0, ge=0)
+    support: bool = True
+    replace: bool = False
+
+
+class PromptsConfig(Section):
+    """What to do where `prompts_dir` has no pack of the language.
+
+    Attributes:
+        adapt: make the packs that are missing with the judge, before the first score; else they are an error.
+        adapt_instruction: also translate instructions; false translates the examples only.
+    """
+
+    adapt: bool = False
+    adapt_instruction: bool = True
+
+
+SHARES: Mapping[str, float] = {
+    "single_fact": 0.3,
+    "reasoning": 0.15,
+    "several_chunks": 0.15,
+    "across_documents": 0.1,
+    "comparison": 0.05,
+    "list": 0.1,
+    "unanswerable": 0.1,
+    "false_premise": 0.05,
+}
+"""Kind of question -> its share of the candidates; `rag_evaluator.features.testset.prepare` says what they are."""
+Share = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
+FILTER_NAMES = ("language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate")
+
+
+def _known_kinds(shares: dict[str, float]) -> dict[str, float]:
+    for kind in shares:
+        if kind not in SHARES:
+            raise ValueError(f"'{kind}' is no kind of question: expected some of {', '.join(SHARES)}")
+    if not any(shares.values()):
+        raise ValueError("all shares are 0: expected a kind of which there are to be questions")
+    return shares
+
+
+def _known_filters(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in FILTER_NAMES:
+            raise ValueError(f"'{name}' is no filter: expected some of {', '.join(FILTER_NAMES)}")
+    return names
+
+
+class TestsetConfig(Section):
+    """How `testset make` makes a test set.
+
+    Attributes:
+        documents: files and folders.
+        text_column: of documents in tables.
+        size: questions wanted.
+        candidates: questions that are made to choose from; None: twice the size.
+        kinds: kind -> share of the candidates.
+        chunk_tokens: of a chunk at most, in tokens of the embedding model.
+        neighbours: chunks near a question that are asked whether they support its answer, and distractors.
+        filters: those that are applied.
+        all_filters: apply the later ones also to what an earlier one leaves out.
+        keep_hard: keep questions that the judge cannot answer among similar chunks.
+        second_judge: another model, with the keys of `judge`: how hard the questions are for it is measured, too.
+        seed: of the choice of chunks.
+        names: names of columns: ragas', or those of `id, input, correct_answer, correct_context`.
+    """
+
+    __test__ = False  # for pytest, which looks for classes of this name
+
+    documents: list[Path] = Field(default_factory=list)
+    text_column: str | None = None
+    size: int = Field(default=100, ge=1)
+    candidates: int | None = Field(default=None, ge=1)
+    kinds: Annotated[dict[str, Share], AfterValidator(_known_kinds)] = Field(default_factory=lambda: dict(SHARES))
+    chunk_tokens: int = Field(default=256, ge=16)
+    neighbours: int = Field(default=10, ge=1)
+    filters: Annotated[list[str], AfterValidator(_known_filters)] = Field(default_factory=lambda: list(FILTER_NAMES))
+    all_filters: bool = False
+    keep_hard: bool = False
+    second_judge: JudgeConfig | None = None
+    seed: int = Field(default=0, ge=0)
+    names: Literal["ragas", "seed2"] = "ragas"

@@ -1,1 +1,0 @@
-"""Documents that questions are made from: files of many kinds, read as text and cut into chunks."""

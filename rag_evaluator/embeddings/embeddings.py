@@ -1,0 +1,213 @@
+"""Embeddings: langchain's `HuggingFaceEmbeddings` and others as one of ragas, each distinct text embedded once."""
+
+import asyncio
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from ragas.embeddings.base import BaseRagasEmbedding
+
+from rag_evaluator.config.offline import hub
+from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
+from rag_evaluator.demo import demo_embeddings
+from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.embeddings.event_loop import REMEMBERED, SingleFlight
+from rag_evaluator.embeddings.fingerprint import UNNAMED, arguments_part, fingerprint, identity_of
+from rag_evaluator.embeddings.hub import find_model, load_failure, loading
+from rag_evaluator.errors import ModelError
+from rag_evaluator.files.digest import short_digest
+
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFaceEmbeddings
+
+Vector = np.ndarray[Any, np.dtype[np.float32]]
+RagasEmbedding = BaseRagasEmbedding
+"""Embeddings as metrics of `ragas.metrics.collections` take them."""
+LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
+
+
+class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
+    """Embeddings from a model on this machine, for ragas and for LangChain.
+
+    Args:
+        model: a langchain embedding already loaded, usually `HuggingFaceEmbeddings`.
+        batch_size: texts embedded together; on a CPU one at a time.
+
+    Texts of samples that are scored at the same time are embedded together, each distinct one once (the last 65,536 are
+    remembered). Vectors have the model's own length and scale, in float32.
+    """
+
+    def __init__(self, model: Embeddings, batch_size: int = 64) -> None:
+        super().__init__()
+        self.model = model
+        self._vectors = SingleFlight[str, Vector](REMEMBERED)
+        self._handler = BatchHandler(self._embed, batch_size)
+
+    @classmethod
+    def from_config(cls, config: EmbeddingsConfig, offline: bool = True) -> "LocalEmbeddings":
+        """Load the configured model. Raises `ModelError`."""
+        return cls(load_embeddings(config, offline), config.batch_size)
+
+    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
+        return self.embed_texts([text])[0]
+
+    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
+        return (await self.aembed_texts([text]))[0]
+
+    def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Vectors in the order of the texts."""
+        known = self._known(texts)
+        missing = _without(texts, known)
+        made = dict(zip(missing, self._embed(missing), strict=True))
+        for text, vector in made.items():
+            self._vectors.keep(text, vector)
+        return _lists(texts, known | made)
+
+    async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
+        """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
+        known = self._known(texts)
+        missing = _without(texts, known)
+        made = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in missing))
+        return _lists(texts, known | dict(zip(missing, made, strict=True)))
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.embed_texts(texts)
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return await self.aembed_texts(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a search; some models embed it in another way than what is searched."""
+        return self.model.embed_query(text)
+
+    async def _submit(self, text: str) -> Vector:
+        vector: Vector = await Scheduler.current().submit(self._handler, text)
+        return vector
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Vectors of texts, each distinct one embedded once."""
+        vectors: dict[str, Vector] = {}
+        for group in self._groups(list(dict.fromkeys(texts))):
+            made = self.model.embed_documents(group)
+            vectors |= {text: np.asarray(vector, np.float32) for text, vector in zip(group, made, strict=True)}
+        return [vectors[text] for text in texts]
+
+    def _groups(self, texts: list[str]) -> list[list[str]]:
+        """Texts to embed together: on a CPU each alone.
+
+        A matrix product of more rows may be computed in another order there, so that the last bits of a vector would
+        tell the company it was in, and a run that was stopped and continued would not write the same bytes.
+        """
+        device = getattr(getattr(self.model, "_client", None), "device", None)  # of langchain's SentenceTransformer
+        if getattr(device, "type", None) == "cpu":
+            return [[text] for text in texts]
+        return [texts] if texts else []
+
+    def _known(self, texts: Iterable[str]) -> dict[str, Vector]:
+        """The vectors that are remembered, held here in case they are forgotten meanwhile."""
+        return {text: vector for text in texts if (vector := self._vectors.find(text)) is not None}
+
+
+def _without(texts: Iterable[str], known: Container[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text not in known]
+
+
+def _lists(texts: Iterable[str], vectors: Mapping[str, Vector]) -> list[list[float]]:
+    return [vectors[text].tolist() for text in texts]
+
+
+def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
+    """Folder or hub id of the embedding model. Raises `ModelError`."""
+    if config.model == DEMO:
+        return str(demo_embeddings())
+    return find_model(config.model, offline, key="embeddings.model", marks=("modules.json", "config.json"))
+
+
+def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingFaceEmbeddings":
+    """The embedding model as langchain has it; safetensors only and no remote code unless `model_kwargs` says so."""
+    source = find_embeddings(config, offline)
+    kwargs: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline, **config.model_kwargs}
+    kwargs["model_kwargs"] = {"use_safetensors": True, **kwargs.get("model_kwargs", {})}
+    from langchain_huggingface import HuggingFaceEmbeddings
+
+    try:
+        with loading(config.model), hub(offline):
+            model = HuggingFaceEmbeddings(
+                model_name=source,
+                model_kwargs=kwargs,
+                encode_kwargs={"batch_size": config.batch_size, **config.encode_kwargs},
+            )
+        model.embed_documents(["one", "and another"])  # some models load that cannot embed, or not with these arguments
+    except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
+        raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error
+    return model
+
+
+def as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
+    """A ragas embedding as it is; a langchain one with its vectors remembered. Raises `ModelError` for other things."""
+    if isinstance(embeddings, BaseRagasEmbedding):
+        return embeddings
+    if not hasattr(embeddings, "embed_documents"):
+        raise ModelError(
+            f"embeddings: expected a folder or hub id, a langchain Embeddings or a ragas BaseRagasEmbedding, received "
+            f"{type(embeddings).__name__}."
+        )
+    return LocalEmbeddings(embeddings)
+
+
+class EmbeddingsSource:
+    """Embeddings before they are loaded.
+
+    Args:
+        embeddings: a folder or hub id, a langchain `Embeddings` such as `HuggingFaceEmbeddings`, a ragas
+            `BaseRagasEmbedding`; None takes the configured model.
+        config: settings of the embeddings.
+        offline: whether hub ids must be in the cache.
+
+    Attributes:
+        model: the embeddings, as far as they were given or loaded.
+        is_object: whether they were given as an object, so that no configuration says all about them.
+
+    Raises `ModelError` for objects that embed nothing, `ConfigError` for a path with an unknown variable.
+    """
+
+    def __init__(self, embeddings: Any, config: EmbeddingsConfig, offline: bool = True) -> None:
+        if isinstance(embeddings, str | Path):
+            config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
+            embeddings = None
+        self.config, self.offline, self.is_object = config, offline, embeddings is not None
+        self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
+
+    @cached_property
+    def identity(self) -> str | None:
+        """Fingerprint of the model; None where nothing tells two such models apart. Raises `ModelError`."""
+        if not self.is_object:
+            return fingerprint(find_embeddings(self.config, self.offline))
+        model: Any = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
+        identity = identity_of(model, getattr(model, "model", None))
+        arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
+        return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What vectors depend on beside the text, by name."""
+        return {
+            "embeddings": self.identity or UNNAMED,
+            **arguments_part("embed", self.config.model_kwargs),
+            **arguments_part("encode", self.config.encode_kwargs),
+        }
+
+    def load(self) -> BaseRagasEmbedding:
+        """The embeddings, loaded if they are not yet. Raises `ModelError`."""
+        if self.model is None:
+            self.model = LocalEmbeddings.from_config(self.config, self.offline)
+        return self.model
+
+
+def embeddings_of(embeddings: Any, config: EmbeddingsConfig, offline: bool = True) -> EmbeddingsSource:
+    """The source of embeddings as users give them; a source as it is. Raises `ModelError` for what embeds nothing."""
+    return embeddings if isinstance(embeddings, EmbeddingsSource) else EmbeddingsSource(embeddings, config, offline)

@@ -1,0 +1,314 @@
+"""`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.judges import PanelJudge, name_judges, refuse_panel
+from rag_evaluator.config.schema import Config, as_config, load_config, with_arguments
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.dataset.checked import CheckedRows, checked_rows
+from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
+from rag_evaluator.errors import ConfigError, RagEvaluatorError
+from rag_evaluator.features.probe.stage import ProbeStage, probe_stage
+from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
+from rag_evaluator.files.signals import Stop
+from rag_evaluator.judge.source import LLM, judges_by_name, source_of
+from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, refuse_without_probabilities, with_rubrics
+from rag_evaluator.metrics.definitions import check_functions
+from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.scorer import Scorer, load_scorer
+from rag_evaluator.metrics.signatures import refuse_reproducible, times_of, with_repeats
+from rag_evaluator.metrics.signatures import signatures as signatures_of
+from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
+from rag_evaluator.prompts.adapt import ready_prompts
+from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.results import Results
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.worker_journal import Start
+from rag_evaluator.run.workers import ALONE, Worker
+from rag_evaluator.tasks.calls import shown
+from rag_evaluator.tasks.evaluation import Evaluation, plan_of
+from rag_evaluator.tasks.manifest import describe, run_digest_of
+from rag_evaluator.tasks.panel import configs_of, only_of, panel_table
+from rag_evaluator.tasks.scoring import JudgeWork, Scoring
+
+logger = logging.getLogger(__name__)
+
+
+class RAGEvaluator:
+    """Judges a RAG dataset with ragas metrics and local models.
+
+    Args:
+        config: a YAML file, a `Config`, or a mapping with its keys. In a mapping `metrics` may also hold rows of
+            `METRICS`, metrics of `ragas.metrics.collections`, whose models are used where no other is given, and your
+            own: `CustomMetric`, functions with `@metric`.
+        judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
+            already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
+            `JudgeProtocol`. A mapping from names to such judges makes a panel, as `judges` of the configuration does.
+        embeddings: in place of the configured model: a folder or hub id, a `HuggingFaceEmbeddings` or another
+            langchain embedding already loaded, or a ragas one.
+        chosen: the rows of `METRICS` that the configuration chooses, where they have been looked up already.
+
+    Examples:
+        >>> evaluator = RAGEvaluator.from_config("config.yaml")
+        >>> results = evaluator.evaluate()
+        >>> results.summary()["faithfulness"]["mean"]
+
+    Models are loaded when they are first needed, after everything else has been checked.
+    """
+
+    def __init__(
+        self,
+        config: Config | Mapping[str, Any] | str | Path,
+        judge: Any = None,
+        embeddings: Any = None,
+        *,
+        chosen: Mapping[str, Metric] | None = None,
+    ) -> None:
+        if isinstance(config, Mapping) and config.get("metrics"):
+            metrics = as_list(config["metrics"])
+            judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
+            config = with_metrics({**config, "metrics": metrics})
+        config = as_config(config)
+        judges: Mapping[str, Any] = {}
+        if config.judges and judge is not None:
+            raise ConfigError(f"{config.place('judges')}: 'judges' is set, and a judge was given. Remove one of them.")
+        if (several := judges_by_name(judge)) is not None:
+            config, judge, judges = _with_judges(config, several), None, several
+        self.judge = source_of(judge, config.judge, config.offline)
+        self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
+        sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
+        self.config = config.model_copy(update=sections)
+        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
+        check_functions(self.config, self.metrics)
+        check_reported(self.config, self.metrics)
+        if unused := [name for name in self.config.custom_metrics if name not in self.metrics]:
+            logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
+        self.prompts: dict[Key, TracedPrompt] = {}
+        self._panel = self._of_judges(judges) if config.judges else {}
+
+    def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:
+        """The evaluator of each judge of a panel; all share the embeddings.
+
+        Args:
+            judges: those that were given as objects, by name; the others are those of the configuration.
+        """
+        evaluators = {}
+        for name, config in configs_of(self.config, self.metrics).items():
+            chosen = only_of(config, self.metrics)
+            evaluators[name] = type(self)(config, judges.get(name), self._embeddings, chosen=chosen)
+        return evaluators
+
+    @property
+    def judges(self) -> "Mapping[str, RAGEvaluator]":
+        """The evaluator of each judge, by name; the only judge has none. The first one has all metrics."""
+        return self._panel or {"": self}
+
+    @classmethod
+    def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
+        """An evaluator from a YAML file. Raises `ConfigError`."""
+        return cls(load_config(path, overrides))
+
+    @property
+    def llm(self) -> LLM:
+        """The judge, for `ragas.metrics.collections` (`Faithfulness(llm=evaluator.llm)`); loaded when first asked for.
+
+        A judge that was given as a ragas LLM is that one; `llm.pipeline` of all others is the `HuggingFacePipeline` of
+        a model that runs in this process, for LangChain. Raises `ConfigError` for a panel, `ModelError`.
+        """
+        refuse_panel(self.config.judges, "llm", self.config.place)
+        return self.judge.llm
+
+    @property
+    def embeddings(self) -> RagasEmbedding:
+        """The embedding model, for ragas' metrics and for LangChain; loaded when first asked for.
+
+        It is both a ragas `BaseRagasEmbedding` and a LangChain `Embeddings`, unless it was given as one of ragas.
+        Raises `ModelError`.
+        """
+        return self._embeddings.load()
+
+    def set_prompts(self) -> None:
+        """Load the prompts of the configured language; with `prompts.adapt`, make those that are missing.
+
+        Raises `PromptError` naming the packs that are missing. Making them loads the judge.
+        """
+        if self._panel:
+            for evaluator in self._panel.values():
+                evaluator.set_prompts()
+            return
+        owners, questions = owners_of(self.metrics), questions_of(self.metrics)
+        prompts = ready_prompts(owners, self.config, self.judge, all_prompts, questions)
+        self.prompts = by_metric(self.metrics, with_rubrics(prompts, self.metrics))
+
+    def evaluate(
+        self,
+        data: Any = None,
+        progress: Progress = automatic,
+        folder: str | Path | None = None,
+        start: Start = "continue",
+    ) -> Results:
+        """Score every sample with every metric.
+
+        Args:
+            data: path, list of dicts, pandas frame or `datasets.Dataset`; None takes `dataset` of the configuration.
+            progress: called with (scores made, scores to make); see docs/progress.md. By default a bar in notebooks.
+            folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
+                same configuration: they are not made again. The result files are written there, too.
+            start: what to do with a folder that has been used, see `run`. Scores of a model that has no name are always
+                made anew; those of the other metrics are kept.
+
+        Raises `RagEvaluatorError` for bad input before a model is loaded. A score that cannot be made is NaN with its
+        reason and does not stop the others. Works inside a running event loop, too.
+        """
+        with shown(progress, "scores") as at:
+            scoring = self._scoring(data)
+            return scoring.in_memory(at) if folder is None else scoring.in_folder(Path(folder).expanduser(), at, start)
+
+    def run(
+        self,
+        folder: Path,
+        data: Any = None,
+        worker: Worker = ALONE,
+        progress: Progress = silent,
+        stop: Stop | None = None,
+        start: Start = "continue",
+    ) -> Journal:
+        """Do one worker's part of an evaluation in a results folder, and merge when all is done.
+
+        Args:
+            folder: where the workers of a run meet.
+            data: as in `evaluate`.
+            worker: which of them this is. It ends when all chunks are finished, by whomever.
+            progress: called with (scores made by anybody, scores to make).
+            stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
+            start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
+                on disk, `update` keeps what holds.
+
+        Of a panel it is the part of every judge's run, one after the other, and the journal is that of the first judge.
+        """
+        return self._scoring(data).run(folder, worker, progress, stop, start)
+
+    def _scoring(self, data: Any) -> Scoring:
+        """What all judges do, checked."""
+        stages = self.stages(data)
+        judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
+        return Scoring(self.config, self.metrics, judges)
+
+    def _work(self, stage: Evaluation) -> JudgeWork:
+        is_configured = stage.units.source is self.config.dataset
+        of_objects = not is_configured or self.judge.is_object or self._embeddings.is_object
+        digest = (lambda: None) if of_objects else (lambda: run_digest_of(self.config, stage.plan.data, self.metrics))
+        return JudgeWork(stage, self.judge.release, digest)
+
+    def stages(self, data: Any = None) -> dict[str, Evaluation]:
+        """What each judge has to do, checked as far as that needs no model. Raises `RagEvaluatorError`."""
+        if not self._panel:
+            return {"": self.stage(data)}
+        rows = self.rows(data)  # a fault of the rows is no judge's
+        stages = {}
+        for place, (name, evaluator) in enumerate(self._panel.items()):
+            with self._about_judge(place, name):
+                evaluator.judge.check()
+                stages[name] = evaluator.stage(rows)
+        return stages
+
+    @contextmanager
+    def _about_judge(self, place: int, name: str) -> Iterator[None]:
+        """Says in an error which judge of the panel it is about."""
+        try:
+            yield
+        except RagEvaluatorError as error:
+            where = self.config.place("judges", place)
+            raise type(error)(f"{where}: judges[{place}] ({name}): {error}") from None
+
+    @ACTIVITY.phase(CHECKING)
+    def stage(self, data: Any = None) -> Evaluation:
+        """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
+        refuse_panel(self.config.judges, "a stage", self.config.place)
+        rows, signatures, times = self.rows(data), self._signatures(), self._times()
+        metrics = about_metrics(self.metrics, self.config.thresholds)
+        plan = plan_of(rows, self.config.columns, signatures, self.config.chunk_size, times)
+        lines = with_repeats(signatures, times)
+        about = describe(self.config, lines, self.prompts, plan.units, metrics, plan.part)
+        return Evaluation(rows, self.metrics, plan, about, self._scorer)
+
+    @ACTIVITY.phase(CHECKING)
+    def probing(self, data: Any = None) -> ProbeStage:
+        """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
+
+        Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
+        """
+        refuse_panel(self.config.judges, "probe", self.config.place)
+        rows, signatures = self.rows(data), self._signatures()
+        refuse_without_probabilities(self.metrics, self.judge, self.config.place)
+        metrics = about_metrics(self.metrics)
+        about = describe(self.config, signatures, self.prompts, len(rows), metrics, rows.part)
+        return probe_stage(rows, self.config, self.metrics, about, self._scorer)
+
+    def check(self, data: Any = None) -> None:
+        """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
+        if self._panel:
+            self.stages(data)
+            return
+        self.rows(data)
+        self.signatures()
+        self._times()
+
+    def signatures(self) -> dict[str, str]:
+        """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
+        if self._panel:
+            tables = {name: _unscored(evaluator.signatures()) for name, evaluator in self._panel.items()}
+            return panel_table(self.config, self.metrics, tables).signatures
+        return with_repeats(self._signatures(), times_of(self.metrics, self.config.repeats))
+
+    def _signatures(self) -> dict[str, str]:
+        """The same of a single repeat."""
+        if not self.prompts:
+            self.set_prompts()
+        judge, embeddings = self.judge, self._embeddings
+        return signatures_of(
+            self.metrics, self.config.language, self.prompts, lambda: judge.parts, lambda: embeddings.parts
+        )
+
+    def _times(self) -> dict[str, int]:
+        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
+        times = times_of(self.metrics, self.config.repeats)
+        refuse_without_probabilities(self.metrics, self.judge, self.config.place)
+        refuse_reproducible(times, self.judge, self.config.place("repeats"))
+        return times
+
+    def rows(self, data: Any = None) -> CheckedRows:
+        """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
+        if isinstance(data, CheckedRows):
+            return data
+        return self._checked_rows(self.config.dataset if data is None else data)
+
+    def _checked_rows(self, source: Any) -> CheckedRows:
+        return checked_rows(source, self.config, self.metrics, are_scored=True)
+
+    async def _scorer(self) -> Scorer:
+        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self.judge, self._embeddings)
+        self._times()  # now its capabilities are known
+        return scorer
+
+
+def _with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
+    """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
+    settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
+    panel = [
+        with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()
+    ]
+    named = name_judges(panel, lambda *key: "judge")
+    return config.model_copy(update={"judges": named, "judge": JudgeConfig()})
+
+
+def _unscored(signatures: Mapping[str, str]) -> Results:
+    """The results of a judge before its first row."""
+    return Results([], dict.fromkeys(signatures, ()), signatures, {"signatures": signatures})

@@ -1,0 +1,248 @@
+"""What a browser gets: pages, JSON, errors in plain words; and who may ask at all."""
+
+import hmac
+import ipaddress
+import json
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.features.app.state import NotThere
+from rag_evaluator.report.pages import clean, render
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+EVERYWHERE = ("0.0.0.0", "::", "")
+READING = ("GET", "HEAD")
+ASKED_BY_SCRIPTS = ("/api/", "/report/")  # what no browser opens as a page
+PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-embedder-policy": "require-corp",
+    "x-frame-options": "DENY",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+NO_TOKEN = "This page opens by the link that 'rag-evaluator view' has printed. Open that link again."
+OTHER_HOST = "This server does not answer under this name. Open it by the link that 'rag-evaluator view' printed."
+OTHER_ORIGIN = "This server answers its own pages only."
+READ_ONLY = "Nothing can be changed here."
+
+
+class RefusedRequest(Exception):
+    """A request that gets no page."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status, self.text = status, text
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask.
+
+    Attributes:
+        token: what the printed link has.
+        host, port: where the server listens.
+        writes: whether anything can be changed here.
+    """
+
+    token: str
+    host: str
+    port: int
+    writes: bool = False
+
+    def is_host(self, name: str, port: int) -> bool:
+        """Whether a `Host` is this server. Through `ssh -L` it is asked at any port of the reader's own machine."""
+        return name in LOOPBACK or (port == self.port and is_name_of(name, self.host))
+
+    def has_token(self, text: str | None) -> bool:
+        """Whether this is the token; how long it takes tells nothing about it."""
+        return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
+
+
+class Guard:
+    """ASGI middleware. Requests that may not be answered end here, with 403 or 405.
+
+    Args:
+        app: what answers the others.
+        access: who may ask.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":  # nothing here is a web socket
+            answer = self.app if (early := self._early(Request(scope))) is None else early
+            await answer(scope, receive, _with_headers(send))
+
+    def _early(self, request: Request) -> Response | None:
+        """The answer to a request that does not reach a page; None for the others."""
+        reads = request.method in READING
+        token = request.query_params.get("token") if reads else None
+        try:
+            self._check_host(request)
+            if token is not None and request.headers.get("origin") is None and self.access.has_token(token):
+                return HTMLResponse(render("enter.html"))
+            self._check_origin(request)
+            if token is not None or not (self.access.has_token(_bearer(request)) or (reads and _is_public(request))):
+                if token is None and reads and _is_opened(request):
+                    return HTMLResponse(render("enter.html"))
+                raise RefusedRequest(403, NO_TOKEN)
+            self._check_method(request)
+        except RefusedRequest as refused:
+            return plain_error(refused.status, refused.text)
+        return None
+
+    def _check_host(self, request: Request) -> None:
+        """This server is asked by a name of its own."""
+        hosts = request.headers.getlist("host")
+        name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
+        if name is None or not self.access.is_host(name, port):
+            raise RefusedRequest(403, OTHER_HOST)
+
+    def _check_origin(self, request: Request) -> None:
+        """Only pages of this server may ask, and people who type an address."""
+        origin_here = f"http://{request.headers['host'].lower()}"
+        origins, sites = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
+        if any(origin.lower() != origin_here for origin in origins) or not set(sites) <= {"none", "same-origin"}:
+            raise RefusedRequest(403, OTHER_ORIGIN)
+
+    def _check_method(self, request: Request) -> None:
+        if request.method in READING:
+            return
+        if not self.access.writes or request.method != "POST":
+            raise RefusedRequest(405, READ_ONLY)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if "origin" not in request.headers or kind != "application/json":  # what a form of another page cannot send
+            raise RefusedRequest(403, OTHER_ORIGIN)
+
+
+def _bearer(request: Request) -> str | None:
+    """The token in the header of a request."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token if scheme.lower() == "bearer" else None
+
+
+def _is_public(request: Request) -> bool:
+    return str(request.scope["path"]).startswith(PUBLIC)
+
+
+def _is_opened(request: Request) -> bool:
+    """Whether a browser opens an address as a page."""
+    is_page = not str(request.scope["path"]).startswith(ASKED_BY_SCRIPTS)
+    return is_page and "text/html" in request.headers.get("accept", "")
+
+
+def plain_error(status: int, text: str) -> Response:
+    """A page that says what is wrong, and nothing else."""
+    return HTMLResponse(render("error.html", status=status, text=text), status)
+
+
+def split_host(text: str) -> tuple[str | None, int]:
+    """Name and port of a `Host` header; the port is 80 where there is none. None for what is no host."""
+    name, mark, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not mark:
+        name, port = text, "80"
+    if name.startswith("[") and name.endswith("]"):
+        name = name[1:-1]
+    elif ":" in name:
+        return None, 0
+    return (name.lower(), int(port)) if port.isascii() and port.isdigit() and len(port) < 6 else (None, 0)
+
+
+def is_name_of(name: str, host: str) -> bool:
+    """Whether a server that listens on `host` may be asked by a name.
+
+    One that listens on all addresses may be asked by any address, as those who bend a name to this machine (DNS
+    rebinding) need a name, and by the name of the machine.
+    """
+    if host.strip("[]") not in EVERYWHERE:
+        return name == host.lower().strip("[]")
+    machine = socket.gethostname().lower()
+    return name in (machine, machine.partition(".")[0]) or (_is_address(name) and name not in EVERYWHERE)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
+
+
+def _with_headers(send: Send) -> Send:
+    async def with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            kept = [pair for pair in message.get("headers", ()) if pair[0].decode("latin-1").lower() not in HEADERS]
+            message = {**message, "headers": [*kept, *headers]}
+        await send(message)
+
+    return with_headers
+
+
+NOT_THERE = "There is no such page here."
+FAULT = "Something went wrong in rag_evaluator. The terminal in which 'view' runs says more."
+
+
+class BadRequest(RagEvaluatorError):
+    """A request that says something that it cannot say (400); the message says what was expected."""
+
+
+def as_json(value: Any, status: int = 200) -> Response:
+    """JSON in ASCII: data may hold half a surrogate pair. Any: JSON."""
+    return Response(json.dumps(value, allow_nan=False), status, media_type="application/json")
+
+
+def as_page(html: str) -> Response:
+    return HTMLResponse(html.encode("utf-8", "replace"))
+
+
+def number_of(text: str) -> int:
+    """The number of a row. Raises `NotThere` for what is no number from 0."""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotThere(text)
+    return int(text)
+
+
+def known_error(request: Request, error: Exception) -> Response:
+    """What is wrong with a request or with the files of a run."""
+    if isinstance(error, NotThere):
+        return _error(request, 404, NOT_THERE)
+    status = 400 if isinstance(error, BadRequest) else 500  # others are files that cannot be read
+    return _error(request, status, clean(str(error)))
+
+
+def http_error(request: Request, error: Exception) -> Response:
+    """What Starlette itself refuses: an address that is no page."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _error(request, status, NOT_THERE if status == 404 else FAULT)
+
+
+def unknown_error(request: Request, error: Exception) -> Response:
+    """A fault of this program: its traceback is for the terminal only."""
+    return _error(request, 500, FAULT)
+
+
+HANDLERS = {RagEvaluatorError: known_error, HTTPException: http_error, Exception: unknown_error}
+
+
+def _error(request: Request, status: int, text: str) -> Response:
+    if request.url.path.startswith("/api/"):
+        return as_json({"error": text}, status)
+    return plain_error(status, text)

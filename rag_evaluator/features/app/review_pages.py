@@ -1,0 +1,245 @@
+"""What the pages for reviewers share: what a browser sends, stores, queues and digests of the runs, answers."""
+
+import json
+import logging
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rag_evaluator import __version__
+from rag_evaluator.dataset.json_values import plain
+from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.features.app.answers import BadRequest, as_json, as_page
+from rag_evaluator.features.app.labelling import given_labels
+from rag_evaluator.features.app.pages import LINKED, REVIEW_SCRIPTS, REVIEW_STYLES
+from rag_evaluator.features.app.queues import (
+    FINDINGS,
+    MetricFacts,
+    Queue,
+    QueuedRow,
+    detail_queues,
+    findings_queue,
+    row_queues,
+    too_easy,
+)
+from rag_evaluator.features.app.record import LONGEST_NAME, ReviewError, ReviewRecord
+from rag_evaluator.features.app.state import FILES, AppState, FileCache, NotThere, stamp_of
+from rag_evaluator.features.app.store import ConflictError, ReviewStore
+from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
+from rag_evaluator.files.jsonl import read_lines
+from rag_evaluator.report.pages import clean, render
+from rag_evaluator.results.certificate import FOLDER, NAME
+from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.run import Run
+from rag_evaluator.statistics.formulas import Scale
+
+# Any in this module: JSON.
+
+LONGEST = 20_000_000  # bytes of a request
+SENT = ("id", "row", "sample", "kind", "field", "before", "after", "statement", "draw", "seen")
+PERSON = re.compile(r"[^\x00-\x1f\x7f]+")
+logger = logging.getLogger(__name__)
+OTHERS = 8  # runs in which a row must be best, too, to be too easy
+ORDER = (
+    "contradict",
+    "lowest_confidence",
+    "judges_disagree",
+    "repeats_differ",
+    "too_easy",
+    "testset_findings",
+    "missing",
+)
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object of a request. Raises `BadRequest`."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > LONGEST:
+            raise BadRequest(f"a review may have {LONGEST:,} bytes.")
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"no JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise BadRequest("expected a JSON object.")
+    return values
+
+
+def person(state: AppState, name: Any) -> str:
+    """Who reviews: as the command line says, else as the browser does. Raises `BadRequest`."""
+    if state.who is not None:
+        return state.who
+    return checked_name(name if isinstance(name, str) else "")
+
+
+def checked_name(text: str) -> str:
+    """A name as it is kept. Raises `BadRequest` for what is none."""
+    name = known_name(text)
+    if not name or len(name) > LONGEST_NAME or not PERSON.fullmatch(name):
+        raise BadRequest(f"who reviews? Expected a name of at most {LONGEST_NAME} characters.")
+    return name
+
+
+def known_name(text: str) -> str:
+    """A name as it is kept: the same for the same letters, in whichever way a keyboard composes them."""
+    return str(plain(unicodedata.normalize("NFC", text.strip())))
+
+
+def record_of(values: Mapping[str, Any], run: str, by: str) -> ReviewRecord:
+    """The record that a browser sends. Raises `BadRequest` for fields that are not known."""
+    wrong = sorted(set(values) - {*SENT, "by"})
+    if wrong:
+        raise BadRequest(f"'{wrong[0]:.40}' is no field of a review.")
+    for name in ("id", "kind", "field"):
+        if not isinstance(values.get(name), str):
+            raise BadRequest(f"'{name}' of a review is missing.")
+    sent: dict[str, Any] = {name: values.get(name) for name in SENT}
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return ReviewRecord(**sent, run=run, at=now, by=by)
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """The reviews of all runs below the root."""
+
+    state: AppState
+    _stores: dict[Path, ReviewStore] = field(default_factory=dict)
+    _queues: FileCache[list[Queue]] = field(default_factory=lambda: FileCache(16))
+
+    def run(self, path: str) -> Run:
+        """A finished run. Raises `NotThere`."""
+        run = self.state.run(path)
+        if not (run.folder / "scores.jsonl").is_file():
+            raise NotThere(path)
+        return run
+
+    def store(self, run: Run) -> ReviewStore:
+        return self._stores.setdefault(run.folder, ReviewStore(run.folder))
+
+    def sample(self, run: Run, row: int) -> str:
+        """The digest of a row. Raises `NotThere`."""
+        details = run.details(row)
+        if not details:
+            raise NotThere(str(row))
+        return str(details[0]["sample"])
+
+    def queues(self, run: Run, path: str) -> list[Queue]:
+        """The rows that are worth a look; found anew when the files of the run have changed."""
+        stamp = stamp_of(run.folder, (*FILES, FINDINGS))
+        return self._queues.of(run.folder, stamp, lambda: list(self._find(run)))
+
+    def reviewed(self, run: Run) -> Queue:
+        """The rows of which people have said something, the last ones first."""
+        rows: dict[int, QueuedRow] = {}
+        for place, record in enumerate(self.store(run).records()):
+            if record.row is not None and record.kind != "label":
+                rows.pop(record.row, None)
+                rows[record.row] = QueuedRow(float(place), record.row, ())
+        return Queue("reviewed", list(reversed(rows.values())), len(rows))
+
+    def draws(self, run: Run) -> dict[str, DrawRecord]:
+        """The draws of the rows as they are now, by name."""
+        draws, folder = dict[str, DrawRecord](), run.folder / FOLDER
+        names = [path.stem for path in sorted(folder.glob("*.json")) if path.name != NAME]
+        data = run.data if names else ""
+        for name in names:
+            try:
+                draws[name] = read_draw(run.folder, name, data)
+            except ResultsError:  # of other rows, as these were changed and judged again
+                continue
+        return draws
+
+    def blind(self, run: Run, by: str) -> set[int]:
+        """The rows whose scores a person must not see yet: those of draws that they have begun and not closed."""
+        store = self.store(run)
+        return {
+            row
+            for name, draw in self.draws(run).items()
+            if not store.is_closed(name, by) and given_labels(store, name, by, run.digests)
+            for row in draw.rows
+        }
+
+    def _find(self, run: Run) -> Iterator[Queue]:
+        about = about_of(run)
+        queues = {queue.name: queue for queue in row_queues(run.rows(), about)}
+        related = list(islice(self._others(run), OTHERS))
+        queues["too_easy"] = too_easy([run.rows(), *map(_readable_rows, related)], about)
+        queues |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
+        queues["testset_findings"] = self._testset_findings(run)
+        yield from (queues[name] for name in ORDER if queues[name].total)
+
+    def _testset_findings(self, run: Run) -> Queue:
+        """What `testset check` says of these rows; nothing where it has not been run, or its file cannot be read."""
+        try:
+            findings = [finding for _, finding in read_lines(run.folder / FINDINGS, json.loads)]
+            return findings_queue(findings, run.digests)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RagEvaluatorError):
+            return findings_queue([], [])
+
+    def _others(self, run: Run) -> Iterator[Run]:
+        """Other runs over the same questions, as far as their first rows tell."""
+        first = next(iter(run.rows()), {})
+        for other in self.state.folders.paths():
+            try:
+                files = self.state.run(other)
+                row = next(iter(files.rows()), {}) if files.folder != run.folder else {}
+            except RagEvaluatorError:  # not finished, or damaged
+                continue
+            if row and all(row.get(name) == first.get(name) for name in ("id", "question", "user_input")):
+                yield files
+
+
+def _readable_rows(other: Run) -> Iterator[dict[str, Any]]:
+    """The rows of another run, up to one that cannot be read: it is no reason not to review this run."""
+    try:
+        yield from other.rows()
+    except ResultsError as error:
+        logger.warning("rows that are too easy: the rest of another run is left out. %s", error)
+
+
+def about_of(run: Run) -> MetricFacts:
+    """The scales of a run's metrics, and its judges."""
+    described = run.manifest.get("metrics") or {}
+    return MetricFacts({name: _scale(described.get(name) or {}) for name in run.metrics}, judges_of(run.manifest))
+
+
+def _scale(about: Mapping[str, Any]) -> Scale:  # Any: JSON
+    low, high = about.get("range") or (0.0, 1.0)
+    return Scale(float(low), float(high), about.get("kind") or "judged", about.get("better") or "higher")
+
+
+def keep(reviews: Reviews, run: Run, record: ReviewRecord) -> Response:
+    """Keep a record that is about the row as it is now."""
+    if record.row is not None and (type(record.row) is not int or record.row < 0):
+        raise BadRequest("'row' of a review: expected a number from 0.")
+    if record.row is not None and record.sample != reviews.sample(run, record.row):
+        return as_json({"error": f"row {record.row} is another one since: it was judged again.", "stale": True}, 409)
+    try:
+        kept = reviews.store(run).add(record)
+    except ConflictError as error:
+        return as_json({"error": str(error), "conflict": record_json(error.other)}, 409)
+    except ReviewError as error:
+        return as_json({"error": str(error)}, 400)
+    return as_json({"kept": record_json(kept)})
+
+
+def review_page(template: str, state: AppState, **values: Any) -> Response:
+    added = {"styles": REVIEW_STYLES, "scripts": REVIEW_SCRIPTS}
+    linked = {kind: [*LINKED[kind], *(f"/assets/{name}" for name in names)] for kind, names in added.items()}
+    return as_page(
+        render(template, app=state, version=__version__, inline=None, blocks=(), made_from="", **linked, **values)
+    )
+
+
+def record_json(record: ReviewRecord) -> dict[str, Any]:
+    return {name: clean(value) if name == "by" else value for name, value in asdict(record).items() if name != "run"}

@@ -1,0 +1,198 @@
+"""What all pages of the app share: the runs below a folder, their files, and what is kept while these stay as they are.
+
+A path that a browser sends never leads out of that folder.
+"""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
+
+from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.results.comparison import Comparison
+from rag_evaluator.results.details import DETAILS
+from rag_evaluator.results.manifest import SCORES
+from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.run import Run
+
+Value = TypeVar("Value")
+DEPTH = 4  # folders below the root in which runs are looked for
+RESULTS = ("manifest.json", "summary.json", SCORES)  # one of them is there when a run has been written
+REPORT = "report.html"
+READ = (*RESULTS, DETAILS, "prompts.json", "reviews.jsonl", REPORT, "journal", "judges")  # what is shown
+MOST_OPEN = 8  # runs whose files are known; the offsets of a million rows take 8 MB
+Stamp = tuple[tuple[int, int, int], ...]  # number, size and time of change of each file
+FILES = (SCORES, DETAILS, "summary.json", "manifest.json", "prompts.json")
+
+
+class NotThere(RagEvaluatorError):
+    """No run has this path: a page that is not there (404)."""
+
+
+@dataclass
+class _Place(Generic[Value]):
+    """Where a value is; the lock is held while it is made."""
+
+    lock: Lock = field(default_factory=Lock)
+    known: tuple[Hashable, Value] | None = None
+
+
+class FileCache(Generic[Value]):
+    """The values asked for last. A value is made once, however many ask for it; others are made meanwhile.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._places: OrderedDict[Hashable, _Place[Value]] = OrderedDict()
+
+    def of(self, key: Hashable, stamp: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, made anew where the stamp is another one."""
+        with self._lock:
+            place = self._places.pop(key, None) or _Place()
+            self._places[key] = place
+            while len(self._places) > self._most:
+                self._places.popitem(last=False)
+        with place.lock:
+            if place.known is None or place.known[0] != stamp:
+                place.known = stamp, make()
+            return place.known[1]
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The results folders that are shown.
+
+    Attributes:
+        root: the folder, without links.
+        only: the path of the one run that is shown; None shows all.
+    """
+
+    root: Path
+    only: str | None = None
+
+    def paths(self) -> list[str]:
+        """The paths of all runs below the root, in order of their names; a run of a panel's judge is a part of it."""
+        return [self.only] if self.only is not None else sorted(self._below(self.root, DEPTH))
+
+    def find(self, path: str) -> Path:
+        """The folder of a run. Raises `NotThere` for any path that is not one of a run below the root."""
+        parts = path.split("/")
+        if "\0" in path or any(part in ("", ".", "..") for part in parts) or "journal" in parts[1:]:
+            raise NotThere(path)
+        if self.only is not None and path != self.only and not path.startswith(f"{self.only}/judges/"):
+            raise NotThere(path)
+        folder = self.root.joinpath(*parts)
+        try:
+            if not is_run(folder) or any(self._leads_outside(folder / name) for name in (".", *READ)):
+                raise NotThere(path)
+        except (OSError, ValueError):  # a name that is too long, or no name at all
+            raise NotThere(path) from None
+        return folder
+
+    def _leads_outside(self, path: Path) -> bool:
+        return not path.resolve().is_relative_to(self.root)
+
+    def _below(self, folder: Path, depth: int) -> Iterator[str]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:  # not for us to read
+            return
+        for entry in entries:
+            place = Path(entry.path)
+            if entry.name.startswith(".") or not entry.is_dir() or self._leads_outside(place):
+                continue
+            if is_run(place):
+                yield place.relative_to(self.root).as_posix()
+            elif depth > 1 and not entry.is_symlink():
+                yield from self._below(place, depth - 1)
+
+
+def open_folders(results: Path) -> Folders:
+    """The runs below a folder, or the run that it is. Raises `ResultsError` where there is no folder."""
+    if not results.is_dir():
+        raise ResultsError(f"{results}: no such folder. Give the folder of your results, output_dir, or that of a run.")
+    root = results.resolve()
+    return Folders(root.parent, root.name) if is_run(root) and root.name else Folders(root)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run has been written, or has begun, in a folder."""
+    return any((folder / name).is_file() for name in RESULTS) or has_begun(folder)
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether there is a journal of any task, or a panel."""
+    journal = folder / "journal"
+    return (journal / "manifest.json").is_file() or any(journal.glob("*.*/manifest.json")) or is_panel(folder)
+
+
+@dataclass(frozen=True)
+class AppState:
+    """The folders that are shown, and to whom.
+
+    Attributes:
+        folders: the runs; `folders.find(path)` gives the folder of one, or raises `NotThere`.
+        review: whether rows may be reviewed here.
+        who: the name under which reviews are written; None asks the browser for it.
+    """
+
+    folders: Folders
+    review: bool = False
+    who: str | None = None
+    _open: "OrderedDict[Path, tuple[Stamp, Run]]" = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def root(self) -> Path:
+        """The folder whose runs are shown."""
+        return self.folders.root
+
+    def run(self, path: str) -> Run:
+        """The files of a run, read anew when they have changed. Raises `NotThere`."""
+        folder = self.folders.find(path)
+        stamp = stamp_of(folder)
+        with self._lock:
+            known = self._open.pop(folder, None)
+            run = known[1] if known is not None and known[0] == stamp else Run(folder)
+            self._open[folder] = stamp, run
+            while len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)
+        return run
+
+
+def stamp_of(folder: Path, files: tuple[str, ...] = FILES) -> Stamp:
+    """By what changed files of a run are known."""
+    return tuple(_stamp(folder / name) for name in files)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (-1, -1, -1)
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class RunComparisons:
+    """RunComparisons that somebody looks at.
+
+    Args:
+        state: gives the runs.
+    """
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+        self._kept: FileCache[Comparison] = FileCache(4)
+
+    def of(self, paths: Sequence[str]) -> Comparison:
+        """Runs compared with the first of them. Raises `NotThere`, and `RagEvaluatorError` if they do not compare."""
+        from rag_evaluator.comparison.compare import compare
+
+        folders = tuple(self._state.folders.find(path) for path in paths)
+        return self._kept.of(folders, tuple(map(stamp_of, folders)), lambda: compare(*folders))

@@ -1,0 +1,226 @@
+"""`ReviewStore`: `reviews.jsonl` of a results folder: what is confirmed is on disk, and nobody's change is lost."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import filelock
+
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.features.app.record import Key, ReviewError, ReviewRecord, checked, read_record
+from rag_evaluator.files.atomic import sync_file, sync_folder, writing
+from rag_evaluator.files.jsonl import Appender, json_line
+
+NAME, LOCK = "reviews.jsonl", ".reviews.lock"
+SECONDS = 20.0  # that another process may hold the lock
+
+
+class ConflictError(ReviewError):
+    """Somebody changed the same field after the person had seen it.
+
+    Attributes:
+        other: the change that the person has not seen.
+    """
+
+    def __init__(self, other: ReviewRecord) -> None:
+        super().__init__(f"{other.by} changed '{other.field}' of row {other.row} meanwhile.")
+        self.other = other
+
+
+@dataclass(frozen=True)
+class RowReview:
+    """What people have said of a row as it is now.
+
+    Attributes:
+        flags: name -> the record that set it; flags that are not set are left out.
+        fields: column -> its corrections, oldest first; the last one counts.
+        last: `kind.field` -> the last record of each flag and column that somebody has changed.
+    """
+
+    flags: Mapping[str, ReviewRecord] = field(default_factory=dict)
+    fields: Mapping[str, Sequence[ReviewRecord]] = field(default_factory=dict)
+    last: Mapping[str, ReviewRecord] = field(default_factory=dict)
+
+
+class ReviewStore:
+    """The reviews of one run; several stores, in several processes, may use the same folder.
+
+    Args:
+        folder: results folder.
+
+    Every method raises `ResultsError` for a file that is damaged before its last line, or cannot be read or written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder / NAME
+        self._thread, self._lock = RLock(), filelock.FileLock(folder / LOCK, timeout=SECONDS)
+        self._forget()
+
+    def add(self, record: ReviewRecord) -> ReviewRecord:
+        """Keep a record; once this returns it is on disk. The record that is kept under this id.
+
+        Raises `ReviewError` for a record that cannot be kept, and `ConflictError` where the field has changed since the
+        person saw it, to something that is neither what they saw nor what they want.
+        """
+        record = checked(record)
+        with self.locked():
+            self._refresh()
+            if record.id in self._ids:
+                kept = self._same(record)
+                sync_file(self.path)  # it may be there since its first try failed to bring it to disk
+                return kept
+            if record.kind == "label" and self._is_closed(record.draw, record.by):
+                raise ReviewError(f"{record.by} has closed the draw {record.draw}: its labels stay as they are.")
+            last = self._last.get(record.key)
+            if last is not None and last.id != record.seen and last.after not in (record.before, record.after):
+                raise ConflictError(last)
+            self._append(record)
+        return record
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else adds a record meanwhile, in this process or another one."""
+        try:
+            with self._thread, self._lock:
+                yield
+        except filelock.Timeout as error:
+            raise ResultsError(f"{self.path}: another process has locked it for {SECONDS:g} seconds.") from error
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be written: {error}. The review is not kept.") from error
+
+    def records(self) -> list[ReviewRecord]:
+        """All records, in the order in which they were kept."""
+        with self._thread:
+            self._refresh()
+            return list(self._records)
+
+    def last(self) -> dict[Key, ReviewRecord]:
+        """The last record of each field of each row."""
+        with self._thread:
+            self._refresh()
+            return dict(self._last)
+
+    def row(self, row: int, sample: str | None) -> RowReview:
+        """What people have said of a row whose digest is `sample`; of another row in its place nothing."""
+        with self._thread:
+            self._refresh()
+            records = list(self._rows.get((row, sample), ()))
+        return review_of(records)
+
+    def is_closed(self, draw: str, by: str) -> bool:
+        """Whether a person has ended a draw: no label of theirs is added or changed any more."""
+        with self._thread:
+            self._refresh()
+            return self._is_closed(draw, by)
+
+    def _is_closed(self, draw: str | None, by: str) -> bool:
+        return draw is not None and ("close", None, None, "", None, draw, by) in self._last
+
+    def line_of(self, identity: str) -> int:
+        """The line of `reviews.jsonl` in which a record is, from 1."""
+        return self._places[identity]
+
+    def _same(self, record: ReviewRecord) -> ReviewRecord:
+        """The record that was kept under the id of one that is sent again."""
+        kept = self._ids[record.id]
+        if (kept.key, kept.after) != (record.key, record.after):
+            raise ReviewError(f"the id {record.id} is that of another review.")
+        return kept
+
+    def _append(self, record: ReviewRecord) -> None:
+        is_new = not self.path.exists()
+        with writing(self.path):
+            self._end_last_line()
+            file = Appender(self.path)  # what a kill has torn is dropped here
+            try:
+                file.append(json_line(record.to_json()))
+                file.sync()
+            finally:
+                file.close()
+            if is_new:
+                sync_folder(self.folder)
+        self._refresh()
+
+    def _end_last_line(self) -> None:
+        """A last record that lacks its end of line, as editors write it, is no torn one."""
+        if self._tail and not self._tail.endswith(b"\n"):
+            with self.path.open("ab") as file:
+                file.write(b"\n")
+
+    def _forget(self) -> None:
+        self._end, self._lines, self._tail = 0, 0, b""
+        self._inode: int | None = None
+        self._records: list[ReviewRecord] = []
+        self._ids: dict[str, ReviewRecord] = {}
+        self._places: dict[str, int] = {}  # id -> line
+        self._last: dict[Key, ReviewRecord] = {}
+        self._rows: dict[tuple[int | None, str | None], list[ReviewRecord]] = {}
+
+    def _refresh(self) -> None:
+        """Read what other processes have added; a last line that is no record is not there yet, or never will be."""
+        try:
+            with self.path.open("rb") as file:
+                self._read(file)
+        except FileNotFoundError:
+            self._forget()
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be read: {error}.") from error
+
+    def _read(self, file: Any) -> None:
+        """Any: an open file of bytes."""
+        about = os.fstat(file.fileno())
+        if about.st_ino != self._inode or not self._goes_on(file, about.st_size):  # another file, or edited by hand
+            self._forget()
+            self._inode = about.st_ino
+        file.seek(self._end)
+        for line in file:
+            number = self._lines + (not self._end or self._tail.endswith(b"\n"))
+            try:
+                record = _record(line, self.path, number) if line.strip() else None
+            except ResultsError:
+                if line.endswith(b"\n"):
+                    raise
+                return
+            self._end, self._lines, self._tail = self._end + len(line), number, line
+            if record is not None:
+                self._take(record)
+
+    def _goes_on(self, file: Any, size: int) -> bool:
+        """Whether the last line that was read is where it was. Any: an open file of bytes."""
+        file.seek(self._end - len(self._tail))
+        return size >= self._end and file.read(len(self._tail)) == self._tail
+
+    def _take(self, record: ReviewRecord) -> None:
+        if record.id not in self._ids:
+            self._records.append(record)
+            self._places[record.id] = self._lines
+            self._ids[record.id] = self._last[record.key] = record
+            self._rows.setdefault((record.row, record.sample), []).append(record)
+
+
+def review_of(records: Sequence[ReviewRecord]) -> RowReview:
+    """The state of a row by its records, in order; labels are no part of it."""
+    last: dict[str, ReviewRecord] = {}
+    fields: dict[str, list[ReviewRecord]] = {}
+    for record in records:
+        if record.kind in ("flag", "correct"):
+            last[f"{record.kind}.{record.field}"] = record
+        if record.kind == "correct":
+            fields.setdefault(record.field, []).append(record)
+    flags = {record.field: record for record in last.values() if record.kind == "flag" and record.after}
+    return RowReview(flags, fields, last)
+
+
+def _record(line: bytes, path: Path, number: int) -> ReviewRecord:
+    try:
+        values = json.loads(line)
+        if not isinstance(values, dict):
+            raise ValueError("no object")
+        return read_record(values)
+    except (ValueError, TypeError, ReviewError) as error:
+        raise ResultsError(f"{path}, line {number}: damaged ({error}). Correct the line, or remove it.") from error

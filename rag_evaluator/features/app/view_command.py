@@ -1,0 +1,155 @@
+"""`rag-evaluator view`: runs in the browser, served by this machine."""
+
+import argparse
+import errno
+import logging
+import os
+import re
+import secrets
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.errors import ConfigError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+OK = 0
+TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
+TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+EPILOG = """examples:
+  rag-evaluator view results
+  rag-evaluator view results/demo --port 0
+  rag-evaluator view results --review --as "Lena Torvik"
+
+on a cluster, from your own machine, for a server on node17 behind the login node:
+  ssh -L 8765:127.0.0.1:8765 -J login.example.org node17
+then open the printed link there; Ctrl-C ends the server."""
+
+
+def add_view_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "view",
+        help="show runs in the browser: figures, rows, comparisons, the progress of running ones",
+        description="Serve the results folders below RESULTS as web pages. Prints the link that opens them. Nothing "
+        "is sent anywhere, and without --review nothing can be changed.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument(
+        "results",
+        nargs="?",
+        type=Path,
+        default=Path("results"),
+        metavar="RESULTS",
+        help="folder with runs below it, or the results folder of one run; default: %(default)s",
+    )
+    command.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on; others than the default let other machines ask"
+    )
+    command.add_argument("--port", type=int, default=8765, help="0 takes one that is free; default: %(default)s")
+    command.add_argument("--review", action="store_true", help="let people flag, correct and label rows")
+    command.add_argument("--as", dest="who", metavar="NAME", help="with --review: who reviews; default: each page asks")
+
+
+def view(options: argparse.Namespace) -> int:
+    """`rag-evaluator view results/`."""
+    from rag_evaluator.features.app.state import open_folders
+
+    token = _token()
+    if options.who is not None and not options.review:
+        raise ConfigError("--as names the person who reviews, and needs --review.")
+    open_folders(options.results)
+    from rag_evaluator.features.app.app import make_app
+    from rag_evaluator.features.app.review_pages import checked_name
+
+    who = None if options.who is None else checked_name(options.who)
+    with _listen(options.host, options.port) as listening:
+        port = listening.getsockname()[1]
+        app = make_app(options.results, token, options.host, port, options.review, who)
+        import uvicorn
+
+        server = uvicorn.Server(
+            # the log of requests would hold the token
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_level="warning",
+                server_header=False,
+                ws="none",
+                proxy_headers=False,
+                timeout_graceful_shutdown=2,
+            )
+        )
+        with _ended_by_signals(server):
+            _print_link(options, port, token)
+            server.run(sockets=[listening])
+    print("view has ended.", flush=True)
+    return OK
+
+
+@contextmanager
+def _ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
+    """Inside, every signal ends the server in the same way; its own handlers pass signals on to these.
+
+    From then on it reports nothing: pages that are still being made are cancelled, which it calls an error.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    def is_told(record: logging.LogRecord) -> bool:
+        return not server.should_exit
+
+    log = logging.getLogger("uvicorn.error")
+    log.addFilter(is_told)
+    before = {name: signal.signal(getattr(signal, name), end) for name in SIGNALS if hasattr(signal, name)}
+    try:
+        yield
+    finally:
+        log.removeFilter(is_told)
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _token() -> str:
+    """The token, that of the environment if it has one. Raises `ConfigError` if it is short or fits no address."""
+    token = os.environ.get(TOKEN, "")
+    if token and not TOKENS.fullmatch(token):
+        raise ConfigError(
+            f"{TOKEN}: expected 16 to 200 letters, digits or any of . _ ~ -, received {len(token)} signs."
+        )
+    return token or secrets.token_urlsafe(24)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises `ConfigError` saying what to do."""
+    if not 0 <= port < 65536:
+        raise ConfigError(f"--port {port}: expected a number from 0 to 65535.")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"--port {port}: another program listens there, perhaps another 'view'. End it, choose another port, "
+                "or take a free one with --port 0."
+            ) from None
+        raise ConfigError(f"cannot listen on {host} port {port}: {error}.") from None
+
+
+def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
+    everywhere = options.host in ("0.0.0.0", "::")
+    name = socket.gethostname() if everywhere else options.host
+    name = f"[{name}]" if ":" in name else name
+    print(f"{options.results}: open this link in a browser (Ctrl-C ends):", flush=True)
+    print(f"  http://{name}:{port}/?token={token}", flush=True)
+    if everywhere or options.host not in ("127.0.0.1", "localhost", "::1"):
+        print("  other machines can ask, too; what they get is not encrypted: prefer 127.0.0.1 and ssh -L", flush=True)

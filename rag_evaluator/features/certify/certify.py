@@ -1,0 +1,354 @@
+"""`certify`: how far the scores of a run agree with people's labels, and the certificate that says so."""
+
+import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_evaluator.comparison.saved_scores import scales_for
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
+from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, as_json, compared
+from rag_evaluator.features.certify.scale import parse_scales
+from rag_evaluator.features.certify.sheet import TEXTS, DrawRecord, LabelSheet, read_draw, write_draw, write_sheet
+from rag_evaluator.features.certify.statistics import LEAST, Draw, draw_stratified, draw_uncertain
+from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
+from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.results.aligned import match
+from rag_evaluator.results.certificate import (
+    CERTIFICATE,
+    FOLDER,
+    FORMAT,
+    MARK,
+    NAME,
+    kept_labels,
+    label_figures,
+    with_labels,
+    write_labels,
+)
+from rag_evaluator.results.judgement import doubt
+from rag_evaluator.results.manifest import PROGRAM
+from rag_evaluator.results.run import Run
+from rag_evaluator.run.finished import note_rewritten
+from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.tasks.open_run import open_run
+from rag_evaluator.tasks.own_report import refresh_report
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Certification:
+    """What `certify` found.
+
+    Attributes:
+        certificate: what `certificate.json` says; Any: JSON.
+        disagreements: the rows on which people and the judge differ most, of each metric the worst first.
+        path: where the certificate was written.
+    """
+
+    certificate: Mapping[str, Any]
+    disagreements: Sequence[Disagreement]
+    path: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate with the disagreements."""
+        return {**self.certificate, "disagreements": as_json(self.disagreements)}
+
+
+@ACTIVITY.phase("comparing scores with labels")
+def certify(
+    results: str | Path,
+    labels: str | Path | Sequence[str | Path] = (),
+    *,
+    label: Mapping[str, str] | None = None,
+    threshold: Mapping[str, float] | None = None,
+    scale: Sequence[str] = (),
+    on: str | None = None,
+    random: bool = False,
+    out: str | Path | None = None,
+    force: bool = False,
+    date: datetime.date | None = None,
+) -> Certification:
+    """Compare the scores of a finished run with people's labels, and write `certificate.json`.
+
+    Args:
+        results: results folder.
+        labels: a table of labels, docs/judging-the-judge.md has its forms; or several, each of one annotator.
+        label: metric -> a column of the run's own rows that holds its labels.
+        threshold: metric -> the score from which on the judge accepts, fixed before the labels were seen. Else that of
+            `thresholds` in the configuration of the run; else it is chosen on the labels, by cross-fitting.
+        scale: of labels that are grades, such as `faithfulness=1..5`.
+        on: the key column of the table; None takes `row`, `sample`, `id` or the question.
+        random: whether the labelled rows, of a table that no sheet was drawn for, are a random sample of all rows.
+        out: where the certificate goes. None: into the results folder; then `summary.json` gets the mean labels, too.
+        force: replace a file of another kind that is there under the name `out`.
+        date: of the certificate; None: today.
+
+    Raises `RagEvaluatorError` for labels that cannot be used, before anything is written.
+    """
+    folder = Path(results).expanduser()
+    paths = [Path(file).expanduser() for file in ([labels] if isinstance(labels, str | Path) else labels)]
+    path = folder / CERTIFICATE if out is None else Path(out).expanduser()
+    if out is not None:
+        check_replaceable(path, MARK, force, [folder, *paths])
+    run = open_run(folder)
+    sources = [_in_column(run, *pair) for pair in (label or {}).items()]
+    if paths:
+        _check_files(paths, folder)
+        table = together([read_labels(path, run, run.digests, canonical_name, on) for path in paths], paths)
+        if random and not table.sampled:
+            raise ConfigError(
+                f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
+                "them. Leave out --random: agreement is then that of these rows."
+            )
+        draw = None if table.draw is None else read_draw(folder, table.draw, run.data)
+        sources.append(LabelSource(table, draw))
+    if not sources:
+        raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
+    scales = scales_for(list(run.scores), [run])[0]
+    label_scales = _named(run, parse_scales(scale), "--scale")
+    level = run.config.get("ci_level") or LEVEL
+    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
+    figures, disagreements, kept = compared(run, sources, settings)
+    certificate = _certificate(run, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
+    write_json(path, certificate)
+    if out is None:
+        write_labels(folder, run.data, kept)
+        _add_to_summary(certificate, run)
+    return Certification(certificate, disagreements, path)
+
+
+def _check_files(paths: Sequence[Path], folder: Path) -> None:
+    """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
+    for place, path in enumerate(paths):
+        if path.resolve() in [other.resolve() for other in paths[:place]]:
+            raise ConfigError(f"--labels {path}: {path.name} is named twice. Name the file of each annotator once.")
+        if path.stem == "scores" and path.resolve().parent == folder.resolve():
+            raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
+
+
+def _in_column(run: Run, metric: str, column: str) -> LabelSource:
+    [name] = _named(run, {metric: column}, "--label")
+    return LabelSource(labels_in_column(run, name, column, canonical_name))
+
+
+def _named(run: Run, values: Mapping[str, Any], option: str) -> dict[str, Any]:
+    """Values by the names that metrics have in the run. Raises `ConfigError` for a metric that it has not."""
+    named: dict[str, Any] = {}
+    for metric, value in values.items():
+        name = metric if metric in run.scores else canonical_name(metric) or metric
+        if name not in run.scores:
+            hint = did_you_mean(metric, run.scores)
+            raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
+        named[name] = value
+    return named
+
+
+def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, Scale]) -> dict[str, float]:
+    about = run.manifest.get("metrics", {})
+    configured = {name: part["threshold"] for name, part in about.items() if part.get("threshold") is not None}
+    named = _named(run, thresholds, "--threshold")
+    for metric, limit in named.items():
+        if not scales[metric].holds(limit):
+            low, high = scales[metric].low, scales[metric].high
+            raise ConfigError(f"--threshold {metric}={limit:g}: expected a number from {low:g} to {high:g}.")
+    return {**configured, **named}
+
+
+def _certificate(
+    run: Run,
+    sources: Sequence[LabelSource],
+    figures: Mapping[str, Mapping[str, Any]],
+    date: datetime.date,
+) -> dict[str, Any]:
+    """What holds of the judge: on which rows, in which language, with which prompts."""
+    signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
+    return {
+        "program": PROGRAM,
+        "certificate": FORMAT,
+        "date": date.isoformat(),
+        "run": run.manifest.get("name"),
+        "rows": len(run.samples),
+        "data": run.data,
+        "language": run.config.get("language"),
+        "labels": [source.table.name for source in sources],
+        "draws": [source.draw.name for source in sources if source.draw is not None],
+        "metrics": {
+            metric: {
+                "signature": signatures.get(metric),
+                "judge": _part(signatures.get(metric, ""), "judge"),
+                "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
+                **part,
+            }
+            for metric, part in figures.items()
+        },
+    }
+
+
+def _part(signature: str, name: str) -> str | None:
+    """A part of a signature: `judge:ab12`."""
+    return next((part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")), None)
+
+
+def _add_to_summary(certificate: Mapping[str, Any], run: Run) -> None:
+    figures = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
+    write_json(run.folder / "summary.json", with_labels(run.summary, figures))
+    note_rewritten(run.folder, ["summary.json"])
+    refresh_report(run.folder)
+
+
+def draw_rows(
+    folder: Path,
+    size: int = 100,
+    metrics: Sequence[str] = (),
+    uncertain: bool = False,
+    seed: int = 0,
+    like: Path | None = None,
+) -> LabelSheet:
+    """Draw rows of a finished run at random, see `label_sheet`; nothing is written.
+
+    Raises `RagEvaluatorError` for a metric that the run does not have, and for too few rows.
+    """
+    run = open_run(folder)
+    names = _names(run, metrics)
+    _check_size(run, size)
+    scales = scales_for(names, [run])[0]
+    if like is None:
+        draw = _draw(run, names[0], scales[names[0]], size, uncertain, seed)
+        record = DrawRecord(
+            data=run.data,
+            metrics=names,
+            kind="uncertain" if uncertain else "stratified",
+            size=size,
+            seed=seed,
+            rows=draw.rows.tolist(),
+            probabilities=draw.probabilities.tolist(),
+            strata=draw.strata.tolist(),
+        )
+    else:
+        record = replace(draw_like(run, like), data=run.data, metrics=names)
+    return sheet_of(run, record)
+
+
+def sheet_of(run: Run, record: DrawRecord) -> LabelSheet:
+    """What people are shown of a draw, and in which language they are asked."""
+    language = find_language(str(run.config.get("language") or "english")).name
+    scales = scales_for(record.metrics, [run])[0]
+    columns = {column for sample in run.samples for column in sample.columns}
+    return LabelSheet(record, run.samples, run.digests, columns_read(record.metrics, columns), scales, language)
+
+
+def draw_like(run: Run, folder: Path) -> DrawRecord:
+    """The draw of another run, with its rows found in this one. Raises `ResultsError` if the rows are not the same."""
+    other = open_run(folder)
+    names = [path.stem for path in sorted((folder / FOLDER).glob("*.json")) if path.name != NAME]
+    certified = [kept.draw for kept in kept_labels(other).values() if kept.draw is not None]
+    if not certified and len(names) != 1:
+        raise ResultsError(f"--like {folder}: it has {len(names)} draws; certify the labels of one of them first.")
+    theirs = read_draw(folder, (certified or names)[0], other.data)
+    on, (a, b) = match([other, run])
+    if (
+        a.places.keys() != b.places.keys()
+        or a.without
+        or b.without
+        or len(a.places) < len(other.samples)
+        or len(b.places) < len(run.samples)
+    ):
+        raise ResultsError(f"--like {folder}: both runs need the same rows, each with a '{on}' of its own.")
+    ours = {rows[0]: b.places[key][0] for key, rows in a.places.items()}  # their row -> ours
+    back = {our: their for their, our in ours.items()}
+    order = [back[row] for row in range(len(run.samples))]
+    return replace(
+        theirs,
+        rows=[ours[row] for row in theirs.rows],
+        probabilities=[theirs.probabilities[row] for row in order],
+        strata=[theirs.strata[row] for row in order],
+        like=theirs.like or theirs.name,
+    )
+
+
+def _names(run: Run, metrics: Sequence[str]) -> list[str]:
+    names = [metric if metric in run.scores else canonical_name(metric) or metric for metric in metrics]
+    for metric, name in zip(metrics, names, strict=True):
+        if name not in run.scores:
+            raise ConfigError(f"--metric {metric}: {run.name} has no scores of it.{did_you_mean(metric, run.scores)}")
+    return list(dict.fromkeys(names)) or list(run.scores)
+
+
+def _check_size(run: Run, size: int) -> None:
+    if size < LEAST:
+        raise ConfigError(f"--size {size}: {LEAST} labels are needed at least, 100 say much more.")
+    if len(run.samples) < LEAST:
+        raise ResultsError(f"{run.name} has {len(run.samples)} rows; {LEAST} labels are needed at least.")
+
+
+def _draw(run: Run, metric: str, scale: Scale, size: int, uncertain: bool, seed: int) -> Draw:
+    scores = np.asarray(run.scores[metric], dtype=np.float64)
+    if not uncertain:
+        return draw_stratified(scores, size, seed)
+    return draw_uncertain(scores, _uncertainty(run, metric, scores, scale), size, seed)
+
+
+def _uncertainty(run: Run, metric: str, scores: Array, scale: Scale) -> Array:
+    """1 less the judge's mean confidence in a row; without confidences the nearness of the score to the middle."""
+    details = run.records({(row, metric) for row in range(len(scores))})
+    doubts = [doubt(details.get((row, metric), ())) for row in range(len(scores))]
+    if all(each is None for each in doubts):
+        return np.asarray(1 - np.abs(2 * (np.nan_to_num(scores, nan=scale.low) - scale.low) / scale.width - 1))
+    return np.array([0.0 if each is None else each for each in doubts])
+
+
+def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
+    """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
+    read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
+    every = any(name not in METRICS for name in names)
+    return [column for column in TEXTS if column in available and (every or column in read)]
+
+
+SCORES = "scores.xlsx"  # the workbook of a run
+
+
+def label_sheet(
+    results: str | Path,
+    out: str | Path,
+    size: int = 100,
+    metrics: Sequence[str] = (),
+    uncertain: bool = False,
+    seed: int = 0,
+    like: str | Path | None = None,
+    force: bool = False,
+) -> DrawRecord:
+    """Draw rows of a finished run at random and write a workbook in which people label them without seeing a score.
+
+    The probabilities are kept in the folder `labels` of the results; `certify` finds them by the sheet's column `draw`.
+
+    Args:
+        results: results folder.
+        out: the workbook, `.xlsx`.
+        size: rows to draw.
+        metrics: to be labelled; none: all of the run. Rows are drawn by the scores of the first.
+        uncertain: half of the chance uniform and half in proportion to the judge's uncertainty; else from groups of
+            similar scores as many as their share is.
+        seed: of the draw.
+        like: results folder of another run over the same questions: its rows are drawn again, so that labels of both
+            runs can be compared; `size`, `uncertain` and `seed` are then those of that draw.
+        force: replace a workbook that is there.
+
+    Raises `RagEvaluatorError`; then nothing is written.
+    """
+    folder, path = Path(results).expanduser(), Path(out).expanduser()
+    if path.suffix.lower() != ".xlsx":
+        raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
+    check_replaceable(
+        path, None, force, [Path(run).expanduser() / SCORES for run in (results, like) if run is not None]
+    )
+    sheet = draw_rows(folder, size, metrics, uncertain, seed, None if like is None else Path(like).expanduser())
+    write_draw(folder, sheet.record)
+    write_whole(path, lambda to: write_sheet(sheet, to))
+    return sheet.record

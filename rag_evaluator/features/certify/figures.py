@@ -1,0 +1,248 @@
+"""The labels of a metric joined with the rows of a run, and what they say of its scores."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_evaluator.features.certify.scale import LabelScale
+from rag_evaluator.features.certify.sheet import DrawRecord
+from rag_evaluator.features.certify.statistics import LEAST, JudgeVerdict, judge_verdict, with_clusters, with_weights
+from rag_evaluator.features.certify.table import Label
+from rag_evaluator.results.certificate import KeptLabels
+from rag_evaluator.statistics.agreement import BinaryAgreement, binary_agreement, graded_agreement, krippendorff_alpha
+from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean
+
+Chosen = Literal["drawn", "random", "all", "unknown"]
+"""How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
+NOT_DRAWN = (
+    "none: nobody knows how the labelled rows were chosen; 'certify sheet' draws rows, --random says they were drawn"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedLabels:
+    """Labels of all rows of a run.
+
+    Attributes:
+        ratings: of each annotator; NaN: none. *Shape:* (annotators, rows).
+        annotators: their names, in order.
+        means: of the annotators of each row; NaN: no label.
+        votes: the grade that most annotators chose, for binary labels; NaN also where as many say 0 as 1. Of graded
+            labels the same as `means`.
+        drawn: whether the row was drawn; None where no draw is known.
+    """
+
+    ratings: Array
+    annotators: Sequence[str]
+    means: Array
+    votes: Array
+    drawn: NDArray[np.bool_] | None
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        return np.asarray(~np.isnan(self.means))
+
+    @property
+    def tied(self) -> int:
+        """Rows that count nowhere in the comparison: as many annotators accept as reject."""
+        return int(np.count_nonzero(np.isnan(self.votes) & self.labelled))
+
+    def counting(self, values: Array) -> Array:
+        """Labels of rows that were drawn; of others NaN: they may be read, but say nothing of all rows."""
+        return values if self.drawn is None else np.where(self.drawn, values, np.nan)
+
+
+def joined(labels: Sequence[Label], rows: int, scale: LabelScale, draw: DrawRecord | None) -> JoinedLabels:
+    """Labels of whole rows by annotator."""
+    whole = [label for label in labels if label.statement is None and label.value == label.value]
+    annotators = sorted({label.annotator for label in whole})
+    ratings = np.full((len(annotators), rows), np.nan)
+    for label in whole:
+        ratings[annotators.index(label.annotator), label.row] = label.value
+    counts = np.count_nonzero(~np.isnan(ratings), axis=0)
+    means = np.where(counts > 0, np.nansum(ratings, axis=0) / np.maximum(counts, 1), np.nan)
+    votes = means
+    if scale.kind == "binary":
+        votes = np.where(np.isnan(means) | (means == 0.5), np.nan, np.round(means))
+    return JoinedLabels(ratings, annotators, means, votes, None if draw is None else draw.drawn())
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """One metric of a run with its labels.
+
+    Attributes:
+        scores: of all rows, in the unit of the metric; NaN: none.
+        scale: of the scores.
+        labels: of all rows.
+        label_scale: of the labels.
+        chosen: how rows came to have labels.
+        draw: if they were drawn.
+        clusters: of all rows; None: rows do not depend on each other.
+        threshold: from which on a score accepts, fixed before; None: chosen on the labels.
+        counts: what each row counts for in the mean label, the `weight` of the configuration; None: all the same.
+        units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
+    """
+
+    metric: str
+    scores: Array
+    scale: Scale
+    labels: JoinedLabels
+    label_scale: LabelScale
+    chosen: Chosen
+    draw: DrawRecord | None = None
+    clusters: Sequence[Hashable] | None = None
+    threshold: float | None = None
+    counts: Array | None = None
+    units: Sequence[str] | None = None
+
+    @property
+    def moved(self) -> Array:
+        """The scores in the unit of the labels."""
+        return self.label_scale.of_scores(self.scores, self.scale)
+
+    @property
+    def weights(self) -> Array | None:
+        """How many rows each one speaks for."""
+        return None if self.draw is None else 1 / np.asarray(self.draw.probabilities)
+
+    @property
+    def compared(self) -> int:
+        """Rows with a score and a label that counts."""
+        return int(np.count_nonzero(~np.isnan(self.scores) & ~np.isnan(self.labels.counting(self.labels.votes))))
+
+
+def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
+    """All figures of labels of whole rows; Any: JSON. Those of agreement only with `LEAST` labels."""
+    labels = metric.labels
+    mean = mean_label(metric, level)
+    figures: dict[str, Any] = {
+        "labels": int(np.count_nonzero(~np.isnan(labels.counting(labels.means)))),
+        "compared": metric.compared,
+        "blank": mean.blank,
+        "tied": labels.tied,
+        "not_drawn": int(np.count_nonzero(labels.labelled & np.isnan(labels.counting(labels.means)))),
+        "chosen": metric.chosen,
+        "scale": {"kind": metric.label_scale.kind, "low": metric.label_scale.low, "high": metric.label_scale.high},
+        "annotators": list(labels.annotators),
+    }
+    if len(labels.annotators) > 1:
+        measure = metric.label_scale.measure
+        figures["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
+    verdict = verdict_on(metric)
+    figures["verdict"] = asdict(verdict)
+    if metric.compared < LEAST:
+        return {**figures, "reason": verdict.reason}
+    return {**figures, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
+
+
+def verdict_on(metric: Labelled) -> JudgeVerdict:
+    """What its labels show of the judge."""
+    labels, graded = metric.labels.counting(metric.labels.votes), metric.label_scale.kind == "graded"
+    scores = metric.moved if graded else _raw(metric)
+    return judge_verdict(scores, labels, metric.clusters, metric.weights, graded, metric.scale.better)
+
+
+def mean_label(metric: Labelled, level: float) -> LabelMean:
+    """The mean label of all rows, where it is known how rows came to have labels."""
+    draw, labels, scale = metric.draw, metric.labels, Scale(metric.label_scale.low, metric.label_scale.high)
+    means = labels.counting(labels.means)
+    estimator = partial(
+        label_mean,
+        strata=None if draw is None else draw.strata,
+        probabilities=None if draw is None else draw.probabilities,
+        drawn=labels.drawn,
+        level=level,
+        units=metric.units,
+        plain_labels=means,
+    )
+    known = with_clusters(
+        with_weights(estimator, metric.moved, means, scale, metric.counts),
+        metric.moved,
+        means,
+        scale,
+        metric.clusters,
+        metric.counts,
+        None if draw is None else np.asarray(draw.probabilities),
+    )
+    if metric.chosen != "unknown":
+        return known
+    nothing: dict[str, Any] = dict.fromkeys(FIGURES)
+    return replace(known, ci_method=NOT_DRAWN, **nothing)
+
+
+def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
+    """The estimate, and beside it the judge's own mean in the unit of the labels."""
+    counts = np.where(np.isnan(metric.scores), 0.0, 1.0 if metric.counts is None else metric.counts)
+    judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
+    return {**asdict(mean), "judge_mean": judge}
+
+
+def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
+    labels, weights = metric.labels.counting(metric.labels.votes), metric.weights
+    if metric.label_scale.kind == "graded":
+        grades = metric.label_scale.grades
+        graded = graded_agreement(metric.moved, labels, grades, metric.clusters, weights, level)
+        return {"graded": asdict(graded)}
+    limit = None if metric.threshold is None else _turned(metric, metric.threshold)
+    binary = binary_agreement(_raw(metric), labels, limit, metric.clusters, weights, level)
+    return {"binary": binary_json(binary, lambda cut: _turned(metric, cut))}
+
+
+def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
+    """Its fields as JSON, with the threshold in the metric's own unit."""
+    threshold = None if agreement.threshold is None else in_unit(agreement.threshold)
+    return {**asdict(agreement), "threshold": threshold, "confusion": agreement.confusion._asdict()}
+
+
+def _raw(metric: Labelled) -> Array:
+    """The scores in their own unit, higher for what people accept."""
+    return metric.scores if metric.scale.better == "higher" else _both_ends(metric.scale) - metric.scores
+
+
+def _turned(metric: Labelled, threshold: float) -> float:
+    """A threshold of scores as one of scores of which higher is better, and back."""
+    return threshold if metric.scale.better == "higher" else _both_ends(metric.scale) - threshold
+
+
+def _both_ends(scale: Scale) -> float:
+    return scale.low + scale.high
+
+
+def to_keep(metric: Labelled) -> KeptLabels:
+    """What is kept of it for comparing runs."""
+    draw, labels = metric.draw, metric.labels
+    return KeptLabels(
+        low=metric.label_scale.low,
+        high=metric.label_scale.high,
+        chosen=metric.chosen,
+        draw=None if draw is None else draw.name,
+        like=None if draw is None else draw.like,
+        labels=_or_none(labels.counting(labels.means)),
+        scores=_or_none(metric.moved),
+        probabilities=None if draw is None else draw.probabilities,
+        strata=None if draw is None else draw.strata,
+        drawn=None if labels.drawn is None else labels.drawn.tolist(),
+    )
+
+
+def _or_none(values: Array) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def worst_rows(metric: Labelled, count: int) -> list[int]:
+    """The rows of which label and score differ most; of equal ones the first. Rows that agree are none."""
+    gaps = np.abs(metric.labels.means - metric.moved)
+    order = sorted((-gap, row) for row, gap in enumerate(gaps.tolist()) if not math.isnan(gap) and gap > 1e-6)
+    return [row for _, row in order[:count]]
+
+
+def enough(figures: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether any metric has figures."""
+    return any("reason" not in part for part in figures.values())

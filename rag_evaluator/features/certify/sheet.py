@@ -1,0 +1,185 @@
+"""The rows that are drawn for people, kept beside the run, and the workbook in which people label them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.features.certify.table import DRAW, ROW, SAMPLE
+from rag_evaluator.features.certify.texts import choices_of, question_of, texts_of
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.results.certificate import FOLDER
+from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
+from rag_evaluator.statistics.formulas import Scale
+
+PLACES = 8  # digits of a draw's name
+LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
+TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
+RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
+TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
+MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
+
+
+@dataclass(frozen=True)
+class DrawRecord:
+    """A draw as it is kept in `labels/<draw>.json` of the results folder.
+
+    Attributes:
+        data: digest of the rows of the run.
+        metrics: that are to be labelled; strata and uncertainty are those of the first.
+        kind: `stratified` or `uncertain`.
+        rows: that were drawn, in the order in which they are shown.
+        probabilities: of each row of the run, to be drawn.
+        strata: of each row of the run, the number of its stratum.
+        like: name of the draw of another run whose rows these are; None: drawn for this run.
+    """
+
+    data: str
+    metrics: Sequence[str]
+    kind: str
+    size: int
+    seed: int
+    rows: Sequence[int]
+    probabilities: Sequence[float]
+    strata: Sequence[int]
+    like: str | None = None
+
+    @property
+    def name(self) -> str:
+        return short_digest(json.dumps(asdict(self), sort_keys=True))[:PLACES]
+
+    def drawn(self) -> NDArray[np.bool_]:
+        """Whether each row was drawn."""
+        mask = np.zeros(len(self.probabilities), dtype=np.bool_)
+        mask[list(self.rows)] = True
+        return mask
+
+
+def draw_path(results: Path, name: str) -> Path:
+    return results / FOLDER / f"{name}.json"
+
+
+def write_draw(results: Path, record: DrawRecord) -> Path:
+    """Keep a draw. A draw has its name from its content, so that nothing else is overwritten."""
+    path = draw_path(results, record.name)
+    write_json(path, asdict(record))
+    return path
+
+
+def read_draw(results: Path, name: str, data: str) -> DrawRecord:
+    """A draw that a label table names. Raises `ResultsError` if it is not there, or is of other rows."""
+    path = draw_path(results, Path(name).name)
+    try:
+        record = DrawRecord(**json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        raise ResultsError(
+            f"{path}: not there. The labels come from the draw {name}, whose probabilities 'certify sheet' has written "
+            f"into the folder '{FOLDER}' of the results. Give these results, or copy that folder."
+        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. Draw again with 'certify sheet'.") from error
+    if record.data != data:
+        raise ResultsError(f"{path}: drawn from other rows than those of {results}. Give the results of these rows.")
+    return record
+
+
+@dataclass(frozen=True)
+class LabelSheet:
+    """What a sheet shows.
+
+    Attributes:
+        samples: of the whole run.
+        digests: of these.
+        columns: of the samples that are shown, of ragas' names.
+        scales: of the metrics that are to be labelled.
+        language: of the instructions.
+    """
+
+    record: DrawRecord
+    samples: Sequence[Sample]
+    digests: Sequence[str]
+    columns: Sequence[str]
+    scales: Mapping[str, Scale]
+    language: str
+
+
+def write_sheet(sheet: LabelSheet, path: Path) -> None:
+    """Write the workbook. Texts are texts: no cell is a formula or a link."""
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
+    book.set_properties({"created": XLSX_DATE})
+    formats = {**formats_of(book), "open": book.add_format({"locked": False, "valign": "top", "bg_color": "#FFF8DC"})}
+    labels, instructions = (new_worksheet(book, name) for name in (LABELS, INSTRUCTIONS))
+    _add_labels(labels, formats, sheet)
+    _add_instructions(instructions, formats, sheet)
+    instructions.activate()
+    if set(find_language(sheet.language).scripts) & RIGHT_TO_LEFT:
+        for worksheet in (labels, instructions):
+            worksheet.right_to_left()
+    book.close()
+
+
+def _add_labels(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -> None:
+    first, metrics = (ROW, SAMPLE, DRAW), list(sheet.record.metrics)
+    columns = [*first, *sheet.columns, *metrics]
+    table = Sheet(worksheet, formats, columns, {}, lines=LINES)
+    for row in sheet.record.rows:
+        texts = [_shown(sheet.samples[row].columns.get(column)) for column in sheet.columns]
+        table.add([row, sheet.digests[row], sheet.record.name, *texts])
+        for place in range(len(columns) - len(metrics), len(columns)):
+            worksheet.write_blank(table.row, place, None, formats["open"])
+    table.finish(filtered=False, frozen=1)
+    for place, column in enumerate(first):
+        if column != ROW:
+            worksheet.set_column(place, place, None, None, {"hidden": True})
+    for place, metric in enumerate(metrics, start=len(columns) - len(metrics)):
+        worksheet.set_column(place, place, max(len(metric), 12) + 2)
+        worksheet.data_validation(1, place, max(table.row, 1), place, _list_of(metric, sheet))
+    worksheet.protect("", MAY)
+
+
+def _list_of(metric: str, sheet: LabelSheet) -> dict[str, Any]:
+    """The answers that a cell offers, with the question beside it."""
+    scale, question = sheet.scales[metric], question_of(metric, sheet.language)
+    choices = choices_of(sheet.language, scale.low, scale.high)
+    return {
+        "validate": "list",
+        "source": choices,
+        "input_title": metric[:TITLE],
+        "input_message": question[:MESSAGE],
+        "error_title": metric[:TITLE],
+        "error_message": " / ".join(map(str, choices)),
+    }
+
+
+def _add_instructions(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -> None:
+    texts, wrapped = texts_of(sheet.language), formats["wrapped"]
+    worksheet.set_column(0, 0, 34)
+    worksheet.set_column(1, 1, 90)
+    lines = [(str(number), step) for number, step in enumerate(texts.steps, start=1)]
+    for metric in sheet.record.metrics:
+        scale = sheet.scales[metric]
+        choices = choices_of(sheet.language, scale.low, scale.high)
+        grades = f" {texts.grades.format(low=choices[0], high=choices[-1])}" if isinstance(choices[0], int) else ""
+        lines.append((metric, f"{question_of(metric, sheet.language)}{grades} ({', '.join(map(str, choices))})"))
+    for row, line in enumerate(lines):
+        for place, text in enumerate(line):
+            worksheet.write_string(row, place, text, wrapped)
+
+
+def _shown(value: Any) -> str | None:
+    """A text, or several with their ranks. Any: JSON."""
+    value = json_or_text(value, True)
+    if isinstance(value, list):
+        return "\n\n".join(f"[{rank}] {_shown(text)}" for rank, text in enumerate(value, start=1))
+    return None if value is None else str(value)

@@ -1,0 +1,241 @@
+"""`collect`: runs a RAG system over questions and writes what it returns as a dataset; lists in place of files."""
+
+import asyncio
+import inspect
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset import check_readable, open_dataset
+from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset.lists import check_questions, optional_texts
+from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
+from rag_evaluator.features.chains.outputs import is_named, output_row
+from rag_evaluator.files.atomic import write_lines, writing
+from rag_evaluator.files.jsonl import Appender, json_line
+from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
+from rag_evaluator.tasks.calls import shown
+
+# Any in this module: chains and their results are of any library.
+
+Ask = Callable[[Sequence[str]], Iterable[Any]]
+"""The results of some questions, in order; an exception in the place of one that failed."""
+
+
+def asking(chain: Any, input_key: str | None, max_concurrency: int) -> Ask:
+    """How to ask a chain.
+
+    Args:
+        chain: a Runnable, a function of a question, or a coroutine function.
+        input_key: the question is given as `{input_key: question}`; None finds out what the chain takes.
+        max_concurrency: questions of a Runnable that are under way at a time.
+
+    Raises `ConfigError` for anything else.
+    """
+    if hasattr(chain, "invoke") and hasattr(chain, "batch"):
+        key = input_key or _key_of(chain)
+        return lambda questions: _batch(chain, [_input(question, key) for question in questions], max_concurrency)
+    if inspect.iscoroutinefunction(chain) or inspect.iscoroutinefunction(getattr(chain, "__call__", None)):  # noqa: B004
+        return lambda questions: run(_gather(chain, [_input(question, input_key) for question in questions]))
+    if callable(chain):
+        return lambda questions: (_caught(chain, _input(question, input_key)) for question in questions)
+    raise ConfigError(
+        f"chain: expected a LangChain Runnable or a function of a question, received {type(chain).__name__}. Give the "
+        "method that answers, such as query_engine.query."
+    )
+
+
+def _key_of(chain: Any) -> str | None:
+    """The key under which a Runnable takes the question; None if it takes the question itself."""
+    try:
+        taken = chain.get_input_jsonschema().get("properties")
+    except Exception:  # of a graph whose state is a typing.TypedDict, pydantic has no schema before Python 3.12
+        taken = None
+    taken = taken or getattr(chain, "channels", ())  # of a graph
+    return next((name for name in (*accepted_names("user_input"), "messages") if name in taken), None)
+
+
+def _input(question: str, key: str | None) -> Any:
+    if key is None:
+        return question
+    return {key: [{"role": "user", "content": question}] if key == "messages" else question}
+
+
+def _batch(chain: Any, inputs: Sequence[Any], max_concurrency: int) -> list[Any]:
+    """The results of a batch. Those that share an error are asked alone: models fail for a batch as a whole."""
+
+    def results(some: Sequence[Any]) -> list[Any]:
+        try:
+            return list(chain.batch(list(some), {"max_concurrency": max_concurrency}, return_exceptions=True))
+        except Exception as error:
+            return [error] * len(some)
+
+    outputs = results(inputs)
+    times = Counter(id(output) for output in outputs if isinstance(output, Exception))
+    return [
+        results([item])[0] if times[id(output)] > 1 else output for item, output in zip(inputs, outputs, strict=True)
+    ]
+
+
+async def _gather(function: Any, inputs: Sequence[Any]) -> list[Any]:
+    return await asyncio.gather(*map(function, inputs), return_exceptions=True)
+
+
+def _caught(function: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return function(item)
+    except Exception as error:  # kept in the row of the question
+        return error
+
+
+RETURNED = ("retrieved_contexts", "response")
+SUFFIXES = (".jsonl", ".ndjson")
+BEGINNING = b'{"user_input"'  # of each line
+logger = logging.getLogger(__name__)
+Row = dict[str, Any]  # Any: JSON
+
+
+def collect(
+    chain: Any,
+    questions: Sequence[str],
+    path: str | Path,
+    references: Sequence[str | None] | None = None,
+    *,
+    input_key: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    max_concurrency: int = 8,
+    retry_errors: bool = True,
+    progress: Progress = automatic,
+) -> list[Row]:
+    """Ask a RAG system questions, and write its answers and contexts as a dataset.
+
+    Args:
+        chain: a LangChain Runnable (chain, graph, agent, retriever, model), or a function of a question; a coroutine
+            function, too. It returns what `rag_evaluator.features.chains.outputs` reads. Any: of any library.
+        questions: each is asked once, also where the list has it several times.
+        path: a `.jsonl` file, which gets a row the moment there is an answer. Questions that have one there are not
+            asked again. Rows of other questions are never overwritten.
+        references: the expected answer to each question, None where there is none.
+        input_key: the chain takes `{input_key: question}`; None finds it out from the chain's input schema, and gives
+            the question as it is where that names no question. A function gets the question as it is.
+        columns: result name -> canonical column, where names are not known, or two differ.
+        max_concurrency: questions under way at a time. A Runnable is asked by its own `batch`, a coroutine function in
+            one event loop, any other function one by one.
+        retry_errors: whether questions that failed in an earlier call are asked again.
+        progress: called with (questions done, questions); see docs/progress.md. By default a bar in notebooks.
+
+    Returns the rows as they are in the file, in the order of the questions: `user_input`, `retrieved_contexts`,
+    `response`, `reference`, and `error` in place of an answer where the chain failed. Raises `RagEvaluatorError` for
+    wrong arguments before anything is asked.
+    """
+    questions = check_questions("questions", questions)
+    expected = optional_texts("references", references, len(questions), "questions")
+    path = _checked(Path(path).expanduser())
+    if max_concurrency < 1:
+        raise ConfigError(f"max_concurrency is {max_concurrency}: expected 1 or more.")
+    ask = asking(chain, input_key, max_concurrency)
+    wanted = dict(zip(reversed(questions), reversed(expected), strict=True))
+    rows = _kept(path, wanted, retry_errors)
+    missing = [question for question in dict.fromkeys(questions) if question not in rows]
+    with closing(_appender(path)) as file, shown(progress, "questions") as at:
+        at(len(rows), len(wanted))
+        for question, output in _outputs(ask, missing, max_concurrency):
+            rows[question] = _with_reference(_row(question, output, columns), wanted[question])
+            file.append(json_line(rows[question]))
+            ACTIVITY.missing += "error" in rows[question]
+            at(len(rows), len(wanted))
+    collected = [_with_reference(rows[question], text) for question, text in zip(questions, expected, strict=True)]
+    write_lines(path, collected)
+    _warn(collected)
+    return collected
+
+
+def _checked(path: Path) -> Path:
+    if path.suffix not in SUFFIXES:
+        raise ConfigError(f"path: {path}: expected a name that ends in {' or '.join(SUFFIXES)}.")
+    return path
+
+
+def _kept(path: Path, wanted: Collection[str], retry_errors: bool) -> dict[str, Row]:
+    """The rows of earlier calls by question; those to be asked again are removed from the file."""
+    rows = {row["user_input"]: row for row in _read(path)} if path.exists() else {}
+    unwanted = [question for question in rows if question not in wanted]
+    if unwanted:
+        raise ResultsError(
+            f"{path} has {len(unwanted)} questions that are not asked now, such as {unwanted[0]!r:.80}. Choose another "
+            "path, or remove the file."
+        )
+    kept = {question: row for question, row in rows.items() if not (retry_errors and "error" in row)}
+    if kept != rows:
+        write_lines(path, kept.values())
+    return kept
+
+
+def _read(path: Path) -> Iterator[Row]:
+    """The rows of a file without a last line that a kill has torn. Raises `ResultsError` if others wrote it."""
+    with writing(path):
+        *whole, torn = path.read_bytes().split(b"\n")
+    for number, line in enumerate(whole, start=1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not (isinstance(row, dict) and isinstance(row.get("user_input"), str)):
+            raise _foreign(path, number)
+        yield row
+    if torn[: len(BEGINNING)] != BEGINNING[: len(torn)]:
+        raise _foreign(path, len(whole) + 1)
+
+
+def _foreign(path: Path, number: int) -> ResultsError:
+    return ResultsError(
+        f"{path}, line {number}: expected a row with the text 'user_input', as collect writes it. Choose another path."
+    )
+
+
+def _appender(path: Path) -> Appender:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return Appender(path)
+
+
+def _outputs(ask: Ask, questions: Sequence[str], together: int) -> Iterator[tuple[str, Any]]:
+    """Each question with what came back, asked in groups."""
+    for start in range(0, len(questions), together):
+        group = questions[start : start + together]
+        yield from zip(group, ask(group), strict=True)
+
+
+def _row(question: str, output: Any, columns: Mapping[str, str] | None) -> Row:
+    """The row of a question: what was returned, or the error in its place."""
+    try:
+        if isinstance(output, Exception):
+            raise output
+        samples = open_dataset([{**output_row(output), "user_input": question}], columns)
+        check_readable(samples, RETURNED)
+        [sample] = samples
+        returned = {name: sample.columns[name] for name in RETURNED if name in sample.columns}
+        if is_named("response", sample.row, columns or {}):
+            returned.setdefault("response", "")
+        if not returned:
+            raise DatasetError(f"neither a response nor contexts in what was returned: {output!r:.80}.")
+    except Exception as error:  # of any library; nothing is lost: it is what the row says
+        text = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode("utf-8")
+        return {"user_input": question, "error": text}
+    return {"user_input": question, **returned}
+
+
+def _with_reference(row: Row, reference: str | None) -> Row:
+    columns = {name: value for name, value in row.items() if name != "reference"}
+    return columns if reference is None else {**columns, "reference": reference}
+
+
+def _warn(rows: Sequence[Row]) -> None:
+    errors = [row["error"] for row in rows if "error" in row]
+    if errors:
+        logger.warning("%d of %d questions without an answer, the first: %s", len(errors), len(rows), errors[0])

@@ -1,0 +1,148 @@
+"""`evaluate`: scores of a RAG system's answers that are in lists."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset import is_blank
+from rag_evaluator.dataset.lists import check_lists, optional_texts
+from rag_evaluator.errors import DatasetError
+from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.files.atomic import write_whole
+from rag_evaluator.files.progress import Progress, automatic, silent
+from rag_evaluator.ground_truth import generate
+from rag_evaluator.metrics.chosen import for_metrics
+from rag_evaluator.metrics.definitions import own_metrics
+from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_own
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.xlsx import write_xlsx
+from rag_evaluator.tasks.calls import Settings, judge_source, settings_of
+
+logger = logging.getLogger(__name__)
+
+
+class Scores(dict[str, float | None]):
+    """Mean of each metric over what could be scored; None where nothing could.
+
+    Attributes:
+        results: every score with its reason; `results.rows()`, `results.to_pandas()`.
+        skipped: metrics that were asked for and need what was not given -> what that is.
+    """
+
+    def __init__(self, results: Results, skipped: Mapping[str, str]) -> None:
+        super().__init__({name: row["mean"] for name, row in results.summary().items()})
+        self.results, self.skipped = results, dict(skipped)
+
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_()
+
+
+def evaluate(
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    answer_list: Sequence[str | None] | None = None,
+    ground_truth_list: Sequence[str | None] | None = None,
+    *,
+    metrics: Any = None,
+    k: int = 10,
+    judge: Any = None,
+    embeddings: Any = None,
+    language: str | None = None,
+    config: Settings = None,
+    output_dir: str | Path = ".",
+    fresh: bool = False,
+    progress: Progress = automatic,
+) -> Scores:
+    """Scores of a RAG system's answers.
+
+    Args:
+        question_list, contexts_list, judge, language, config, fresh, progress: as in `sort`.
+        answer_list: the answers to be scored, None or NaN where there is none; without any, only metrics that need none
+            are scored, and the others are named.
+        ground_truth_list: reference answers; where one is None or NaN, or all are, they are written first, by
+            `generate` with the section `generate` of `config`, and saved in `gt/`. Those given are never replaced.
+        metrics: names of `METRICS` or their aliases, ragas' metrics, or one of these; None takes those of `config`,
+            and without any `FOUR_METRICS`.
+        k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window. No
+            key of `config`: `sort.k` is how much of two orders is compared.
+        embeddings: a model folder or a langchain embedding; None takes the configured one.
+        output_dir: gets `result/result.xlsx` and the files of an evaluation beside it.
+
+    Returns the means by metric, under the names given; `.results` has all scores.
+    """
+    questions, contexts = check_lists(question_list, contexts_list)
+    answers = optional_texts("answer_list", answer_list, len(questions))
+    given_references = optional_texts("ground_truth_list", ground_truth_list, len(questions))
+    references = [None if is_blank(reference) else reference for reference in given_references]
+    if k < 1:
+        raise DatasetError(f"k is {k}: expected 1 or more.")
+    settings, folder = settings_of(config, language), Path(output_dir) / "result"
+    listed = settings.metrics if metrics is None else as_list(metrics)
+    names, settings = metric_names(listed), with_own(settings, listed)
+    custom = own_metrics(settings)
+    chosen, skipped = _possible(
+        select_metrics(names, settings.source if metrics is None else "evaluate", custom), answers
+    )
+    settings = settings if metrics is None else for_metrics(settings, names)
+    options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
+    source = judge_source(model_of(listed, "llm", judge), settings)
+    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options, "judges": []})
+    evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
+    rows = [
+        {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
+        for question, texts, reference, answer in zip(questions, contexts, references, answers, strict=True)
+    ]
+    if any("reference" in metric.columns for metric in chosen.values()):
+        evaluator.check([{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows])
+        missing = [position for position, reference in enumerate(references) if reference is None]
+        lists = [questions[position] for position in missing], [contexts[position] for position in missing]
+        bar = automatic if progress is automatic else silent
+        made = (
+            generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh, progress=bar)
+            if missing
+            else []
+        )
+        for position, reference in zip(missing, made, strict=True):
+            rows[position]["ground_truth"] = reference
+    results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
+    named = _renamed(results, {name: _given_name(name, names, custom) for name in results.scores})
+    write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
+    return Scores(named, skipped)
+
+
+def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tuple[dict[str, Metric], dict[str, str]]:
+    """The metrics that can be scored, and why others cannot."""
+    answered = any(answer is not None for answer in answers)
+    skipped = {
+        name: "needs answer_list" for name, metric in chosen.items() if "response" in metric.columns and not answered
+    }
+    possible = {name: metric for name, metric in chosen.items() if name not in skipped}
+    if not possible:
+        without_answers = ", ".join(name for name, metric in METRICS.items() if "response" not in metric.columns)
+        raise DatasetError(
+            f"answer_list is missing, which is needed for {', '.join(skipped)}. Without answers: {without_answers}."
+        )
+    if skipped:
+        logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
+    return possible, skipped
+
+
+def _renamed(results: Results, names: Mapping[str, str]) -> Results:
+    """The results with other names of metrics, by which their scales are found, too."""
+    manifest = results.manifest
+    metrics = {names[name]: row for name, row in manifest.get("metrics", {}).items()}
+    return replace(
+        results,
+        scores={names[name]: row for name, row in results.scores.items()},
+        signatures={names[name]: line for name, line in results.signatures.items()},
+        manifest={**manifest, "metrics": metrics},
+    )
+
+
+def _given_name(canonical: str, metrics: Sequence[str], custom: Mapping[str, Metric]) -> str:
+    """The name by which the caller asked for a metric."""
+    return next(name for name in metrics if canonical in select_metrics([name], custom=custom))

@@ -1,0 +1,280 @@
+"""`duel` as a task: pairs x one column, each cell the judge's preference for one of two answers."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.origin import Origin, apply_overrides
+from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.dataset.checked import choice_of
+from rag_evaluator.dataset.sample import choose
+from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
+from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
+from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.results.manifest import PART
+from rag_evaluator.results.overview import Grid, means
+from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.task import Plan, Record, Table
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.intervals import mean_interval
+from rag_evaluator.tasks.open_run import open_run
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
+
+
+def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
+    """What became of the rows, the win rate, and how much the judge prefers a place. Any: JSON."""
+    a, b = summary["a"], summary["b"]
+    yield from rows_lines(summary)
+    yield from means(f"{a} (a) against {b} (b)", "measure", summary["measures"], "none", reasons=None)
+    yield from verdict_lines(summary)
+
+
+def rows_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Which rows were compared."""
+    a, b, rows = summary["a"], summary["b"], summary["rows"]
+    yield f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'"
+    left = {
+        f"rows of {a} without a partner": rows["unmatched_a"],
+        f"rows of {b} without a partner": rows["unmatched_b"],
+        "rows that one of them, or both, did not answer": rows["unanswered"],
+    }
+    for what, count in left.items():
+        if count:
+            yield f"  left out: {what}: {count}"
+
+
+def verdict_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Who won how often, and whether by the place."""
+    bias = summary["position_bias"]
+    yield f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge"
+    if summary["same"]:
+        yield f"{summary['same']} ties without asking the judge: both answers are the same text"
+    if bias["pairs"]:
+        yield (
+            f"position bias: in {bias['first_won_twice']:.0%} of {bias['pairs']} rows the first place won in both "
+            f"orders, in {bias['second_won_twice']:.0%} the second; "
+            f"mean log odds of the first place {bias['log_odds_of_first']:.2f}"
+        )
+
+
+WIN_RATE = "win rate of a"
+POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """What the summary needs of a pair; without an outcome there is the reason why it is missing."""
+
+    cluster: str | None
+    weight: float
+    outcome: Outcome | None
+    reason: str | None
+
+    @classmethod
+    def of(cls, pair: Pair, outcome: Outcome | None, reason: str | None) -> "PairResult":
+        light = None if outcome is None else replace(outcome, reason=None)
+        return cls(pair.cluster, pair.weight, light, reason)
+
+
+def summarise(ended: Sequence[PairResult], level: float) -> dict[str, Any]:
+    """Win rate of a (a tie is half a win), wins, ties, losses, position bias, calls; JSON."""
+    outcomes = [pair.outcome for pair in ended if pair.outcome is not None]
+    asked = [outcome for outcome in outcomes if not outcome.same]
+    winners = Counter(outcome.winner for outcome in asked)
+    return {
+        "measures": {WIN_RATE: _win_rate(ended, level)},
+        "wins": winners["a"],
+        "ties": winners["tie"],
+        "losses": winners["b"],
+        "same": len(outcomes) - len(asked),
+        "position_bias": _position_bias(asked),
+        "judge_calls": sum(outcome.judge_calls for outcome in outcomes),
+    }
+
+
+def _win_rate(ended: Sequence[PairResult], level: float) -> dict[str, Any]:
+    values = [math.nan if pair.outcome is None else POINTS[pair.outcome.winner] for pair in ended]
+    labels = [pair.cluster for pair in ended]
+    clusters = labels if any(label is not None for label in labels) else None
+    estimate = asdict(mean_interval(values, Scale(), level, clusters, [pair.weight for pair in ended]))
+    reasons = Counter(pair.reason for pair in ended if pair.outcome is None)
+    return {"scored": estimate.pop("n"), "count": len(ended), **estimate, "reasons": dict(reasons.most_common())}
+
+
+def _position_bias(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """How often a place won whatever stood there, and the mean log odds of the first place; null without pairs."""
+    odds = [(outcome.log_odds_a_first or 0.0, -(outcome.log_odds_b_first or 0.0)) for outcome in outcomes]
+    pairs = len(odds)
+    if not pairs:
+        return {"pairs": 0, "first_won_twice": None, "second_won_twice": None, "log_odds_of_first": None}
+    return {
+        "pairs": pairs,
+        "first_won_twice": sum(min(pair) > 0 for pair in odds) / pairs,
+        "second_won_twice": sum(max(pair) < 0 for pair in odds) / pairs,
+        "log_odds_of_first": round(math.fsum(map(math.fsum, odds)) / (2 * pairs), 6) + 0.0,
+    }
+
+
+CHOICE = ("limit", "sample", "sample_seed")  # which rows were judged, and no part of how
+TASK, STAGE, COLUMN = "duel", "preferences", "preference"
+ROWS, SUMMARY, MANIFEST = "duel.json", "duel_summary.json", "duel_manifest.json"
+
+
+class DuelStage(QuestionStage[Pair]):
+    """The stage of `duel`.
+
+    Args:
+        pairs: of the two runs.
+        level: of the win rate's interval.
+    """
+
+    files = (ROWS, SUMMARY, MANIFEST)
+
+    def __init__(
+        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], level: float, asking: TaskJudge | None = None
+    ) -> None:
+        super().__init__(pairs.units, plan, about, asking)
+        self.pairs, self.level = pairs, level
+
+    def make(self, judge: JudgeProtocol) -> Make[Pair]:
+        assert self.asking is not None
+        comparison = AnswerComparison(judge, self.asking.prompts["duel", "prompt"])
+
+        async def compare(unit: Pair) -> Record:
+            if unit.fault is not None:
+                return Record(None, unit.fault)
+            try:
+                return Record((await comparison.compare(unit)).to_json())
+            except PromptTooLongError as error:  # asking again does not change that
+                return Record(None, str(error))
+
+        return compare
+
+    def check(self, column: str, value: Any) -> None:
+        if not isinstance(value, dict) or set(value) != set(Outcome.__dataclass_fields__):
+            raise ValueError(f"{value!r:.40} is no {column}")
+
+    def outcomes(self, table: Table[Pair]) -> Iterator[tuple[Pair, Outcome | None, str | None]]:
+        """Each pair with its outcome, or why there is none."""
+        for unit, records in table:
+            [record] = records[COLUMN]
+            yield unit, None if record.missing else Outcome(**record.value), record.reason
+
+    def rows(self, table: Table[Pair]) -> Iterator[dict[str, Any]]:
+        """What `duel.json` holds."""
+        for unit, outcome, reason in self.outcomes(table):
+            yield _row(unit, outcome, reason)
+
+    def summary(self, table: Table[Pair]) -> dict[str, Any]:
+        """What `duel_summary.json` holds."""
+        ended = [PairResult.of(*outcome) for outcome in self.outcomes(table)]
+        part = {PART: dict(self.plan.part)} if self.plan.part else {}
+        return {**names_of(table.about), "rows": asdict(self.pairs.counts), **part, **summarise(ended, self.level)}
+
+    def write(self, table: Table[Pair], folder: Path) -> None:
+        write_wide_json_list(folder / ROWS, self.rows(table))
+        write_wide_json(folder / SUMMARY, self.summary(table))
+        write_wide_json(folder / MANIFEST, manifest_of(table))
+
+
+def names_of(about: Mapping[str, Any]) -> dict[str, str]:
+    """What the two runs are called, and the column that their rows were matched on."""
+    compared = about[TASK]
+    sides = {side: Path(compared[side]).name if compared[side] else side for side in ("a", "b")}
+    return {**sides, "on": compared["on"]}
+
+
+def _row(unit: Pair, outcome: Outcome | None, reason: str | None) -> dict[str, Any]:
+    shown = {
+        "key": unit.key,
+        "question": unit.question,
+        "contexts": list(unit.contexts),
+        "reference": unit.reference,
+        "answer_a": unit.answers[0],
+        "answer_b": unit.answers[1],
+    }
+    known = dict.fromkeys(Outcome.__dataclass_fields__) if outcome is None else outcome.to_json()
+    return {**shown, **known, "missing": reason}
+
+
+def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, places: Sequence[str | None]) -> DuelStage:
+    """The stage for two runs.
+
+    Args:
+        places: the folders of the runs; None for one that was given from Python.
+
+    Raises `ResultsError` where there is nothing to compare.
+    """
+    config = asking.config
+    whole = pairs_of(runs, on, config)
+    part = choice_of(config, len(whole.units)).to_json()
+    pairs = whole.choose(choose(whole.units, part))
+    plan = replace(
+        plan_of(TASK, STAGE, pairs.units, COLUMN, asking.signature(), config.chunk_size, whole.digest, part),
+        unit_noun="rows",
+        cell_noun="rows",
+        options=_reported_by(config),
+    )
+    about = {**asking.about(TASK, len(pairs.units), part), TASK: {"a": places[0], "b": places[1], "on": pairs.on}}
+    return DuelStage(pairs, plan, about, config.ci_level, asking)
+
+
+def _reported_by(config: Config) -> dict[str, str]:
+    """What the win rate and its interval depend on beside the judge's answers."""
+    columns = {"cluster": config.cluster, "weight": config.weight}
+    return {
+        "interval": f"{config.ci_level:g}",
+        **{name: column for name, column in columns.items() if column is not None},
+    }
+
+
+def of_journal(journal: Journal) -> DuelStage:
+    """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was compared."""
+    compared = journal.about[TASK]
+    config = make_config({**journal.about["config"], "name": TASK})  # any folder can be named with --out
+    places = [compared[side] for side in ("a", "b")]
+    if None in places:
+        raise ResultsError(f"{journal.results}: its rows were given from Python: call duel again.")
+    runs = [read_run(Path(place)) for place in places]
+    pairs = pairs_of(runs, compared["on"], config)
+    if pairs.digest != journal.plan.data:
+        raise ResultsError(
+            f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
+            f"still holds, {way('update')}."
+        )
+    pairs = pairs.choose(choose(pairs.units, journal.plan.part))
+    return DuelStage(pairs, journal.plan, journal.about, config.ci_level)
+
+
+def read_run(folder: Path) -> Run:
+    """A run by its results folder. Raises `ResultsError` if it is none, or the run is not finished."""
+    if not folder.is_dir():
+        raise ResultsError(f"{folder}: no such folder. Give the results folder of an evaluation, <output_dir>/<name>.")
+    return open_run(folder)
+
+
+def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of a run with `key.sub=value` overrides. Raises `ConfigError` if it is not known."""
+    data = {key: value for key, value in deepcopy(dict(run.config)).items() if key not in CHOICE}
+    if not data:
+        raise ConfigError(
+            f"{run.name}: nobody knows how it was judged (manifest.json has no configuration). Give the configuration "
+            "with --config (config= in Python)."
+        )
+    return make_config(data, Origin(f"{run.name}/manifest.json", overrides=apply_overrides(data, overrides)))
+
+
+def for_duel(config: Config, folder: Path) -> Config:
+    """The configuration as `duel` needs it: its results go to a folder, and its rows are those of the runs."""
+    return config.model_copy(update={"output_dir": folder.parent, "name": folder.name, "dataset": None})
+
+
+def beside(a: Path, b: Path) -> Path:
+    """Where results go if nobody says: beside a."""
+    return a.parent / f"duel-{a.name}-{b.name}"

@@ -1,0 +1,249 @@
+"""The changes: each makes of a row one that is worse by construction, or one that is just as good."""
+
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from rag_evaluator.config.languages import Language, sentences
+from rag_evaluator.dataset import Sample
+from rag_evaluator.features.probe.facts import (
+    EVASIVE,
+    Fact,
+    Names,
+    are_near,
+    followed_by,
+    holds,
+    is_alternative,
+    is_claim,
+    normalised,
+    numbers,
+    shared,
+    written_otherwise,
+)
+
+Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
+Find = Callable[[str, "Material"], list[Fact]]
+MANY = 200  # rows that are looked at for a replacement
+BESIDE = ("retrieved_context_ids", "document_score")  # of contexts that are changed
+MOST_SHARED = 0.5  # of an answer, by contexts that are no help, and by other answers
+LEAST_SHARED = 0.6  # of the reference, by the context that it comes from
+BRACKETS = ("()", "（）", "[]", "《》", "「」", "“”")
+ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*$")  # "im 17. Jahrhundert": no sentence ends there
+
+
+@dataclass(frozen=True)
+class Material:
+    """What changes draw from.
+
+    Attributes:
+        samples: rows of the dataset, the good side of each, see `good_side`.
+        language: of the texts.
+        names: finds names in them.
+        numbers, titles: every number and every name in the samples, by shape, sorted.
+        seed: of all choices.
+    """
+
+    samples: Sequence[Sample]
+    language: Language
+    names: Names
+    numbers: Mapping[str, Sequence[str]]
+    titles: Mapping[str, Sequence[str]]
+    seed: int = 0
+
+    def chance(self, probe: str, sample: Sample) -> random.Random:
+        """Random numbers of one row and probe."""
+        return random.Random(f"{self.seed}\0{probe}\0{sample.digest}")
+
+    def others(self, probe: str, sample: Sample) -> Iterator[Sample]:
+        """Rows with another question, in random order."""
+        count, question = len(self.samples), _question(sample)
+        for place in self.chance(probe, sample).sample(range(count), min(MANY, count)):
+            other = self.samples[place]
+            if other.index != sample.index and (not question or _question(other) != question):
+                yield other
+
+
+def material_of(samples: Sequence[Sample], language: Language, seed: int = 0) -> Material:
+    """The material of a dataset."""
+    texts = [text for sample in samples for text in _texts(sample.columns)]
+    names = Names(texts, language)
+    return Material(
+        samples,
+        language,
+        names,
+        _by_shape(fact for text in texts for fact in numbers(text, language)),
+        _by_shape(fact for text in texts for fact in names.of(text)),
+        seed,
+    )
+
+
+def good_side(sample: Sample) -> Sample:
+    """The row with its reference as the response, where there is one; scores and ids of contexts are left out."""
+    columns = {name: value for name, value in sample.columns.items() if name not in BESIDE}
+    if sample.has("reference"):
+        columns["response"] = sample.columns["reference"]
+    return Sample(sample.index, sample.row, columns, sample.where)
+
+
+def with_columns(sample: Sample, **changed: Any) -> Sample:
+    """The row with other values in some canonical columns."""
+    return Sample(sample.index, sample.row, {**sample.columns, **changed}, sample.where)
+
+
+def other_answer(sample: Sample, material: Material) -> Columns | None:
+    """The response of another row, which has little in common with this one, and does not occur in the contexts."""
+    response = sample.columns["response"]
+    texts_of_row = [_question(sample), *sample.columns.get("retrieved_contexts", ())]
+    for other in material.others("other_answer", sample):
+        text = other.columns["response"] if other.has("response") else ""
+        if text and not _are_alike(text, response) and not any(holds(place, text) for place in texts_of_row):
+            return {"response": text}
+    return None
+
+
+def _are_alike(first: str, second: str) -> bool:
+    """Whether two answers may say the same: one has most of what the other says."""
+    common = max(shared(first, second), shared(second, first))
+    return common > MOST_SHARED or holds(first, second) or holds(second, first)
+
+
+def changed_number(sample: Sample, material: Material) -> Columns | None:
+    """A number of the response, replaced by another one of the dataset."""
+    return _changed(sample, material, "changed_number", _numbers)
+
+
+def changed_name(sample: Sample, material: Material) -> Columns | None:
+    """A name in the response, replaced by another one of the dataset."""
+    return _changed(sample, material, "changed_name", _names)
+
+
+def contradiction(sample: Sample, material: Material) -> Columns | None:
+    """The response with a sentence of the contexts after it, in which a number or a name was replaced."""
+    chance = material.chance("contradiction", sample)
+    contexts = sample.columns["retrieved_contexts"]
+    texts = [text for context in contexts for text in _whole_sentences(context, material.language)]
+    for text in chance.sample(texts, len(texts)):
+        for find in (_numbers, _names):
+            if wrong := _replaced(text, find, sample, material, chance):
+                return {"response": followed_by(sample.columns["response"], wrong, material.language)}
+    return None
+
+
+def other_contexts(sample: Sample, material: Material) -> Columns | None:
+    """The contexts of another row, none of which holds the answer or most of it."""
+    response = sample.columns["response"]
+    contexts_of_row = set(map(normalised, sample.columns["retrieved_contexts"]))
+    for other in material.others("other_contexts", sample):
+        contexts = other.columns["retrieved_contexts"] if other.has("retrieved_contexts") else []
+        if (
+            contexts
+            and contexts_of_row.isdisjoint(map(normalised, contexts))
+            and not any(_helps(text, response) for text in contexts)
+        ):
+            return {"retrieved_contexts": contexts}
+    return None
+
+
+def dropped_context(sample: Sample, material: Material) -> Columns | None:
+    """The contexts without the one that shares most with the reference, where no other helps."""
+    contexts, reference = sample.columns["retrieved_contexts"], sample.columns["reference"]
+    shares = [shared(text, reference) for text in contexts]
+    best = shares.index(max(shares))
+    left = [text for rank, text in enumerate(contexts) if rank != best]
+    if not left or shares[best] < LEAST_SHARED or any(_helps(text, reference) for text in left):
+        return None
+    return {"retrieved_contexts": left}
+
+
+def _helps(context: str, answer: str) -> bool:
+    """Whether a context holds an answer, or a good part of it."""
+    return holds(context, answer) or shared(context, answer) > MOST_SHARED
+
+
+def shuffled_contexts(sample: Sample, material: Material) -> Columns | None:
+    """The contexts in another order: those that should be found come last."""
+    expected = set(map(normalised, sample.columns["reference_contexts"]))
+    contexts = sample.columns["retrieved_contexts"]
+    relevant = [text for text in contexts if normalised(text) in expected]
+    order = [*(text for text in contexts if normalised(text) not in expected), *relevant]
+    return {"retrieved_contexts": order} if relevant and order != list(contexts) else None
+
+
+def evasive(sample: Sample, material: Material) -> Columns | None:
+    """An answer that says nothing."""
+    text = EVASIVE.get(material.language.name)
+    return None if text is None else {"response": text}
+
+
+def same_text(sample: Sample, material: Material) -> Columns | None:
+    """The response and the contexts with other quotes and spaces."""
+    contexts = [written_otherwise(text) for text in sample.columns.get("retrieved_contexts", ())]
+    texts = {"response": written_otherwise(sample.columns["response"])}
+    return {**texts, "retrieved_contexts": contexts} if contexts else texts
+
+
+def longer(sample: Sample, material: Material) -> Columns | None:
+    """The response said twice."""
+    response = sample.columns["response"]
+    return {"response": followed_by(response, response, material.language)}
+
+
+def _changed(sample: Sample, material: Material, probe: str, find: Find) -> Columns | None:
+    chance = material.chance(probe, sample)
+    parts = sentences(sample.columns["response"], material.language)
+    for place in chance.sample(range(len(parts)), len(parts)):
+        if wrong := _replaced(parts[place], find, sample, material, chance):
+            return {"response": "".join([*parts[:place], wrong, *parts[place + 1 :]])}
+    return None
+
+
+def _replaced(text: str, find: Find, sample: Sample, material: Material, chance: random.Random) -> str | None:
+    """A sentence with one of its facts replaced by one that the row does not know; None if there is no such."""
+    facts = [fact for fact in find(text, material) if not is_alternative(text, fact.start, fact.end)]
+    if not is_claim(text):
+        return None
+    texts_of_row = [*_texts(sample.columns), text]
+    for fact in chance.sample(facts, len(facts)):
+        is_number = find is _numbers
+        candidates = (material.numbers if is_number else material.titles).get(fact.shape, ())
+        for new in chance.sample(candidates, min(MANY, len(candidates))):
+            if not any(holds(place, new) for place in texts_of_row) and not (is_number and are_near(fact.text, new)):
+                return text[: fact.start] + new + text[fact.end :]
+    return None
+
+
+def _numbers(text: str, material: Material) -> list[Fact]:
+    return numbers(text, material.language)
+
+
+def _names(text: str, material: Material) -> list[Fact]:
+    return material.names.of(text)
+
+
+def _whole_sentences(text: str, language: Language) -> Iterator[str]:
+    """The sentences of a text, without those that were cut off after an ordinal number or within brackets."""
+    parts = ["", *sentences(text, language)]
+    for before, part in pairwise(parts):
+        is_cut = ORDINAL.search(before) or ORDINAL.search(part)
+        if not is_cut and all(part.count(pair[0]) == part.count(pair[1]) for pair in BRACKETS):
+            yield part.strip()
+
+
+def _question(sample: Sample) -> str:
+    return normalised(sample.columns.get("user_input", ""))
+
+
+def _texts(columns: Columns) -> list[str]:
+    texts = [value for value in columns.values() if isinstance(value, str)]
+    lists = [value for value in columns.values() if isinstance(value, list)]
+    return texts + [text for value in lists for text in value if isinstance(text, str)]
+
+
+def _by_shape(facts: Iterable[Fact]) -> dict[str, list[str]]:
+    shapes: dict[str, dict[str, None]] = {}
+    for fact in facts:
+        shapes.setdefault(fact.shape, {})[fact.text] = None
+    return {shape: sorted(texts) for shape, texts in shapes.items()}

@@ -1,0 +1,42 @@
+"""`rag-evaluator probe`: what the judge notices, as a table."""
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_run, refuse_no_judge_of_metrics
+from rag_evaluator.files.progress import ACTIVITY
+
+NOTHING = 1  # exit code: nothing could be scored
+
+if TYPE_CHECKING:
+    from rag_evaluator.files.signals import Stop
+
+
+def probe(options: argparse.Namespace, stop: "Stop") -> int:
+    """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
+    (config, chosen), (worker, start) = read_run(options), beginning(options)
+    refuse_no_judge_of_metrics(config, chosen)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.evaluator import RAGEvaluator
+        from rag_evaluator.features.probe.probe import run_probe
+    from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say
+    from rag_evaluator.features.probe.figures import probe_overview
+    from rag_evaluator.features.probe.stage import FOLDER, read_report
+
+    with ACTIVITY.counted("scores") as progress:
+        journal = run_probe(
+            RAGEvaluator(config, chosen=chosen), config.results_dir, None, worker, progress, stop, start
+        )
+    report = read_report(config.results_dir)
+    if options.json:
+        print_json({**about_run(config, journal.plan), **report})
+        return _code(report)
+    print_parts(probe_overview(report, config.name))
+    print_part(journal.plan)
+    say(f"changed rows with both scores: {config.results_dir / FOLDER}")
+    return _code(report)
+
+
+def _code(report: Mapping[str, Any]) -> int:
+    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else NOTHING

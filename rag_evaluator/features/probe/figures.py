@@ -1,0 +1,378 @@
+"""What a probe found: for each metric and probe how often the judge noticed, and all changed rows for reading."""
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import itemgetter
+from typing import Any, Literal
+
+from rag_evaluator.config.languages import Language
+from rag_evaluator.config.sections import ProbeConfig
+from rag_evaluator.dataset import Sample
+from rag_evaluator.features.probe import changes
+from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
+from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.results.overview import Grid, interval
+from rag_evaluator.run.task import Record
+from rag_evaluator.statistics.formulas import Scale
+
+Expected = Literal["worse", "equal", "not better"]
+
+CORRECTNESS = ("answer_correctness", "factual_correctness", "answer_rubric")
+SUPPORT = ("faithfulness", "response_groundedness")
+PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
+RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A row of `PROBES`.
+
+    Attributes:
+        change: what it makes of a row: the columns that are other, or None where the change is not certain.
+        needs: canonical columns without which a row cannot be changed.
+        metrics: those that it concerns; empty: all that read a column which it changes.
+        expected: what must become of the score: worse for a probe; equal or not better for a control.
+        meaning: what is changed, for reports.
+    """
+
+    change: Callable[[Sample, Material], Mapping[str, Any] | None]
+    needs: Sequence[str]
+    metrics: Sequence[str]
+    expected: Expected
+    meaning: str
+
+    @property
+    def is_control(self) -> bool:
+        return self.expected != "worse"
+
+
+PROBES: Mapping[str, Probe] = {
+    "other_answer": Probe(
+        changes.other_answer,
+        ("response",),
+        ("answer_relevancy", *CORRECTNESS, "answer_accuracy", "semantic_similarity", "faithfulness"),
+        "worse",
+        "the response of another row",
+    ),
+    "changed_number": Probe(
+        changes.changed_number,
+        ("response",),
+        (*SUPPORT, *CORRECTNESS, "answer_accuracy"),
+        "worse",
+        "a number in the response is another one of the dataset",
+    ),
+    "changed_name": Probe(
+        changes.changed_name,
+        ("response",),
+        (*SUPPORT, *CORRECTNESS, "answer_accuracy"),
+        "worse",
+        "a name in the response is another one of the dataset",
+    ),
+    "contradiction": Probe(
+        changes.contradiction,
+        ("response", "retrieved_contexts"),
+        SUPPORT,
+        "worse",
+        "the response goes on with a sentence of the contexts in which a number or name is wrong",
+    ),
+    "other_contexts": Probe(
+        changes.other_contexts,
+        ("response", "retrieved_contexts"),
+        (
+            *SUPPORT,
+            *PRECISION,
+            *RANKING,
+            "context_recall",
+            "context_relevance",
+            "context_relevancy",
+            "retrieval_precision",
+            "retrieval_recall",
+        ),
+        "worse",
+        "the contexts of another row",
+    ),
+    "dropped_context": Probe(
+        changes.dropped_context,
+        ("reference", "retrieved_contexts"),
+        ("context_recall", "retrieval_recall"),
+        "worse",
+        "without the only context that holds the reference",
+    ),
+    "shuffled_contexts": Probe(
+        changes.shuffled_contexts,
+        ("reference_contexts", "retrieved_contexts"),
+        (*PRECISION, *RANKING),
+        "worse",
+        "the contexts that should be found come last: mostly a test of the formula",
+    ),
+    "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "worse", "an answer that says nothing"),
+    "same_text": Probe(changes.same_text, ("response",), (), "equal", "other quotes and spaces"),
+    "longer": Probe(
+        changes.longer, ("response",), (*CORRECTNESS, "answer_accuracy"), "not better", "the response said twice"
+    ),
+}
+"""Name -> probe, in the order of the report."""
+
+
+GOOD = "good"  # the side that is not changed
+MATERIAL = 2000  # rows that replacements are drawn from
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """A row and what a probe made of it.
+
+    Attributes:
+        row: its place in the dataset, from 0.
+        probe: name of the probe.
+        good: the row, its reference as the response where it has one.
+        changed: the columns that are other.
+    """
+
+    row: int
+    probe: str
+    good: Sample
+    changed: Mapping[str, Any]
+
+    @property
+    def about(self) -> Probe:
+        """The row of `PROBES`."""
+        return PROBES[self.probe]
+
+    @property
+    def bad(self) -> Sample:
+        """The changed row."""
+        return with_columns(self.good, **self.changed)
+
+
+@dataclass(frozen=True)
+class ProbeUnit:
+    """A text to be scored by one metric; the good side of a row is one unit for all probes.
+
+    Attributes:
+        index: place in the stage.
+        row: place of the row in the dataset.
+        side: `good`, or the name of the probe.
+        metric: canonical name.
+        sample: what is scored.
+    """
+
+    index: int
+    row: int
+    side: str
+    metric: str
+    sample: Sample
+
+    def digest_with(self, metric: Metric, signature: str | None) -> str:
+        """16 hexadecimal digits of what the metric reads, of its name and signature."""
+        return short_digest(f"{self.sample.digest_of(metric.reads)}\0{self.metric}\0{signature}")
+
+
+def drawn(samples: Iterable[Sample], size: int, seed: int) -> list[Sample]:
+    """Random rows, at most `size`, in random order; the same ones whatever the order of the dataset."""
+    places = ((short_digest(f"{seed}\0{sample.digest}"), sample.index, sample) for sample in samples)
+    return [sample for *_, sample in heapq.nsmallest(size, places, key=itemgetter(0, 1))]
+
+
+def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int) -> tuple[list[int], list[ChangedRow]]:
+    """The places of the rows that are drawn, and what the probes make of them, by row, in the order of `PROBES`.
+
+    A change that is not certain is left out.
+    """
+    goods = list(map(good_side, drawn(samples, max(size, MATERIAL), seed)))
+    material = material_of(goods, language, seed)
+    rows = sorted(goods[:size], key=lambda sample: sample.index)
+    pairs = [
+        ChangedRow(good.index, name, good, changed)
+        for good in rows
+        for name, probe in PROBES.items()
+        if not good.missing(probe.needs) and (changed := probe.change(good, material)) is not None
+    ]
+    return [good.index for good in rows], pairs
+
+
+def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Those of the chosen metrics that a probe concerns or the judge scores; of the others controls tell nothing."""
+    known = {name for probe in PROBES.values() for name in probe.metrics}
+    return {name: metric for name, metric in metrics.items() if name in known or metric.judge}
+
+
+def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
+    """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
+    named = [name for name in metrics if name in pair.about.metrics or not pair.about.metrics]
+    return [name for name in named if _can_score(metrics[name], pair)]
+
+
+def _can_score(metric: Metric, pair: ChangedRow) -> bool:
+    return not set(pair.changed).isdisjoint(metric.reads) and not pair.good.missing(metric.needs(pair.good.has))
+
+
+def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
+    """Both sides of each pair by each metric that it concerns, each once, by row."""
+    keys: dict[tuple[int, str, str], Sample] = {}
+    for row, side, metric, sample in _sides(pairs, metrics):
+        keys.setdefault((row, side, metric), sample)
+    return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
+
+
+def _sides(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> Iterator[tuple[int, str, str, Sample]]:
+    for pair in pairs:
+        for metric in concerned(pair, metrics):
+            yield pair.row, GOOD, metric, pair.good
+            yield pair.row, pair.probe, metric, pair.bad
+
+
+Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
+SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
+"""Judged scores that an embedding model has a part in, so that they change a little with every sign."""
+
+
+def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
+    """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures."""
+    by_cell: dict[tuple[str, str], list[ChangedRow]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
+    for pair in pairs:
+        for metric in concerned(pair, metrics):
+            by_cell[metric, pair.probe].append(pair)
+    keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
+    cells = _judged([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], keys, settings)
+    figures: dict[str, dict[str, Any]] = {}
+    for (metric, probe), cell in zip(keys, cells, strict=True):
+        figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
+    used = dict.fromkeys(probe for probe in PROBES for _, other in keys if other == probe)
+    return {
+        "probes": {probe: {"rows": sum(pair.probe == probe for pair in pairs), **_about(probe)} for probe in used},
+        "settings": settings.model_dump(),
+        "metrics": figures,
+    }
+
+
+def _about(probe: str) -> dict[str, str]:
+    return {"change": PROBES[probe].meaning, "expected": PROBES[probe].expected}
+
+
+def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:
+    """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
+    limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
+    controls = [place for place, cell in enumerate(cells) if cell.control]
+    verdicts = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
+    worst: dict[str, tuple[float, int]] = {}
+    for place, cell in zip(controls, verdicts, strict=True):
+        metric, high = keys[place][0], cell.share.ci_high
+        worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
+    return judge_cells(cells, [worst[metric][1] if metric in worst else None for metric, _ in keys], limits)
+
+
+def rows_for_reading(
+    pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records
+) -> Iterator[dict[str, Any]]:
+    """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
+    for pair in pairs:
+        scores = {
+            metric: {
+                "good": records[pair.row, GOOD, metric].value,
+                "changed": records[pair.row, pair.probe, metric].value,
+                "reasons": _reasons(pair, metric, records),
+            }
+            for metric in concerned(pair, metrics)
+        }
+        yield {
+            "row": pair.row,
+            "probe": pair.probe,
+            "meaning": PROBES[pair.probe].meaning,
+            "question": pair.good.columns.get("user_input"),
+            "good": {column: pair.good.columns.get(column) for column in pair.changed},
+            "changed": dict(pair.changed),
+            "scores": scores,
+        }
+
+
+def _reasons(pair: ChangedRow, metric: str, records: Records) -> list[str]:
+    """Why scores are missing."""
+    both = (records[pair.row, side, metric].reason for side in (GOOD, pair.probe))
+    return list(dict.fromkeys(reason for reason in both if reason))
+
+
+def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
+    name, probe = key
+
+    def values(sides: Sequence[str]) -> list[float]:
+        scores = (records[pair.row, side, name].value for pair, side in zip(pairs, sides, strict=True))
+        return [math.nan if value is None else float(value) for value in scores]
+
+    return Pairs(
+        good=values([GOOD] * len(pairs)),
+        changed=values([pair.probe for pair in pairs]),
+        units=[str(pair.row) for pair in pairs],
+        scale=_scale(metric),
+        control=PROBES[probe].is_control,
+        only_gains=PROBES[probe].expected == "not better",
+        tolerance=SMALL_CHANGES.get(name),
+    )
+
+
+def _scale(metric: Metric) -> Scale:
+    """The scale of a metric, without the lower half of cosines: 0 is the worst that texts get."""
+    scale = metric.scale
+    return scale._replace(low=max(scale.low, 0.0)) if scale.kind == "continuous" else scale
+
+
+def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
+    share = asdict(cell.share)
+    counts = ("falls", "ties", "rises", "floor", "missing", "p", "p_holm", "word")
+    shown = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
+    return {
+        "pairs": pairs,
+        **{name: getattr(cell, name) for name in counts},
+        "share": {name: share[name] for name in shown},
+    }
+
+
+COLUMNS = (
+    ("metric", "left"),
+    ("probe", "left"),
+    ("worse/same/better", "right"),
+    ("floor", "right"),
+    ("missing", "right"),
+    ("share", "right"),
+    ("", "left"),
+)
+
+
+def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid | str]:
+    """What the judge notices. Any: JSON, as in `probe.json`.
+
+    Args:
+        name: of the run.
+    """
+    title = f"{name}: what" if name else "what"
+    yield Grid(f"{title} the judge notices, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
+    yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
+    yield from _worst(report["metrics"])
+    few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
+    for probe, count in few.items():
+        yield f"{probe}: {count} of {report['rows']} rows can be changed with certainty"
+    yield from report["notes"]
+
+
+def _worst(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What to do about cells in which every score is the worst."""
+    for metric, cells in metrics.items():
+        probes = [probe for probe, cell in cells.items() if cell["word"] == "always worst"]
+        if probes:
+            yield (
+                f"{metric}: the judge gave the worst score to every text, the good ones too ({', '.join(probes)}); a "
+                "larger sample does not help. Read some of its answers, then change the judge or its prompts"
+            )
+
+
+def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
+    for metric, cells in metrics.items():
+        for position, (probe, cell) in enumerate(cells.items()):
+            ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
+            counts = [str(cell[name]) if cell[name] else "" for name in ("floor", "missing")]
+            first = "" if position else metric
+            yield [first, probe, ways, *counts, interval(cell["share"]), cell["word"] or "control"]

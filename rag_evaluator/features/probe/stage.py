@@ -1,0 +1,212 @@
+"""`probe` as a task: texts and changed texts, each scored by one metric."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.sections import ProbeConfig
+from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
+from rag_evaluator.embeddings.fingerprint import is_unnamed
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.features.probe.facts import EVASIVE
+from rag_evaluator.features.probe.figures import (
+    PROBES,
+    ChangedRow,
+    ProbeUnit,
+    pairs_of,
+    probed,
+    report,
+    rows_for_reading,
+    units_of,
+)
+from rag_evaluator.files.atomic import write_json, write_lines
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.resources import command
+from rag_evaluator.results.manifest import as_written
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
+from rag_evaluator.tasks.evaluation import to_record
+
+if TYPE_CHECKING:
+    from rag_evaluator.metrics.scorer import Scorer
+
+TASK, STAGE, COLUMN = "probe", "scores", "score"
+FOLDER = Path("probe")
+ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.json", "manifest.json"))
+Load = Callable[[], "Awaitable[Scorer]"]
+
+
+class ProbeStage:
+    """The stage of `probe`.
+
+    Args:
+        rows: places of the rows that were drawn.
+        pairs: what was made of them.
+        metrics: the chosen rows of `METRICS` that are probed.
+        plan, about: see `rag_evaluator.run.task.Stage`.
+        load: loads the models; None where nothing is left to be scored.
+    """
+
+    files = (ROWS, REPORT, MANIFEST)
+
+    def __init__(
+        self,
+        rows: Sequence[int],
+        pairs: Sequence[ChangedRow],
+        metrics: Mapping[str, Metric],
+        plan: Plan,
+        about: Mapping[str, Any],
+        load: Load | None = None,
+    ) -> None:
+        self.rows, self.pairs, self.metrics = rows, pairs, metrics
+        self.plan, self.about, self._load = plan, about, load
+        self.units = units_of(pairs, metrics)
+
+    @property
+    def settings(self) -> ProbeConfig:
+        """Of the configuration of this start."""
+        return make_config(self.about["config"]).probe
+
+    def digest(self, unit: ProbeUnit, column: str) -> str:
+        return unit.digest_with(self.metrics[unit.metric], self.about["signatures"][unit.metric])
+
+    def marks(self, unit: ProbeUnit, record: Record) -> Iterable[str]:
+        return ()
+
+    def check(self, column: str, value: Any) -> None:
+        if not isinstance(value, int | float):
+            raise ValueError(f"{value!r:.40} is no score")
+
+    @asynccontextmanager
+    async def open(self, context: Context | None) -> AsyncIterator[Work[ProbeUnit]]:
+        assert self._load is not None
+        yield _ProbeScoring(await self._load())
+
+    def is_written(self, folder: Path, plan: Plan) -> bool:
+        try:
+            return bool(read_report(folder)["settings"] == self.settings.model_dump())
+        except ResultsError:
+            return False
+
+    def write(self, table: Table[ProbeUnit], folder: Path) -> None:
+        records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
+        write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
+        figures = report(self.pairs, self.metrics, records, self.settings)
+        write_json(folder / REPORT, {"rows": len(self.rows), **figures, "notes": self._notes(figures)})
+        write_json(folder / MANIFEST, as_written(table.about))
+
+    def _notes(self, figures: Mapping[str, Any]) -> list[str]:
+        """What was not probed, and why."""
+        left = [name for name in self.about["signatures"] if name not in figures["metrics"]]
+        language = find_language(self.about["config"]["language"]).name
+        notes = (
+            [f"not probed: {', '.join(left)}: no probe concerns them, or the rows lack what they need"] if left else []
+        )
+        if language not in EVASIVE and "answer_relevancy" in figures["metrics"]:
+            notes.append(f"evasive: no evasive answer is known in {language}")
+        return notes
+
+
+class _ProbeScoring:
+    """Scores texts, each by its own metric, with a judge and embeddings that all share."""
+
+    def __init__(self, scorer: "Scorer") -> None:
+        self.scorer = scorer
+        self.in_flight = scorer.in_flight
+        self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
+
+    async def __call__(self, unit: ProbeUnit, column: str, repeat: int) -> Record:
+        return to_record(await self.scorer.score(unit.sample, unit.metric, repeat))
+
+
+def probe_stage(
+    rows: CheckedRows,
+    config: Config,
+    metrics: Mapping[str, Metric],
+    about: Mapping[str, Any],
+    load: Load | None,
+) -> ProbeStage:
+    """The stage for the rows of a dataset.
+
+    Args:
+        metrics: those of the configuration.
+        about: what the manifest says, with the signature of each metric.
+        load: loads the models.
+
+    Raises `ConfigError` where no probe concerns any of the metrics, or none can be made of any row.
+    """
+    chosen = probed(metrics)
+    if not chosen:
+        known = dict.fromkeys(name for probe in PROBES.values() for name in probe.metrics)
+        raise ConfigError(
+            f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
+            f"{', '.join(known)}."
+        )
+    settings = config.probe
+    drawn, pairs = pairs_of(rows, settings.sample, find_language(config.language), settings.seed)
+    units = units_of(pairs, chosen)
+    if not units:
+        raise ConfigError(
+            f"{config.source}: no probe can be made of any of {len(drawn)} rows: they need a question and a response "
+            "or reference, and contexts for what is measured in contexts."
+        )
+    return ProbeStage(drawn, pairs, chosen, _plan(rows, config, units, about, chosen), about, load)
+
+
+def _plan(
+    rows: CheckedRows,
+    config: Config,
+    units: Sequence[ProbeUnit],
+    about: Mapping[str, Any],
+    metrics: Mapping[str, Metric],
+) -> Plan:
+    """What all workers must agree on. The signature of a text's own metric is in its digest."""
+    lines = [about["signatures"][name] for name in metrics]
+    return Plan(
+        task=TASK,
+        stage=STAGE,
+        units=len(units),
+        unit_noun="texts",
+        column_noun="columns",
+        cell_noun="scores",
+        data=rows.digest,
+        options={
+            "sample": str(config.probe.sample),
+            "seed": str(config.probe.seed),
+            "metrics": ", ".join(metrics),
+            "texts": short_digest("\n".join(unit.sample.digest for unit in units)),
+            "signatures": short_digest("\n".join(map(str, lines))),
+        },
+        columns={COLUMN: None if any(map(is_unnamed, lines)) else "probe"},
+        chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(units)),
+        part=rows.part,
+    )
+
+
+def read_report(results: Path) -> dict[str, Any]:
+    """What `probe.json` of a results folder says. Raises `ResultsError`."""
+    try:
+        report_json: dict[str, Any] = json.loads((results / REPORT).read_bytes())
+        report_json["metrics"], report_json["rows"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(
+            f"{results / REPORT}: cannot be read: {error!r}. '{command('merge', results)}' writes it again."
+        ) from error
+    return report_json
+
+
+def of_journal(journal: Journal) -> ProbeStage:
+    """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was changed."""
+    config = make_config(journal.about["config"])
+    if config.dataset is None:
+        raise ResultsError(f"{journal.results}: its rows were given from Python: call probe again.")
+    if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
+        raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
+    rows = rows_again(config.dataset, config.columns, journal.plan.part)
+    return probe_stage(rows, config, chosen_metrics(config), journal.about, None)

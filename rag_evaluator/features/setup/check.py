@@ -1,0 +1,202 @@
+"""`check`: whether a run would work, and what it would be like: everything a run checks, and one row that is judged."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import DEMO
+from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.features.setup.check_judge import look_at_judge
+from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Shown, State
+from rag_evaluator.features.setup.trial import cells_of, key_of, known_records
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.engines.transformers.weights import Memory, memory_of
+from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.table import owners_of, questions_of
+from rag_evaluator.prompts.loading import PACKAGED, PackSet
+from rag_evaluator.prompts.pack import ENGLISH
+from rag_evaluator.results.manifest import refuse_foreign
+from rag_evaluator.run.journal import Journal, place_of, read_manifest
+from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+
+IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
+TIGHT = 0.8  # of the free memory may be weights; the rest is for keys and values
+UNITS = ("bytes", "kB", "MB", "GB", "TB")
+LITTLE_SPACE = 200_000_000  # bytes on disk
+
+
+def check(
+    config: Config | Mapping[str, Any] | str | Path,
+    judge: Any = None,
+    embeddings: Any = None,
+    data: Any = None,
+    shown: Shown = lambda check: None,
+) -> CheckReport:
+    """Look at everything that a run needs, and judge one row; nothing is written.
+
+    Args:
+        config, judge, embeddings: as `RAGEvaluator` takes them.
+        data: as `RAGEvaluator.evaluate` takes it; None takes `dataset` of the configuration.
+        shown: called with each check as soon as it is made.
+
+    What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
+    configuration that cannot be read raises an error, `ConfigError`. Judges of a panel are looked at one after the
+    other.
+    """
+    evaluator = RAGEvaluator(config, judge, embeddings)
+    checks = Checks(shown)
+    _look_at_config(evaluator, checks)
+    rows = _rows(evaluator, data, checks)
+    report = list(checks.checks)
+    for name, judge_evaluator in evaluator.judges.items():
+        report += _of_judge(judge_evaluator, rows, Checks(shown, name or None))
+    return CheckReport(report)
+
+
+def _look_at_config(evaluator: RAGEvaluator, checks: Checks) -> None:
+    config = evaluator.config
+    metrics = ", ".join(evaluator.metrics)
+    details = {"name": config.name, "language": config.language, "metrics": list(evaluator.metrics)}
+    checks.add("configuration", "ok", f"{config.source}: run '{config.name}', {config.language}: {metrics}", details)
+
+
+def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | None:
+    """The rows; none where they are not fit for the metrics."""
+    checked: list[CheckedRows] = []
+
+    def look() -> None:
+        checked.append(rows := evaluator.rows(data))
+        lacking = {name: _lacking(rows, metric.needs) for name, metric in evaluator.metrics.items()}
+        without = [f"{count} without what {name} needs" for name, count in lacking.items() if count]
+        chosen = f"{len(rows)} rows" if rows.choice.is_whole else str(rows.choice)
+        text = "; ".join([chosen, *without])
+        checks.add("rows", "warning" if without else "ok", text, {"rows": len(rows), "missing": lacking})
+
+    checks.attempt("rows", look)
+    return checked[0] if checked else None
+
+
+def _lacking(rows: Sequence[Sample], needs: Callable[[Callable[[str], bool]], Sequence[str]]) -> int:
+    """How many rows lack a column without which there is no score."""
+    return sum(not all(map(row.has, needs(row.has))) for row in rows)
+
+
+def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks) -> Sequence[Check]:
+    ready = checks.attempt("prompts", lambda: _look_at_prompts(evaluator, checks)) and not checks.has(
+        "prompts", "warning"
+    )
+    asks = any(metric.judge for metric in evaluator.metrics.values())
+    if asks:
+        ready &= checks.attempt("model", lambda: _look_at_model(evaluator, checks))
+        ready &= not checks.has("memory", "failed")
+    if any(metric.embeddings for metric in evaluator.metrics.values()):
+        ready &= checks.attempt("embeddings", lambda: _look_at_embeddings(evaluator, checks))
+    if ready and rows:
+        checks.attempt("results", lambda: _look_at_results(evaluator, rows, checks))
+        try:
+            run(look_at_judge(evaluator, rows, checks))
+        finally:
+            evaluator.judge.release()
+    elif rows:
+        checks.add("row", "skipped", "no row was judged, because of the failed checks above")
+    checks.attempt("disk", lambda: _look_at_disk(evaluator.config.results_dir, len(rows or ()), checks))
+    return checks.checks
+
+
+def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
+    config = evaluator.config
+    packs = PackSet(
+        owners_of(evaluator.metrics), config.language, config.prompts_dir, all_prompts, questions_of(evaluator.metrics)
+    )
+    missing = packs.find(PACKAGED)[1]
+    if config.prompts.adapt and missing:
+        text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"
+        checks.add("prompts", "warning", text, {"missing": [path.name for path in missing.values()]})
+        return
+    evaluator.set_prompts()
+    checks.add("prompts", "ok", f"{len(evaluator.prompts)} in {packs.spoken.name}", {"prompts": len(evaluator.prompts)})
+
+
+def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
+    judge = evaluator.config.judge
+    evaluator.judge.check()
+    model = "given as an object" if evaluator.judge.is_object else judge.model
+    checks.add("model", "ok", model, {"model": model, "engine": judge.engine})
+    if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
+        checks.add(*_memory(memory_of(judge, evaluator.config.offline)))
+
+
+def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
+    model, spoken = evaluator.config.embeddings.model, find_language(evaluator.config.language).name
+    identity = evaluator._embeddings.identity  # looks for the model and loads nothing
+    details = {"model": model, "identity": identity}
+    if model == DEMO and spoken != ENGLISH:
+        text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
+        checks.add("embeddings", "warning", text, details)
+        return
+    checks.add("embeddings", "ok", "given as an object" if evaluator._embeddings.is_object else model, details)
+
+
+def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
+    """Whether the weights fit: on GPUs if there are some."""
+    where, free = ("on the GPUs", memory.gpus) if memory.gpus else ("in main memory", memory.main)
+    text = f"weights {size(memory.weights)}, free {where} {size(free)}"
+    details = {"weights": memory.weights, "free_gpus": memory.gpus, "free_main": memory.main}
+    if not memory.weights:
+        return "memory", "ok", f"the size of the weights is not known; free {where} {size(free)}", details
+    if memory.weights > memory.gpus + memory.main:
+        return (
+            "memory",
+            "failed",
+            f"{text}: the model cannot be loaded. Take a smaller one, or quantised weights",
+            details,
+        )
+    if memory.weights > TIGHT * free:
+        return "memory", "warning", f"{text}: little is left for batches; a part may be kept elsewhere, slowly", details
+    return "memory", "ok", text, details
+
+
+def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks) -> None:
+    """What is there already of this run. Raises `ResultsError` where a run would be refused."""
+    folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
+    refuse_foreign(folder, stage.files)
+    begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
+    if begun is not None and not Journal(folder).is_empty:
+        refuse_changes(folder, stage.plan.changes(begun.plan, unnamed=False))
+        refuse_fewer_rows(folder, stage.plan, begun.plan)
+    with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
+        done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
+    total = stage.plan.cells
+    left = "a run goes on there" if done < total else "a run would judge nothing"
+    text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"
+    checks.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})
+
+
+def _look_at_disk(folder: Path, rows: int, checks: Checks) -> None:
+    """Whether the results can be written, as far as that can be told without writing."""
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        raise ResultsError(f"{place}: cannot be written. Choose another output_dir.")
+    free = shutil.disk_usage(place).free
+    per_row = next((c.details["bytes"] for c in checks.checks if c.name == "row" and "bytes" in c.details), 0)
+    needed = per_row * rows
+    state: State = "warning" if free < max(LITTLE_SPACE, 2 * needed) else "ok"
+    about = f", about {size(needed)} are needed" if needed else ""
+    checks.add("disk", state, f"{size(free)} free in {place}{about}", {"free": free, "needed": needed})
+
+
+def size(number: float) -> str:
+    """Bytes as people read them."""
+    place = 0
+    while number >= 1000 and place < len(UNITS) - 1:
+        number, place = number / 1000, place + 1
+    return f"{number:.1f} {UNITS[place]}" if place else f"{number:.0f} {UNITS[0]}"

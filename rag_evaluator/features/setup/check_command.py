@@ -1,0 +1,106 @@
+"""`rag-evaluator check config.yaml`: would a run work, and what would it be like?"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.cli.options import add_config, add_rows, with_examples
+from rag_evaluator.errors import JudgeLostError, MissingChunksError
+from rag_evaluator.files.progress import ACTIVITY
+
+if TYPE_CHECKING:
+    from rag_evaluator.features.setup.checks import Check, CheckReport
+
+OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
+PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
+FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
+
+
+def add_check_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "check",
+        help="look at everything that a run needs, and judge one row",
+        description="Look at configuration, rows, prompts, model, memory, disk and what is in the results folder;\n"
+        "load the judge, show a prompt as it gets it, judge one row, and measure the longest rows against its window.\n"
+        "Nothing is written.",
+        **with_examples(
+            "rag-evaluator check config.yaml",
+            "rag-evaluator check config.yaml --set judge.model=/models/Qwen3-8B --prompt",
+            "rag-evaluator check config.yaml --json",
+            note="exit codes: 0 nothing failed, 1 the row got no score, 2 bad input, 75 the judge was lost",
+        ),
+    )
+    command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
+    command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")
+    add_config(command)
+    add_rows(command)
+
+
+def check(options: argparse.Namespace) -> int:
+    """`rag-evaluator check config.yaml`."""
+    from rag_evaluator.cli.console import print_json
+    from rag_evaluator.cli.start import LIBRARIES, read_config
+
+    config = read_config(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.features.setup.check import check as look
+
+    report = look(config, shown=lambda result: None if options.json else _print(result, options.prompt))
+    if options.json:
+        print_json(report.to_json())
+    else:
+        _print_end(report)
+    return _code(report)
+
+
+def _code(report: "CheckReport") -> int:
+    """As a run that meets the same would end; what needs a hand comes first."""
+    failed = [check for check in report.checks if check.state == "failed"]
+    codes = {_code_of(check) for check in failed}
+    return next((code for code in (BAD_INPUT, TRY_AGAIN, NOTHING_SCORED) if code in codes), OK)
+
+
+def _code_of(check: "Check") -> int:
+    if isinstance(check.error, PASSING):
+        return TRY_AGAIN
+    return NOTHING_SCORED if check.name == "row" and check.error is None else BAD_INPUT
+
+
+def _print(check: "Check", whole_prompt: bool) -> None:
+    from rag_evaluator.cli.console import say
+
+    name = f"{check.name} ({check.judge})" if check.judge else check.name
+    say(f"{check.state:<8} {name:<14} {check.text}")
+    if check.name == "template":
+        for line in _shortened(check.details["prompt"].split("\n"), whole_prompt):
+            say(f"         | {line}")
+    if check.name == "row":
+        for metric, score in check.details.get("scores", {}).items():
+            for line in _score_lines(metric, score):
+                say(f"         {line}")
+
+
+def _shortened(lines: list[str], whole: bool) -> list[str]:
+    left_out = len(lines) - FIRST_LINES - LAST_LINES
+    if whole or left_out <= 1:
+        return lines
+    return [*lines[:FIRST_LINES], f"... {left_out} lines (--prompt shows them) ...", *lines[-LAST_LINES:]]
+
+
+def _score_lines(metric: str, score: Mapping[str, Any]) -> Iterator[str]:
+    value = "no score" if score["value"] is None else f"{score['value']:.3f}"
+    questions = f"{score['questions']} question{'s' if score['questions'] != 1 else ''}"
+    tokens = f"{score['prompt_tokens']} + {score['generated_tokens']} tokens"
+    cost = f"{questions}, {tokens}, " if score["questions"] else ""
+    yield f"{metric}: {value} ({cost}{score['seconds']} s)"
+    for reason in score["reasons"]:
+        yield f"  {reason}"
+
+
+def _print_end(report: "CheckReport") -> None:
+    from rag_evaluator.cli.console import say
+
+    count = {state: sum(check.state == state for check in report.checks) for state in ("warning", "failed")}
+    warnings = f"{count['warning']} warning{'s' if count['warning'] != 1 else ''}"
+    say(f"{count['failed']} failed, {warnings}" if count["failed"] else f"ready to run, {warnings}")

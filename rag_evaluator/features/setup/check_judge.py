@@ -1,0 +1,348 @@
+"""The part of `check` that loads the judge: its engine, a prompt, one judged row, its window, its batches."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from rag_evaluator.dataset import Sample
+from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
+from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.features.setup.checks import Checks, State
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.cached import Window
+from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
+from rag_evaluator.judge.engines.protocol import FASTER, PATHS, Batched, TriesPrompts
+from rag_evaluator.judge.engines.server.long_prompts import pieces
+from rag_evaluator.judge.grammar.schema import Schema, tighten
+from rag_evaluator.judge.judge import as_judge
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.results.judgement import explained, judgements_of
+from rag_evaluator.results.rows import Score
+from rag_evaluator.tasks.evaluation import to_record
+
+
+class Rehearsal(ScriptedJudge):
+    """Invents answers that fit, so that metrics ask all they would ask, and measures what a judge would be asked.
+
+    Args:
+        judge: its window counts.
+
+    Attributes:
+        text: what invented answers say: as long as the judge's are likely to be, which repeat responses.
+        longest: tokens of the longest prompt with its longest answer.
+        too_long: prompts that did not fit the window.
+        longest_prompt: in characters.
+
+    Raises `PromptTooLongError` where the judge would.
+    """
+
+    def __init__(self, judge: JudgeProtocol) -> None:
+        super().__init__(self._answer, self._shares)
+        self.judge, self.text, self.longest, self.too_long, self.longest_prompt = judge, "", 0, 0, ""
+
+    def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
+        try:
+            self._measure(prompt, response_model)
+        except PromptTooLongError:
+            self.too_long += 1
+            raise
+        answer: dict[str, Any] = invented(tighten(response_model, getattr(prompt, "data", None)), self.text)
+        return answer
+
+    def _shares(self, prompt: str, options: Sequence[str]) -> Mapping[str, float]:
+        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
+        if self.judge.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
+            self.too_long += 1
+            raise PromptTooLongError("the prompt with its options does not fit the model's window")
+        return dict.fromkeys(options, 1 / len(options))
+
+    def _measure(self, prompt: str, response_model: type[BaseModel]) -> None:
+        if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
+            request = self.judge.request(prompt, response_model)
+            self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
+        else:
+            Window(self.judge).room(prompt)
+
+
+def invented(schema: Schema, text: str) -> Any:
+    """A value that a tightened schema allows: of options the last, of free lists one item. Any: JSON."""
+    if "anyOf" in schema:
+        return invented([part for part in schema["anyOf"] if part.get("type") != "null"][-1], text)
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else schema["enum"][-1]
+    if schema["type"] == "array":
+        return [invented(item, text) for item in schema.get("prefixItems") or [schema["items"]]]
+    if schema["type"] == "object":
+        return {name: invented(part, text) for name, part in schema.get("properties", {}).items()}
+    return {"string": text, "integer": 1, "number": 1.0, "boolean": True}.get(schema["type"])
+
+
+def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
+    """A prompt with the special tokens around it, as the model gets it; as it is where a server puts them there."""
+    if isinstance(judge, EngineJudge) and judge.capabilities.counts_tokens:
+        return judge.encoder.decode(judge.encoder.encode(prompt))
+    return str(prompt)
+
+
+def sequences_that_fit(judge: JudgeProtocol, length: int) -> int | None:
+    """How many sequences of a length in tokens are decoded together; None where a server decides."""
+    inner = judge.engine.inner if isinstance(judge, EngineJudge) and isinstance(judge.engine, Batched) else None
+    decoder = getattr(inner, "decoder", None)  # not every batch engine has one
+    return None if decoder is None else int(decoder.batch_size.that_fit(length))
+
+
+LOOKED_AT = 1000  # rows, for one that has all columns
+LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit one after the other, the longest first
+NAMED = 3  # rows in a message
+COPIES = 6  # of a score's details: journal, details, report, workbook
+
+
+async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks: Checks) -> None:
+    """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
+    try:
+        scorer = await _load(evaluator, checks)
+    except RagEvaluatorError as error:
+        checks.add("engine", "failed", str(error), error=error)
+        return
+    try:
+        await _judge_row(evaluator, scorer, rows, checks)
+    except RagEvaluatorError as error:
+        checks.add("row", "failed", str(error), error=error)
+        return
+    if scorer.judge is not None:
+        try:
+            with ACTIVITY.phase("measuring the longest rows"):
+                await _measure(evaluator, scorer, scorer.judge, rows, checks)
+        except RagEvaluatorError as error:
+            checks.add("window", "failed", str(error), error=error)
+
+
+async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
+    began = time.monotonic()
+    with ACTIVITY.phase("loading the models"):
+        scorer = await evaluator._scorer()  # the same as a run loads
+    seconds = round(time.monotonic() - began, 1)
+    if scorer.judge is None:
+        checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
+        return scorer
+    about = dict(scorer.judge.about)
+    path, why = about.get("path", ""), about.get("why") or about.get("alone")
+    engine = "a judge that was given" if evaluator.judge.is_object else evaluator.config.judge.engine
+    slow = (f"because {why}", FASTER) if why else ()
+    parts = [engine, PATHS.get(path, path), *slow, f"ready in {seconds} s"]
+    state: State = "warning" if why else "ok"
+    details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **about}
+    checks.add("engine", state, ", ".join(filter(None, parts)), details)
+    return scorer
+
+
+async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], checks: Checks) -> None:
+    """One row, judged by all metrics that it has the columns for."""
+    sample, metrics = _fullest(evaluator, rows)
+    scores: dict[str, dict[str, Any]] = {}
+    size = len(json.dumps(sample.row, ensure_ascii=False))
+    for metric in metrics:
+        began = time.monotonic()
+        with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
+            score = await scorer.score(sample, metric)
+        details = {"metric": metric, **to_record(score).details, "reason": score.reason}
+        size += len(json.dumps(details, ensure_ascii=False))
+        scores[metric] = _scored(score, details, time.monotonic() - began)
+        if scorer.judge is not None and evaluator.metrics[metric].judge and not checks.has("template", "ok"):
+            rehearsal = Rehearsal(scorer.judge)
+            await Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings).score(sample, metric)
+            _show_prompt(evaluator, scorer.judge, rehearsal.prompts, metric, checks)
+    _add_row(sample, scores, size * COPIES, checks)
+
+
+def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
+    """The first row that most metrics can score, and these metrics."""
+    best: tuple[Sample, list[str]] = (rows[0], [])
+    for place, row in enumerate(rows):
+        fitting = [name for name, metric in evaluator.metrics.items() if all(map(row.has, metric.needs(row.has)))]
+        best = max(best, (row, fitting), key=lambda pair: len(pair[1]))
+        if len(best[1]) == len(evaluator.metrics) or place >= LOOKED_AT:
+            break
+    return best
+
+
+def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    judgements = judgements_of(details)
+    return {
+        "value": None if score.missing else score.value,
+        "missing": score.reason if score.missing else None,
+        "reasons": [verdict.says() for verdict in explained([details])],
+        "questions": len(judgements),
+        "prompt_tokens": sum(judgement.prompt_tokens for judgement in judgements),
+        "generated_tokens": sum(judgement.generated_tokens for judgement in judgements),
+        "seconds": round(seconds, 2),
+    }
+
+
+def _show_prompt(
+    evaluator: RAGEvaluator, judge: JudgeProtocol, prompts: Sequence[str], metric: str, checks: Checks
+) -> None:
+    """The first of the questions that a metric asks."""
+    if not prompts:
+        return
+    text = shown_prompt(judge, prompts[0])
+    template = evaluator.config.judge.chat_template
+    tokens = f", {judge.count(text)} tokens" if judge.capabilities.counts_tokens else ""
+    details = {"metric": metric, "chat_template": template, "prompt": text}
+    checks.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
+
+
+def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int, checks: Checks) -> None:
+    details = {"row": sample.index, "where": sample.where, "scores": dict(scores), "bytes": size}
+    scored = [name for name, score in scores.items() if score["value"] is not None]
+    missing = [name for name in scores if name not in scored]
+    seconds = sum(score["seconds"] for score in scores.values())
+    text = f"{sample.where}: {len(scored)} of {len(scores)} metrics gave a score, {seconds:.1f} s"
+    if missing:
+        text += f"; none by {', '.join(missing)}"
+    checks.add("row", "failed" if not scored else "warning" if missing else "ok", text, details)
+
+
+async def _measure(
+    evaluator: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], checks: Checks
+) -> None:
+    """The longest rows against the window: which of them would lose contexts, and which would be missing."""
+    rehearsal = Rehearsal(judge)
+    measured = Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
+    asking = [name for name, metric in evaluator.metrics.items() if metric.judge]
+    longest = sorted(range(len(rows)), key=lambda place: -_length(rows[place]))[:LONGEST]
+    if not judge.capabilities.counts_tokens:
+        prompts = [await _longest_prompt(rows[place], measured, rehearsal, asking) for place in reversed(longest)]
+        await _try_prompts(judge, [prompt for prompt in prompts if prompt[1]], checks)
+        return
+    losses: list[dict[str, Any]] = []
+    fit = 0
+    for place in longest:
+        new = [loss async for loss in _losses(rows[place], measured, rehearsal, asking)]
+        losses, fit = losses + new, 0 if new else fit + 1
+        if fit == ENOUGH:
+            break
+    _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, checks)
+    together = sequences_that_fit(judge, max(rehearsal.longest, 1))
+    if together is not None and rehearsal.longest:
+        asked = judge.capabilities.in_flight
+        text = f"{together} of batch_size {asked} at a time for the longest row"
+        details = {"together": together, "batch_size": asked}
+        checks.add("batches", "ok" if together >= asked else "warning", text, details)
+
+
+async def _longest_prompt(
+    row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]
+) -> tuple[str, str]:
+    """Where a row is, and its longest prompt; empty where it has none."""
+    rehearsal.longest_prompt, rehearsal.text = "", _likely_answer(row)
+    for metric in metrics:
+        await measured.score(row, metric)
+    return row.where, rehearsal.longest_prompt
+
+
+async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]], checks: Checks) -> None:
+    """Whether a server that counts tokens itself reads the longest prompts whole.
+
+    Args:
+        prompts: where each row is, and its longest prompt.
+    """
+    engine = engine_of(judge)
+    if not isinstance(engine, TriesPrompts) or not engine.tries_prompts:
+        text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
+        advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
+        checks.add("window", "skipped", text + (advice if isinstance(engine, TriesPrompts) else ""))
+        return
+    prompts = sorted(prompts, key=lambda prompt: pieces(prompt[1]))
+    why = await _refusal(engine, prompts[-1][1]) if prompts else ""
+    missing = [where for where, _ in await _refused(engine, prompts)] if why else []
+    longest = max((len(prompt) for _, prompt in prompts), default=0)
+    details = {"characters": longest, "missing": missing}
+    if not missing:
+        checks.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
+        return
+    rows = f"{len(missing)} {'row' if len(missing) == 1 else 'rows'}"
+    text = f"scores of {rows} would be missing: {', '.join(missing[::-1][:NAMED])}: {why}"
+    checks.add("window", "warning", text, details)
+
+
+async def _refusal(engine: TriesPrompts, prompt: str) -> str:
+    """Why the server does not read a prompt whole; empty where it does."""
+    try:
+        await engine.try_prompt(prompt)
+    except JudgementError as error:
+        return str(error)
+    return ""
+
+
+async def _refused(engine: TriesPrompts, prompts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Those from the shortest on that is not read whole, by bisection; the last one is not."""
+    low, high = 0, len(prompts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if await _refusal(engine, prompts[middle][1]):
+            high = middle
+        else:
+            low = middle + 1
+    return prompts[low:]
+
+
+def _likely_answer(row: Sample) -> str:
+    """What answers about a row are likely to repeat."""
+    return max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
+
+
+async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]) -> Any:
+    """What the window takes of a row, metric by metric."""
+    rehearsal.text = _likely_answer(row)
+    contexts = len(row.columns.get("retrieved_contexts", ()))
+    for metric in metrics:
+        before = rehearsal.too_long
+        score = await measured.score(row, metric)
+        if rehearsal.too_long == before:
+            continue
+        kept = len(score.contexts or ())
+        fits = score.contexts is not None and not (score.reason or "").startswith("the prompt with")
+        yield {
+            "where": row.where,
+            "metric": metric,
+            "contexts": contexts,
+            "kept": kept if fits else 0,
+            "missing": not fits,
+        }
+
+
+def _add_window(
+    judge: JudgeProtocol, rehearsal: Rehearsal, losses: Sequence[Mapping[str, Any]], more: bool, checks: Checks
+) -> None:
+    window = judge.capabilities.window
+    details = {"window": window, "longest": rehearsal.longest, "losses": list(losses)}
+    if not losses:
+        checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
+        return
+    rows = dict.fromkeys(loss["where"] for loss in losses)
+    listed = "; ".join(_loss_texts(losses, list(rows)[:NAMED]))
+    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(rows)} rows: {listed}"
+    checks.add("window", "warning", text, details)
+
+
+def _loss_texts(losses: Sequence[Mapping[str, Any]], rows: Sequence[str]) -> Iterator[str]:
+    for where in rows:
+        of_row = [loss for loss in losses if loss["where"] == where]
+        texts = [
+            f"{loss['metric']} missing"
+            if loss["missing"]
+            else f"{loss['metric']} with {loss['kept']} of {loss['contexts']} contexts"
+            for loss in of_row
+        ]
+        yield f"{where}: {', '.join(texts)}"
+
+
+def _length(row: Sample) -> int:
+    return sum(len(str(value)) for value in row.columns.values())

@@ -1,0 +1,248 @@
+"""`rag-evaluator init my_rows.csv`: a first configuration for a file of rows."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.cli.options import add_json, with_examples
+from rag_evaluator.resources import command
+
+OK = 0
+CONFIG = Path("config.yaml")
+
+
+def add_init_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "init",
+        help="write a first configuration for a file of rows",
+        description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a\n"
+        "commented configuration. On a terminal it asks for what is not given. It never overwrites a file, and loads\n"
+        "no model.",
+        **with_examples(
+            "rag-evaluator init my_rows.csv",
+            "rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml",
+            "rag-evaluator init my_rows.csv --columns texto=user_input --language es",
+        ),
+    )
+    command.add_argument("data", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder")
+    command.add_argument("--judge", metavar="MODEL", help="folder of the judge's model, or a hub id; default: demo")
+    command.add_argument("--embeddings", default="demo", metavar="MODEL", help="the same of the embedding model")
+    command.add_argument("--name", help="of the run: its results folder; default: the file's name")
+    command.add_argument("--out", type=Path, help=f"the file to be written; default: {CONFIG}")
+    command.add_argument("--language", help="of the rows, by name or code; default: recognised from the texts")
+    command.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="instead of those proposed")
+    command.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="what columns hold that are not recognised, for instance texto=user_input",
+    )
+
+
+def init(options: argparse.Namespace) -> int:
+    """`rag-evaluator init my_rows.csv`."""
+    from rag_evaluator.config.sections import DEMO
+    from rag_evaluator.errors import ResultsError
+    from rag_evaluator.features.setup.starter import InitOptions, propose, run_name, write_new
+
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    out = options.out or CONFIG
+    if out.exists() and not (asks and options.out is None):
+        raise ResultsError(_exists_message(out))
+    wanted = InitOptions(
+        out, options.name, options.language, options.metrics, options.judge or DEMO, options.embeddings
+    )
+    proposal = propose(options.data, _named(wanted, options.columns))  # what is wrong is said before anything is asked
+    _print_survey(proposal)
+    if asks:
+        wanted = _with_answers(options, wanted, run_name(options.data))
+        proposal = propose(options.data, _named(wanted, options.columns))
+    write_new(wanted.out.expanduser(), proposal.text)
+    _print_next(proposal, wanted.out)
+    return OK
+
+
+def _exists_message(out: Path) -> str:
+    return f"{out}: is there already, and is not overwritten. Choose another name with --out, or delete it."
+
+
+def _named(wanted: Any, columns: list[str]) -> Any:
+    """The options with the columns of `NAME=COLUMN`. Any: `InitOptions`, imported late."""
+    from dataclasses import replace
+
+    from rag_evaluator.errors import ConfigError
+
+    pairs = [text.partition("=")[::2] for text in columns]
+    for text, (name, column) in zip(columns, pairs, strict=True):
+        if not (name and column):
+            raise ConfigError(f"--columns {text}: expected NAME=COLUMN, for instance --columns texto=user_input.")
+    return replace(wanted, columns=dict(pairs))
+
+
+def _with_answers(options: argparse.Namespace, wanted: Any, name: str) -> Any:
+    """The options with what the user says on the terminal. Any: `InitOptions`, imported late."""
+    from dataclasses import replace
+
+    judge = options.judge or _judge()
+    name = options.name or _answer("name of the run", name)
+    out = options.out or Path(_answer("file to write", str(CONFIG)))
+    while out.exists():
+        print(_exists_message(out), file=sys.stderr)
+        out = Path(_answer("file to write", "config2.yaml"))
+    return replace(wanted, judge=judge, name=name, out=out)
+
+
+def _judge() -> str:
+    """The judge's folder, asked for until it is one."""
+    from rag_evaluator.config.sections import DEMO
+    from rag_evaluator.errors import RagEvaluatorError
+    from rag_evaluator.features.setup.starter import check_judge
+
+    while True:
+        judge = _answer("folder of the judge's model", DEMO)
+        try:
+            check_judge(judge)
+        except RagEvaluatorError as error:
+            print(error, file=sys.stderr)
+        else:
+            return judge
+
+
+def _answer(question: str, default: str) -> str:
+    try:
+        return input(f"{question} [{default}]: ").strip() or default
+    except EOFError:
+        raise KeyboardInterrupt from None
+
+
+def _print_survey(proposal: Any) -> None:
+    """Any: `Proposal`, imported late."""
+    from rag_evaluator.cli.console import say
+
+    surveyed = proposal.survey
+    rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
+    columns = ", ".join(f"{', '.join(names)} = {column}" for column, names in surveyed.names.items())
+    say(f"read {rows}: {columns}")
+    if surveyed.unused:
+        say(f"not used: {', '.join(surveyed.unused)}")
+    say(f"language: {proposal.language}")
+    say(f"metrics: {', '.join(proposal.metrics)}")
+
+
+def _print_next(proposal: Any, out: Path) -> None:
+    """What to do now, as commands that can be copied. Any: `Proposal`, imported late."""
+    from rag_evaluator.cli.console import say
+
+    for warning in proposal.warnings:
+        say(f"note: {warning}")
+    say(f"written to {out}. Look at it, then:")
+    for words in (["check", out], ["plan", out], [out, "--limit", "10"]):
+        say(f"  {command(*words)}")
+
+
+Rows = list[dict[str, Any]]  # JSON
+
+
+SHOWN: Mapping[str, Sequence[str]] = {"metrics": ("name", "meaning", "columns", "needs")}
+"""What the table shows where it has no room for all; `--json` gives everything."""
+
+
+def add_list_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "list",
+        help="the names of metrics, languages, readers and engines",
+        description="List what a configuration may name.",
+        **with_examples("rag-evaluator list metrics", "rag-evaluator list languages --json"),
+    )
+    command.add_argument("kind", choices=sorted(LISTS), help="what to list")
+    add_json(command)
+
+
+def list_names(options: argparse.Namespace) -> int:
+    """`rag-evaluator list metrics`."""
+    from rag_evaluator.cli.console import print_json, print_table
+
+    rows = LISTS[options.kind]()
+    if options.json:
+        print_json(rows)
+        return OK
+    headings = SHOWN.get(options.kind, list(rows[0]))
+    cells = [[_cell(row[heading]) for heading in headings] for row in rows]
+    print_table(options.kind, [(heading, "left") for heading in headings], cells)
+    return OK
+
+
+def metrics() -> Rows:
+    """Each metric with what it needs."""
+    from rag_evaluator.metrics.table import METRICS
+
+    return [
+        {
+            "name": name,
+            "meaning": metric.about,
+            "columns": list(metric.columns),
+            "optional": list(metric.optional),
+            "needs": [need for need in ("judge", "embeddings") if getattr(metric, need)],
+            "range": list(metric.range),
+            "better": metric.better,
+            "stage": metric.stage,
+            "also": list(metric.aliases),
+        }
+        for name, metric in METRICS.items()
+    ]
+
+
+def languages() -> Rows:
+    """Each language that is known by name, and whether the package has prompts in it."""
+    from rag_evaluator.config.languages import LANGUAGES
+    from rag_evaluator.prompts.check import languages_in
+    from rag_evaluator.prompts.pack import ENGLISH
+    from rag_evaluator.resources import packaged
+
+    with_packs = {ENGLISH, *languages_in(packaged("prompts"))}
+    return [
+        {
+            "name": name,
+            "native": language.native,
+            "codes": list(language.codes),
+            "prompts": "come with the package" if name in with_packs else "make them with 'prompts adapt'",
+            "also": list(language.aliases),
+        }
+        for name, language in sorted(LANGUAGES.items(), key=lambda item: (item[0] not in with_packs, item[0]))
+    ]
+
+
+def readers() -> Rows:
+    """Each kind of file that a dataset can be."""
+    from rag_evaluator.dataset.readers.table import READERS
+
+    return [{"suffix": suffix, "meaning": _first_line(read)} for suffix, read in READERS.items()]
+
+
+def engines() -> Rows:
+    """Each engine that can run a judge."""
+    from rag_evaluator.judge.engines.protocol import ENGINES
+
+    return [{"name": name, "made_by": path} for name, path in ENGINES.items()]
+
+
+LISTS: Mapping[str, Callable[[], Rows]] = {
+    "metrics": metrics,
+    "languages": languages,
+    "readers": readers,
+    "engines": engines,
+}
+"""What can be listed."""
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").strip().split("\n")[0]
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)

@@ -1,0 +1,336 @@
+"""`plan`: what a run will ask its judge, how long it will take, and how many rows its intervals need."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.schema import Config
+from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.embeddings.hub import most_memory
+from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.features.setup.expected import NOTHING, Calls, Expected, calls_of, expected_of, letters_of
+from rag_evaluator.features.setup.trial import TrialCost, key_of, known_records, make_some, read_measured
+from rag_evaluator.files.progress import ACTIVITY, Progress, silent
+from rag_evaluator.files.signals import Stop
+from rag_evaluator.run.journal import place_of, read_manifest
+from rag_evaluator.run.known import KnownRecords
+from rag_evaluator.run.task import Cell, Record
+from rag_evaluator.statistics.paired import rows_for_interval
+from rag_evaluator.tasks.evaluation import Evaluation, to_score
+from rag_evaluator.tasks.panel import configs_of
+
+SAMPLE = 20  # rows that are judged for the estimate
+READ_FASTER = 20  # tokens of a prompt that are read in the time in which one is written, roughly
+WITHIN = 0.05  # half the width of an interval, in units of the metric
+
+
+@dataclass(frozen=True)
+class PlannedMetric:
+    """What a metric takes.
+
+    Attributes:
+        metric: its name.
+        scores, done: to be made, and those of them that are made already.
+        all, left: questions and tokens of all scores, and of those that are not made yet; None: not known.
+        mean: of the rows that were judged for the plan; None: there are none.
+        rows_needed: with which the interval of the mean would be as narrow as was asked for; where no row was judged,
+            if scores are as far apart as the metric's range allows, so at most as many. None: not known.
+    """
+
+    metric: str
+    scores: int
+    done: int
+    all: Expected | None
+    left: Expected | None
+    mean: float | None
+    rows_needed: int | None
+
+
+@dataclass(frozen=True)
+class PlannedJudge:
+    """What one judge has to do.
+
+    Attributes:
+        judge: its name in a panel; None: it is the only one.
+        metrics: in the order of the configuration.
+        all, left: of all metrics; a question that several metrics ask counts once. None: not known.
+        judged: rows that were judged for the plan.
+        load_seconds, seconds: of loading the models, and of making what is left, in one process; None: not known.
+        memory, gpu_memory: bytes of a process; None: not known.
+        seconds_within: how far `seconds` may be off to either side, as the questions left are not known exactly; what
+            else the machine does is not in it. None: not known.
+        notes: what must be known before the run, such as a folder that holds another run.
+    """
+
+    judge: str | None
+    metrics: Sequence[PlannedMetric]
+    all: Expected | None
+    left: Expected | None
+    judged: int
+    load_seconds: float | None
+    seconds: float | None
+    memory: int | None
+    gpu_memory: int | None
+    notes: Sequence[str] = ()
+    seconds_within: float | None = None
+
+    def seconds_with(self, workers: int) -> float | None:
+        """Until all is made by several workers, each on a device of its own."""
+        if self.seconds == 0:
+            return 0.0
+        if self.seconds is None or self.load_seconds is None:
+            return None
+        return self.load_seconds + self.seconds / workers
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """What a run takes.
+
+    Attributes:
+        name: of the run.
+        rows: which ones, `20 of 1,000 rows (limit)`; `count` how many.
+        workers: that share the work.
+        level, within: of the intervals: nominal coverage, half the width.
+        judges: one, or those of a panel, which work one after the other.
+    """
+
+    name: str
+    rows: str
+    count: int
+    workers: int
+    level: float
+    within: float
+    judges: Sequence[PlannedJudge]
+
+    @property
+    def seconds(self) -> float | None:
+        """Until all is made; None: not known."""
+        each = [judge.seconds_with(self.workers) for judge in self.judges]
+        return None if None in each else float(sum(part or 0.0 for part in each))
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON; None where something is not known. Any: JSON."""
+        return {**asdict(self), "seconds": self.seconds, "judges": [_json(judge) for judge in self.judges]}
+
+
+def _json(judge: PlannedJudge) -> dict[str, Any]:
+    """Numbers whole, where they count something."""
+    metrics = [{**asdict(metric), **_whole(metric)} for metric in judge.metrics]
+    return {**asdict(judge), "metrics": metrics, **_whole(judge)}
+
+
+def _whole(part: PlannedMetric | PlannedJudge) -> dict[str, Any]:
+    return {"all": part.all and part.all.to_json(), "left": part.left and part.left.to_json()}
+
+
+def plan(
+    config: Config | Mapping[str, Any] | str | Path,
+    data: Any = None,
+    folder: str | Path | None = None,
+    judge: Any = None,
+    embeddings: Any = None,
+    sample: int = SAMPLE,
+    workers: int = 1,
+    within: float = WITHIN,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> PlannedRun:
+    """What an evaluation will ask and take; the rows that are judged for that are not judged again by the run.
+
+    Args:
+        config, judge, embeddings: as `RAGEvaluator` takes them.
+        data: path or rows; None takes `dataset` of the configuration.
+        folder: results folder of the run; None takes that of the configuration. The scores of the judged rows are kept
+            in its journal; no result file is written.
+        sample: rows that are judged, drawn by `sample_seed`; with 0 no model is loaded, and only the rows needed are
+            known.
+        workers: that will share the work.
+        within: half the width that an interval should have, in units of the metric.
+        progress: called with (scores made, scores to make).
+
+    Raises `RagEvaluatorError` for bad input before a model is loaded.
+    """
+    evaluator = RAGEvaluator(config, judge, embeddings)
+    config = evaluator.config
+    folder = config.results_dir if folder is None else Path(folder).expanduser()
+    if not config.judges:
+        parts: dict[str | None, tuple[RAGEvaluator, Path, Evaluation]] = {
+            None: (evaluator, folder, evaluator.stage(data))
+        }
+    else:
+        stages = evaluator.stages(data)
+        parts = {
+            name: (evaluator.judges[name], folder / member.output_dir.name / name, stages[name])
+            for name, member in configs_of(config, evaluator.metrics).items()
+        }
+    judges = []
+    for name, (scorer, place, stage) in parts.items():
+        judges.append(_Planning(scorer, stage, place, sample, within).plan(name, progress, stop))
+        if config.judges:
+            scorer.judge.release()
+    units = next(iter(parts.values()))[2].units
+    return PlannedRun(config.name, str(units.choice), len(units), workers, config.ci_level, within, judges)
+
+
+@dataclass
+class _MetricRows:
+    """The rows of a metric.
+
+    Attributes:
+        scores, done: numbers.
+        all, left: letters that are read for each row, those of the prompts included, and for those with a score that is
+            not made, by digest of what the metric reads of the row: equal rows are there once.
+    """
+
+    scores: int = 0
+    done: int = 0
+    all: dict[str, int] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)
+
+
+class _Planning:
+    """The plan of one judge's run.
+
+    Args:
+        sample: rows to be judged.
+        within: see `plan`.
+    """
+
+    def __init__(self, evaluator: RAGEvaluator, stage: Evaluation, folder: Path, sample: int, within: float) -> None:
+        self.config, self.metrics, self.prompts = evaluator.config, evaluator.metrics, evaluator.prompts
+        self.stage, self.folder, self.within = stage, folder, within
+        drawn = RowChoice.make(len(stage.units), sample=sample, seed=self.config.sample_seed).places if sample else ()
+        self.places: Sequence[int] = drawn
+        capabilities = evaluator.judge.capabilities
+        self.greedy = bool(capabilities and capabilities.greedy)
+        self.records: dict[tuple[int, str, int], Record] = {}
+
+    def plan(self, name: str | None, progress: Progress, stop: Stop | None) -> PlannedJudge:
+        if self.places:
+            self.records = make_some(self.stage, self.places, self.folder, run, progress, stop, most_memory)
+        with ACTIVITY.phase("reading all rows"), closing(known_records(self.folder, self.stage.plan)) as known:
+            rows = {metric: self._rows(metric, known) for metric in self.metrics}
+        asked = {metric: self._calls(metric) for metric in self.metrics}
+        metrics = [self._metric(metric, rows[metric], asked[metric]) for metric in self.metrics]
+        share = _asked_once(asked.values())
+        left = _together([metric.left for metric in metrics], share)
+        cost = read_measured(self.folder, self.stage.plan)
+        seconds = _seconds(cost, rows)
+        return PlannedJudge(
+            judge=name,
+            metrics=metrics,
+            all=_together([metric.all for metric in metrics], share),
+            left=left,
+            judged=len(self.places),
+            load_seconds=None if cost is None else cost.load_seconds,
+            seconds=seconds,
+            seconds_within=_seconds_within(seconds, left),
+            memory=None if cost is None else cost.memory,
+            gpu_memory=None if cost is None else cost.gpu_memory,
+            notes=list(self._notes()),
+        )
+
+    def _rows(self, metric: str, known: KnownRecords) -> _MetricRows:
+        """Go once through all rows."""
+        rows, reads = _MetricRows(), self.metrics[metric].reads
+        packs = [prompt.pack for (owner, _), prompt in self.prompts.items() if owner == metric]
+        around = sum(letters_of([pack.instruction, *pack.examples]) for pack in packs)
+        for unit in self.stage.units:
+            keys = [key_of(self.stage, Cell(unit, metric, repeat)) for repeat in self.stage.plan.repeats_of(metric)]
+            done = sum(map(known.has, keys))
+            rows.scores, rows.done = rows.scores + len(keys), rows.done + done
+            row = keys[0].unit
+            if row not in rows.all:
+                values = map(unit.value, reads)
+                rows.all[row] = around + letters_of(value for value in values if value is not None)
+            if done < len(keys):
+                rows.left[row] = rows.all[row]
+        return rows
+
+    def _calls(self, metric: str) -> dict[str, Calls]:
+        """Digest of what the metric reads of a row that was judged -> what was asked."""
+        repeats = self.stage.plan.repeats_of(metric)
+        return {
+            self.stage.digest(self.stage.units[place], metric): calls_of(
+                [(repeat, self.records[place, metric, repeat]) for repeat in repeats], self.greedy
+            )
+            for place in self.places
+        }
+
+    def _metric(self, metric: str, rows: _MetricRows, asked: Mapping[str, Calls]) -> PlannedMetric:
+        values = [self._value(place, metric) for place in self.places]
+        known = [value for value in values if not math.isnan(value)]
+        spec = self.metrics[metric]
+        return PlannedMetric(
+            metric=metric,
+            scores=rows.scores,
+            done=rows.done,
+            all=expected_of(asked, rows.all, rows.all) if spec.judge else NOTHING,
+            left=expected_of(asked, rows.all, rows.left) if spec.judge else NOTHING,
+            mean=math.fsum(known) / len(known) if known else None,
+            rows_needed=rows_for_interval(values or spec.range, spec.scale, self.within, self.config.ci_level),
+        )
+
+    def _value(self, place: int, metric: str) -> float:
+        repeats = self.stage.plan.repeats_of(metric)
+        return to_score([self.records[place, metric, repeat] for repeat in repeats]).value
+
+    def _notes(self) -> Iterator[str]:
+        plan = self.stage.plan
+        manifest = read_manifest(place_of(self.folder, plan.task, plan.stage))
+        if manifest is not None and (changes := plan.changes(manifest.plan)):
+            yield f"{self.folder} holds another run, so that this one needs --update: {'; '.join(changes)}"
+        elif manifest is not None and not plan.holds_rows_of(manifest.plan):
+            yield f"{self.folder} holds the results of {manifest.plan.rows}; this run takes {plan.rows}"
+        if self.config.judge.engine != "transformers" and any(metric.judge for metric in self.metrics.values()):
+            yield f"the memory of the {self.config.judge.engine} engine is not in these figures"
+        if self.config.cluster:
+            yield f"rows needed: as if rows with the same '{self.config.cluster}' did not depend on each other"
+
+
+def _asked_once(asked: Iterable[Mapping[str, Calls]]) -> float:
+    """The share of questions that is left when those that several metrics ask count once."""
+    each = [calls for rows in asked for calls in rows.values()]
+    number = sum(map(len, each))
+    return len(set().union(*each)) / number if number else 1.0
+
+
+def _together(metrics: Collection[Expected | None], share: float) -> Expected | None:
+    """All metrics, with the share of questions that are asked once."""
+    total = NOTHING
+    for metric in metrics:
+        if metric is None:
+            return None
+        total += metric
+    return total.times(share)
+
+
+def _seconds(cost: TrialCost | None, rows: Mapping[str, _MetricRows]) -> float | None:
+    """Seconds of what is left: those of the rows that were timed, scaled by letters; None: not known."""
+    left = {metric: part.left for metric, part in rows.items() if part.left}
+    if not left:
+        return 0.0
+    timed = {(metric, row) for row, metric, _ in cost.cells} if cost else set()
+    letters = sum(rows[metric].all.get(row, 0) for metric, row in timed)
+    if cost is None or not letters or not left.keys() <= {metric for metric, _ in timed}:
+        return None
+    return cost.seconds * sum(sum(part.values()) for part in left.values()) / letters
+
+
+def _seconds_within(seconds: float | None, left: Expected | None) -> float | None:
+    if seconds is None or left is None or left.within is None:
+        return None
+    work = _work(left)
+    return seconds * _work(left.within) / work if work else 0.0
+
+
+def _work(part: Expected) -> float:
+    """What takes time, in tokens that are written; in calls where the judge counts no tokens."""
+    if part.generated_tokens is None or part.prompt_tokens is None:
+        return part.calls
+    return part.generated_tokens + part.prompt_tokens / READ_FASTER

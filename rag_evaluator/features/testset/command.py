@@ -1,0 +1,213 @@
+"""`rag-evaluator testset make` and `testset check`: questions from documents, and checks of questions that exist."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.signals import Stop
+
+if TYPE_CHECKING:
+    from rag_evaluator.config.schema import Config
+    from rag_evaluator.features.testset.corpus import Corpus
+
+OK, TOO_FEW, FLAGGED = 0, 1, 1
+SHOWN = 10  # reasons, documents
+MAKE, CHECK = "make", "check"
+MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue"
+CHECK_CODES = "exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue"
+
+
+def add_testset_commands(commands: Any) -> None:
+    """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
+    testset = commands.add_parser(
+        "testset",
+        help="questions, answers and their contexts from documents; or checks of those that exist",
+        **with_examples(
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
+            "rag-evaluator testset check questions.jsonl --config config.yaml",
+        ),
+    )
+    kinds = testset.add_subparsers(dest="kind", required=True, metavar="COMMAND")
+    make = kinds.add_parser(
+        MAKE,
+        help="make a test set from documents",
+        description="The judge writes questions about chunks of your documents, and filters keep those that can be "
+        "answered, cannot be answered by heart, and name what they are about.",
+        **with_examples(
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set testset.kinds='{list: 1}'",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --worker 0/4",
+            note=MAKE_CODES,
+        ),
+    )
+    add_config(make)
+    make.add_argument(
+        "--documents", type=Path, nargs="+", metavar="PATH", help="files and folders; default: configured"
+    )
+    make.add_argument("--size", type=int, metavar="N", help="questions wanted; default: configured, else 100")
+    make.add_argument("--keep-hard", action="store_true", help="keep what the judge cannot answer among similar chunks")
+    make.add_argument("--names", choices=("ragas", "seed2"), help="names of columns; seed2: id, input, correct_answer")
+    add_beginning(make)
+    check = kinds.add_parser(
+        CHECK,
+        help="find rows that are too easy, unanswerable, ambiguous, repeated or wrong",
+        description="Pass the rows of a test set, also one made by people, through the filters of 'testset make'.",
+        **with_examples(
+            "rag-evaluator testset check questions.jsonl --config config.yaml",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --limit 20 --json",
+            note=CHECK_CODES,
+        ),
+    )
+    check.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
+    check.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
+    add_set(check)
+    add_rows(check)
+    add_beginning(check)
+
+
+def testset(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator testset make config.yaml` and `rag-evaluator testset check rows.jsonl --config config.yaml`."""
+    return {MAKE: _make, CHECK: _check}[options.kind](options, stop)
+
+
+def _make(options: argparse.Namespace, stop: Stop) -> int:
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
+
+    config = _with_options(read_config(options), options)
+    refuse_no_judge(config)
+    worker, start = beginning(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli.console import print_end, print_json, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.embeddings.embeddings import embeddings_of
+        from rag_evaluator.features.testset.prepare import corpus_of
+        from rag_evaluator.features.testset.stage import TASK, read_summary, start_of, testset_stage
+        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.tasks.question import TaskJudge
+
+    asking = TaskJudge(TASK, config, owners=OWNERS)
+    corpus = corpus_of(config)
+    stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
+    if not options.json:
+        _print_corpus(corpus)
+    start = start_of(stage, config.results_dir, worker, start)
+    _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
+    summary = read_summary(config.results_dir)
+    code = OK if summary["chosen"] >= config.testset.size else TOO_FEW
+    if options.json:
+        about = {"name": config.name, "results": str(config.results_dir)}
+        print_json({**about, **summary, "judge_calls": stage.asked})
+        return code
+    print_made(summary, config.name)
+    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_end(config, True, wrote, changed)
+    return code
+
+
+def _print_corpus(corpus: "Corpus") -> None:
+    """What was read, and what could not be."""
+    from rag_evaluator.cli.console import say
+
+    say(f"{corpus.documents} documents, {len(corpus)} chunks")
+    for entry in corpus.unread[:SHOWN]:
+        say(f"  left out: {entry.reason if entry.id in entry.reason else f'{entry.id}: {entry.reason}'}")
+    if len(corpus.unread) > SHOWN:
+        say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
+
+
+def print_made(summary: Mapping[str, Any], name: str) -> None:
+    """How many questions survived, of which kinds, and why others did not."""
+    from rag_evaluator.cli.console import print_table, say
+
+    say(f"{name}: {summary['chosen']} of {summary['wanted']} questions, chosen from {summary['candidates']} candidates")
+    if summary["kinds"]:
+        columns = [("kind", "left"), ("questions", "right")]
+        print_table("kinds of questions", columns, [(kind, str(count)) for kind, count in summary["kinds"].items()])
+    reasons = [
+        (step, reason, str(count)) for step, counts in summary["left_out"].items() for reason, count in counts.items()
+    ]
+    if reasons:
+        print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], reasons[:SHOWN])
+    if summary["chosen"] < summary["wanted"]:
+        say(f"{summary['survived']} survived the filters. More: --set testset.candidates={2 * summary['candidates']}")
+    without = summary["documents_without_questions"]
+    if without:
+        say(f"{len(without)} of {summary['documents']} documents have no question, see testset_summary.json")
+
+
+def _check(options: argparse.Namespace, stop: Stop) -> int:
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
+
+    config = read_config(options)
+    refuse_no_judge(config)
+    config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
+    begun = beginning(options)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
+        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.embeddings.embeddings import embeddings_of
+        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, summary_of
+        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.tasks.question import TaskJudge, read_rows
+
+    rows = read_rows(config, TASK, NEEDED)
+    asking = TaskJudge(TASK, config, owners=OWNERS)
+    stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
+    table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
+    summary = summary_of(stage.findings(table))
+    code = FLAGGED if summary["flagged"] else OK
+    if options.json:
+        print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
+        return code
+    print_checked(summary, config.name)
+    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_part(stage.plan)
+    print_end(config, True, wrote, changed)
+    return code
+
+
+def print_checked(summary: Mapping[str, Any], name: str) -> None:
+    """How many rows have each flag."""
+    from rag_evaluator.cli.console import print_table, say
+
+    say(f"{name}: {summary['flagged']} of {summary['checked']} rows are flagged, of {summary['rows']} in all")
+    if summary["flags"]:
+        rows = [(flag, str(count)) for flag, count in summary["flags"].items()]
+        print_table("flags", [("flag", "left"), ("rows", "right")], rows)
+    for reason, count in summary["not_checked"].items():
+        say(f"  {count} not checked: {reason}")
+
+
+def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
+    """The configuration with what the command says about the test set."""
+    from rag_evaluator.config.schema import with_arguments
+
+    documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
+    section = with_arguments(
+        config.testset,
+        documents=documents,
+        size=options.size,
+        names=options.names,
+        keep_hard=options.keep_hard or None,
+    )
+    return config.model_copy(update={"testset": section})
+
+
+def make_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
+    """The arguments of each worker of `submit --task testset`. Raises `ConfigError` without documents."""
+    from rag_evaluator.features.testset.prepare import sources_of
+
+    sources_of(config)
+    return [MAKE, str(options.config.resolve())]
+
+
+def check_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
+    """The arguments of each worker of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
+    from rag_evaluator.errors import ConfigError
+
+    if config.dataset is None:
+        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
+    return [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

@@ -1,0 +1,334 @@
+"""What a test set is made from: its corpus, read and cut once for all workers, and the nearest chunks of each chunk."""
+
+import itertools
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from filelock import FileLock
+
+from rag_evaluator.config.schema import Config
+from rag_evaluator.embeddings.embeddings import EmbeddingsSource, find_embeddings
+from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
+from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, locked, write_corpus
+from rag_evaluator.features.testset.readers import read_documents
+from rag_evaluator.files.atomic import write_whole
+from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.tasks.question import TaskJudge
+
+FOLDER = "corpus"
+TOKENIZER = "tokenizer.json"
+
+
+def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
+    """The corpus of a configuration; it is made if the documents are not those that were read last.
+
+    Args:
+        documents: LangChain `Document`s or paths in place of those of the configuration. Any: not imported.
+
+    Raises `ConfigError` without documents, `DatasetError` where none can be read.
+    """
+    sources = sources_of(config, documents)
+    folder = config.results_dir / FOLDER
+    tokenizer = _tokenizer(config)
+    settings = config.testset
+    source = short_digest(
+        f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
+    )
+    with locked(folder):
+        corpus = Corpus.find(folder, source)
+        if corpus is None:
+            from tokenizers import Tokenizer
+
+            splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
+            corpus = write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
+    return corpus
+
+
+def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mapping[str, Any]) -> str | None:
+    """The signature of what judge and embeddings make with these parts; None if one of them has no name."""
+    line = asking.signature()
+    if line is None or embeddings.identity is None:
+        return None
+    return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
+
+
+def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
+    """What a corpus is made of. Raises `ConfigError` without any, `DatasetError` for what is no document."""
+    documents = config.testset.documents if documents is None else documents
+    sources = [documents] if isinstance(documents, str | Path) else list(documents)
+    if not sources:
+        raise ConfigError(
+            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
+        )
+    for place, source in enumerate(sources):
+        if not (isinstance(source, str | Path) or hasattr(source, "page_content")):
+            kind = type(source).__name__
+            raise DatasetError(f"document {place}: expected a path or a LangChain Document, received {kind}.")
+    return sources
+
+
+def _tokenizer(config: Config) -> Path:
+    """The file by which tokens are counted: the embedding model's, so that chunks are the same for any judge."""
+    model = Path(find_embeddings(config.embeddings, config.offline))
+    if not (model / TOKENIZER).is_file():
+        raise ConfigError(
+            f"{config.place('embeddings', 'model')}: {model} has no {TOKENIZER}, by which chunks are measured. Save "
+            "its tokenizer as a fast one."
+        )
+    return model / TOKENIZER
+
+
+def _digest(sources: Sequence[Any]) -> str:
+    """Of all that is read: texts of objects, names, sizes and times of files."""
+    parts: list[str] = []
+    for source in sources:
+        if isinstance(source, str | Path):
+            path = Path(source).expanduser()
+            if not path.exists():
+                raise DatasetError(f"{path}: no such file or folder of documents. Correct the path.")
+            files = sorted(path.rglob("*")) if path.is_dir() else [path]
+            known = ((file.relative_to(path.parent), file.stat()) for file in files if file.is_file())
+            parts += [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in known]
+        else:
+            parts.append(f"{getattr(source, 'metadata', None)!r}\0{source.page_content}")
+    return short_digest("\n".join(parts))
+
+
+AT_ONCE = 64  # chunks that are embedded together
+Matrix = np.ndarray[Any, np.dtype[np.float32]]
+Embed = Callable[[list[str]], list[list[float]]]
+
+
+class Neighbours:
+    """Finds near chunks.
+
+    Args:
+        vectors: of the chunks, of length 1, `(chunks, dimensions)`.
+        documents: of each chunk its document's id.
+    """
+
+    def __init__(self, vectors: Matrix, documents: Sequence[str]) -> None:
+        self.vectors, self.documents = vectors, np.asarray(documents)
+
+    def nearest(
+        self, vector: Sequence[float], count: int, leave_out: Collection[int] = (), other_than: Collection[str] = ()
+    ) -> list[int]:
+        """Places of the nearest chunks, the nearest first; of equally near ones the first.
+
+        Args:
+            leave_out: places of chunks.
+            other_than: ids of documents whose chunks are left out.
+        """
+        similar = self.vectors @ unit_vectors(np.asarray([vector], np.float32))[0]
+        similar[list(leave_out)] = -np.inf
+        similar[np.isin(self.documents, list(other_than))] = -np.inf
+        order = np.argsort(-similar, kind="stable")[:count]
+        return [int(place) for place in order if np.isfinite(similar[place])]
+
+    def vector(self, place: int) -> list[float]:
+        """The vector of a chunk."""
+        return [float(number) for number in self.vectors[place]]
+
+
+def neighbours_of(
+    corpus: Sequence[DocumentChunk], digest: str, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]
+) -> Neighbours:
+    """The neighbours of a corpus; its vectors are read from the folder, or made and kept there.
+
+    Args:
+        digest: of the corpus.
+        identity: of the embedding model.
+        done: called with the number of chunks that are embedded.
+
+    Raises `ResultsError` if the vectors cannot be kept.
+    """
+    path = folder / f"vectors-{short_digest(f'{digest}{identity}')}.npy"
+    with FileLock(folder / ".lock"):  # the first of several workers embeds, the others wait
+        if not path.exists():
+            starts = range(0, len(corpus), AT_ONCE)
+            vectors = np.concatenate([_embedded(corpus[at : at + AT_ONCE], embed, done, at) for at in starts])
+            write_whole(path, lambda to: np.save(to, vectors))
+    try:
+        kept: Matrix = np.load(path, mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. Remove it, it is made again.") from error
+    return Neighbours(kept, [chunk.document for chunk in corpus])
+
+
+def _embedded(chunks: Sequence[DocumentChunk], embed: Embed, done: Callable[[int], None], start: int) -> Matrix:
+    vectors = unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32))
+    done(start + len(chunks))
+    return vectors
+
+
+def shown(chunk: DocumentChunk) -> str:
+    """A chunk as it is embedded: its text under its headings, which often name what it is about."""
+    lines = chunk.text.splitlines()
+    missing = [title for title in chunk.headings if not any(title in line for line in lines[:1])]
+    return "\n".join([" > ".join(missing), chunk.text]) if missing else chunk.text
+
+
+def unit_vectors(vectors: Matrix) -> Matrix:
+    """Vectors of length 1; zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    unit: Matrix = (vectors / lengths).astype(np.float32)
+    return unit
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of question.
+
+    Attributes:
+        prompt: attribute of the prompt that makes it.
+        contexts: one chunk; a second one of the same document; or of another, as near as there is one.
+        about: one line of meaning.
+        answerable: whether the documents hold the answer.
+    """
+
+    prompt: str
+    contexts: Literal["one", "same document", "other document"]
+    about: str
+    answerable: bool = True
+
+
+KINDS: Mapping[str, Kind] = {
+    "single_fact": Kind("single_fact_prompt", "one", "one fact of one chunk"),
+    "reasoning": Kind("reasoning_prompt", "one", "what follows from two facts of a chunk"),
+    "several_chunks": Kind("several_chunks_prompt", "same document", "facts of two chunks of one document"),
+    "across_documents": Kind("across_documents_prompt", "other document", "facts of two documents that are connected"),
+    "comparison": Kind("comparison_prompt", "other document", "how things of two documents differ"),
+    "list": Kind("list_prompt", "one", "all of several things that a chunk names"),
+    "unanswerable": Kind("unanswerable_prompt", "one", "what a chunk nearly tells, and does not", answerable=False),
+    "false_premise": Kind("false_premise_prompt", "one", "takes for granted what a chunk contradicts"),
+}
+
+
+def in_turn(shares: Mapping[str, float]) -> Iterator[str]:
+    """Kinds without end, so that any first n of them have the shares as nearly as n allows."""
+    counts = dict.fromkeys(shares, 0)
+    total = sum(shares.values())
+    for count in itertools.count(1):
+        kind = max(counts, key=lambda name: shares[name] / total * count - counts[name])
+        counts[kind] += 1
+        yield kind
+
+
+NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
+
+
+@dataclass(frozen=True)
+class FilterVerdict:
+    """What a filter says.
+
+    Attributes:
+        keep: whether the candidate stays.
+        reason: why not, or why it could not be checked.
+        details: what the filter saw: answers, probabilities. Any: JSON.
+    """
+
+    keep: bool
+    reason: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"keep": self.keep, "reason": self.reason, **self.details}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A question that may become part of a test set.
+
+    Attributes:
+        kind: name of a row of `KINDS`.
+        question, answer: texts without blanks around them.
+        chunks: places in the corpus of what it was made from.
+        contexts: their texts.
+        vector: of the question.
+    """
+
+    kind: str
+    question: str
+    answer: str
+    chunks: tuple[int, ...]
+    contexts: tuple[str, ...]
+    vector: tuple[float, ...] = field(repr=False, default=())
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether its documents are meant to hold the answer."""
+        return KINDS[self.kind].answerable
+
+    def to_json(self) -> dict[str, Any]:
+        """All but texts and vector, which are kept elsewhere."""
+        fields = asdict(self)
+        return {name: fields[name] for name in ("kind", "question", "answer", "chunks")}
+
+
+FEWEST_BYTES = 100  # of a chunk in UTF-8: a heading alone has nothing to ask about
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for a question.
+
+    Attributes:
+        index: place in the stage.
+        kind: name of a row of `KINDS`.
+        chunk: place of the first chunk in the corpus.
+        chunk_id: of this chunk.
+    """
+
+    index: int
+    kind: str
+    chunk: int
+    chunk_id: str
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hexadecimal digits of kind and chunk, wherever both stand."""
+        return short_digest(f"{self.kind}\0{self.chunk_id}")
+
+
+def useful(corpus: Sequence[DocumentChunk]) -> list[int]:
+    """Places of the chunks that questions can be made from."""
+    return [place for place, chunk in enumerate(corpus) if len(chunk.text.encode()) >= FEWEST_BYTES]
+
+
+def most_slots(places: Sequence[int], shares: Mapping[str, float]) -> int:
+    """How many candidates a corpus can give: each useful chunk once for each kind."""
+    return len(places) * sum(share > 0 for share in shares.values())
+
+
+def slots_of(
+    corpus: Sequence[DocumentChunk], places: Sequence[int], shares: Mapping[str, float], count: int, seed: int
+) -> list[Slot]:
+    """The first `count` slots, or all that there are; more of them begin with the same ones.
+
+    Args:
+        places: of useful chunks.
+        shares: kind -> share.
+    """
+    orders = {kind: iter(_shuffled(places, f"{seed}\0{kind}")) for kind in KINDS if shares.get(kind, 0) > 0}
+    slots: list[Slot] = []
+    for kind in in_turn({kind: shares[kind] for kind in orders}):
+        if len(slots) == count or not orders:
+            break
+        if kind not in orders:
+            continue
+        place = next(orders[kind], None)
+        if place is None:
+            del orders[kind]
+            continue
+        slots.append(Slot(len(slots), kind, place, corpus[place].id))
+    return slots
+
+
+def _shuffled(places: Sequence[int], seed: str) -> list[int]:
+    return random.Random(seed).sample(places, len(places))

@@ -1,0 +1,139 @@
+"""Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rapidfuzz import fuzz
+from rapidfuzz.process import cdist
+
+from rag_evaluator.config.sections import TestsetConfig
+from rag_evaluator.features.testset.checker import DUPLICATE
+from rag_evaluator.features.testset.prepare import in_turn, unit_vectors
+
+AT_ONCE = 256  # questions that are compared with all before them
+
+
+SAME_WORDS = 100  # whatever their order
+
+
+SAME_LETTERS = 90  # of 100: two questions that differ in a few letters, or in the order of words
+
+
+SAME_ANSWER = 80  # of 100: the words that two answers share
+
+
+SAME_MEANING = 0.95  # cosine
+
+
+@dataclass(frozen=True)
+class SlotResult:
+    """What became of a slot; `fields` is None where there is no question, for the `reason`. Any: JSON."""
+
+    index: int
+    kind: str
+    fields: Mapping[str, Any] | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen.
+
+    Attributes:
+        chosen: places of slots, in order.
+        duplicates: place -> place of the question that it repeats.
+        survivors: kept by all filters, chosen or not.
+    """
+
+    chosen: Sequence[int]
+    duplicates: Mapping[int, int]
+    survivors: int
+
+
+def select(made: Sequence[SlotResult], settings: TestsetConfig) -> Selection:
+    """Choose at most `settings.size` of the candidates that all filters keep.
+
+    Kinds get their shares; what a kind lacks is filled with the others.
+    """
+    kept = [candidate for candidate in made if candidate.fields is not None and candidate.fields["keep"]]
+    duplicates = duplicates_of(kept) if DUPLICATE in settings.filters else {}
+    queues: dict[str, list[int]] = {kind: [] for kind, share in settings.kinds.items() if share > 0}
+    for candidate in kept:
+        if candidate.index not in duplicates:
+            queues[candidate.kind].append(candidate.index)
+    survivors = sum(map(len, queues.values()))
+    chosen: list[int] = []
+    for kind in in_turn({kind: settings.kinds[kind] for kind in queues}):
+        if len(chosen) == min(settings.size, survivors):
+            break
+        chosen += queues[kind][:1] or _longest(queues)[:1]
+        for queue in queues.values():
+            if queue and queue[0] == chosen[-1]:
+                del queue[0]
+    return Selection(sorted(chosen), duplicates, survivors)
+
+
+def _longest(queues: Mapping[str, list[int]]) -> list[int]:
+    return max(queues.values(), key=len)
+
+
+def duplicates_of(kept: Sequence[SlotResult]) -> dict[int, int]:
+    """Candidates that repeat an earlier one: the same words, or nearly the same ones and the same answer.
+
+    "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
+    """
+    repeats: dict[int, int] = {}
+    for place, before, letters in _near_ones(kept):
+        candidate, first = kept[place], kept[before]
+        if candidate.index in repeats or first.index in repeats:
+            continue
+        assert candidate.fields is not None and first.fields is not None
+        if letters == SAME_WORDS or _answered_alike(candidate.fields, first.fields):
+            repeats[candidate.index] = first.index
+    return repeats
+
+
+def _near_ones(kept: Sequence[SlotResult]) -> Iterator[tuple[int, int, float]]:
+    """Pairs of near questions, in order: place, place of an earlier one, how alike their letters are, of 100."""
+    fields = [candidate.fields or {} for candidate in kept]
+    questions = [str(row["question"]).lower() for row in fields]
+    vectors = unit_vectors(np.asarray([row["vector"] for row in fields] or [[]], np.float32))
+    for start in range(0, len(kept), AT_ONCE):
+        end = min(start + AT_ONCE, len(kept))
+        letters = cdist(questions[start:end], questions[:end], scorer=fuzz.token_sort_ratio, dtype=np.float32)
+        near = (letters >= SAME_LETTERS) | (vectors[start:end] @ vectors[:end].T >= SAME_MEANING)
+        for row, before in np.argwhere(near):
+            if before < start + row:
+                yield int(start + row), int(before), float(letters[row, before])
+
+
+def _answered_alike(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two questions are about a same chunk, and the words of one answer are nearly all in the other."""
+    places = [{*fields["chunks"], *fields["correct"]["chunks"]} for fields in (first, other)]
+    words = fuzz.token_set_ratio(first["answer"].lower(), other["answer"].lower())
+    return not places[0].isdisjoint(places[1]) and words >= SAME_ANSWER
+
+
+def reasons(made: Sequence[SlotResult], selection: Selection) -> dict[str, dict[str, int]]:
+    """For each step that leaves candidates out how many it left out, and why: `{"answerable": {reason: 3}}`."""
+    counts: dict[str, Counter[str]] = {}
+    for candidate in made:
+        step, reason = why(candidate, selection)
+        if step:
+            counts.setdefault(step, Counter())[reason] += 1
+    return {step: dict(counter.most_common()) for step, counter in counts.items()}
+
+
+def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
+    """The step that leaves a candidate out and its reason; None for one that survives."""
+    if candidate.fields is None:
+        return "question", candidate.reason or ""
+    if not candidate.fields["keep"]:
+        step = next(name for name, verdict in candidate.fields["verdicts"].items() if not verdict["keep"])
+        return step, candidate.fields["verdicts"][step]["reason"]
+    if candidate.index in selection.duplicates:
+        return DUPLICATE, "nearly the same question as another"
+    return None, ""

@@ -1,0 +1,243 @@
+"""`testset` as a task: slots x one column, each cell a candidate with its verdicts; chosen among them at the end."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.sections import JudgeConfig, TestsetConfig
+from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.embeddings.embeddings import EmbeddingsSource
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.features.testset.checker import Checker
+from rag_evaluator.features.testset.corpus import Corpus
+from rag_evaluator.features.testset.making import CandidateMaker
+from rag_evaluator.features.testset.output import details_of, rows_of, summary_of, write_sheet
+from rag_evaluator.features.testset.prepare import (
+    FOLDER,
+    Slot,
+    most_slots,
+    neighbours_of,
+    signature_with,
+    slots_of,
+    useful,
+)
+from rag_evaluator.features.testset.questions import Questions
+from rag_evaluator.features.testset.selection import SlotResult, select
+from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.source import LazyJudge, source_of
+from rag_evaluator.results.details import DETAILS
+from rag_evaluator.run.journal import Journal, place_of, read_manifest
+from rag_evaluator.run.task import Plan, Table
+from rag_evaluator.run.worker_journal import Start
+from rag_evaluator.run.workers import Worker
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
+
+TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
+ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
+QUESTIONS = f"testset_{DETAILS}"
+MANIFEST = "testset_manifest.json"
+EMBEDDING = "embedding chunks"
+CHOSEN_WITH = ("size", "names")  # settings that every start may change
+ASKED_WITH = ("neighbours", "filters", "all_filters", "keep_hard")  # settings that a candidate depends on
+
+
+class Testset(QuestionStage[Slot]):
+    """The stage of `testset make`.
+
+    Args:
+        units: the slots.
+        corpus: of the documents.
+        useful: places of the chunks that questions are made from.
+        embeddings: None where nothing is left to be made.
+        second: another model, whose success is measured.
+    """
+
+    __test__ = False  # for pytest
+    files = (ROWS, BOOK, QUESTIONS, SUMMARY, MANIFEST)
+
+    def __init__(
+        self,
+        units: Sequence[Slot],
+        plan: Plan,
+        about: Mapping[str, Any],
+        corpus: Corpus,
+        useful: Sequence[int],
+        asking: TaskJudge | None = None,
+        embeddings: EmbeddingsSource | None = None,
+        second: LazyJudge | None = None,
+    ) -> None:
+        super().__init__(units, plan, about, asking)
+        self.other_judges = [] if second is None else [second]
+        self.corpus, self.useful, self.embeddings = corpus, useful, embeddings
+
+    @property
+    def settings(self) -> TestsetConfig:
+        """Of the configuration of this start."""
+        return make_config(self.about["config"]).testset
+
+    def make(self, judge: JudgeProtocol, *more_judges: JudgeProtocol) -> Make[Slot]:
+        assert self.asking is not None and self.embeddings is not None
+        config, model = self.asking.config, self.embeddings.load()
+        with ACTIVITY.phase(EMBEDDING):
+            neighbours = neighbours_of(
+                self.corpus,
+                self.corpus.digest,
+                model.embed_texts,
+                self.embeddings.identity or "",
+                config.results_dir / FOLDER,
+                lambda done: ACTIVITY.step(done, len(self.corpus)),
+            )
+        checker = Checker(
+            text=lambda place: self.corpus[place].text,
+            neighbours=neighbours,
+            questions=Questions(judge, self.asking.prompts),
+            embed=model.aembed_text,
+            language=find_language(config.language),
+            settings=config.testset,
+            second=Questions(judge, self.asking.prompts, more_judges[0]) if more_judges else None,
+        )
+        return CandidateMaker(self.corpus, frozenset(self.useful), checker).make
+
+    def made(self, table: Table[Slot]) -> list[SlotResult]:
+        """What became of each slot."""
+        return [
+            SlotResult(unit.index, unit.kind, record.value, record.reason)
+            for unit, records in table
+            for record in records[COLUMN][:1]
+        ]
+
+    def is_written(self, folder: Path, plan: Plan) -> bool:
+        try:
+            summary = read_summary(folder)
+        except ResultsError:
+            return False
+        return bool(summary["settings"] == _of_selection(self.settings))
+
+    def write(self, table: Table[Slot], folder: Path) -> None:
+        made, settings = self.made(table), self.settings
+        selection = select(made, settings)
+        rows = list(rows_of(made, selection, self.corpus, settings.names))
+        write_lines(folder / ROWS, rows)
+        write_sheet(folder / BOOK, rows)
+        write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus))
+        write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
+        summary = summary_of(made, selection, self.corpus, settings.size)
+        write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
+
+
+def testset_stage(
+    config: Config, corpus: Corpus, asking: TaskJudge, embeddings: EmbeddingsSource, second_judge: Any = None
+) -> Testset:
+    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions.
+
+    Args:
+        second_judge: as users give judges; None takes the configured one, if there is one. Any: see `source_of`.
+    """
+    settings = config.testset
+    places = useful(corpus)
+    wanted = settings.candidates or 2 * settings.size
+    most = most_slots(places, settings.kinds)
+    if settings.size > most:
+        raise ConfigError(
+            f"{config.place('testset', 'size')}: {settings.size} questions are wanted, and {len(places)} chunks that "
+            f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
+        )
+    slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
+    second = _second(settings, config, second_judge)
+    signature = _signature(asking, embeddings, corpus, settings, second)
+    part = RowChoice.make(most, len(slots)).to_json()
+    plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
+    about = asking.about(TASK, len(slots))
+    if second is not None:
+        about["signatures"]["second_judge"] = second.line
+    return Testset(slots, plan, about, corpus, places, asking, embeddings, second)
+
+
+def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
+    """How to start where there were more candidates: those that are left out now are kept beside the run."""
+    if start != "continue" or worker.count > 1:
+        return start
+    old = read_manifest(place_of(results, TASK, STAGE))
+    has_fewer = old is not None and not stage.plan.changes(old.plan) and not stage.plan.holds_rows_of(old.plan)
+    return "update" if has_fewer else start
+
+
+def of_journal(journal: Journal) -> Testset:
+    """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
+    about = _as_last_chosen(journal)
+    settings = make_config(about["config"]).testset
+    corpus = Corpus(journal.results / FOLDER)
+    places = useful(corpus)
+    slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
+    if _data(corpus, settings) != journal.plan.data:
+        raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
+    return Testset(slots, journal.plan, about, corpus, places)
+
+
+def _as_last_chosen(journal: Journal) -> Mapping[str, Any]:
+    """What a journal says of its run, with the settings of the start that wrote the results last."""
+    with suppress(OSError, ValueError, KeyError, TypeError, ConfigError):  # none yet, or somebody has edited them
+        last = json.loads((journal.results / MANIFEST).read_bytes())
+        about = _chosen_as(journal.about, last["config"]["testset"])
+        make_config(about["config"])
+        return about
+    return journal.about
+
+
+def _chosen_as(about: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says, with other settings for the choice among the candidates."""
+    config = about["config"]
+    section = {**config["testset"], **{name: settings[name] for name in CHOSEN_WITH}}
+    return {**about, "config": {**config, "testset": section}}
+
+
+def read_summary(results: Path) -> dict[str, Any]:
+    """What `testset_summary.json` says. Raises `ResultsError`."""
+    try:
+        summary: dict[str, Any] = json.loads((results / SUMMARY).read_bytes())
+        summary["settings"], summary["chosen"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"{results / SUMMARY}: cannot be read: {error!r}.") from error
+    return summary
+
+
+def _data(corpus: Corpus, settings: TestsetConfig) -> str:
+    """16 hexadecimal digits of what the slots come from, however many of them are taken."""
+    shares = {kind: share for kind, share in settings.kinds.items() if share > 0}
+    return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
+
+
+def _second(settings: TestsetConfig, config: Config, user_judge: Any) -> LazyJudge | None:
+    """The second judge, if there is one. Any: see `source_of`."""
+    if user_judge is None and settings.second_judge is None:
+        return None
+    return source_of(user_judge, settings.second_judge or JudgeConfig(), config.offline)
+
+
+def _signature(
+    asking: TaskJudge,
+    embeddings: EmbeddingsSource,
+    corpus: Corpus,
+    settings: TestsetConfig,
+    second: LazyJudge | None,
+) -> str | None:
+    """What a candidate depends on beside its slot; None if one of the models has no name."""
+    parts = {name: getattr(settings, name) for name in ASKED_WITH}
+    if second is not None:
+        if second.signature is None:
+            return None
+        parts["second_judge"] = short_digest(second.signature)
+    return signature_with(asking, embeddings, {**parts, "corpus": corpus.digest[:16]})
+
+
+def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
+    """What the choice among the candidates depends on."""
+    fields = settings.model_dump(mode="json")
+    return {name: fields[name] for name in ("size", "kinds", "filters", "names")}

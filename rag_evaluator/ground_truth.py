@@ -1,0 +1,47 @@
+"""`generate`: reference answers, written from the contexts of each question."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.schema import with_arguments
+from rag_evaluator.dataset.lists import check_lists
+from rag_evaluator.files.progress import Progress, automatic
+from rag_evaluator.tasks.calls import Settings, judge_source, run_and_keep, settings_of
+from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.tasks.references import Output, generate_stage
+
+
+def generate(
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    chat_model: Any = None,
+    *,
+    fast: bool | None = None,
+    seed: int | None = None,
+    support: bool | None = None,
+    judge: Any = None,
+    language: str | None = None,
+    config: Settings = None,
+    output_dir: str | Path = ".",
+    fresh: bool = False,
+    progress: Progress = automatic,
+) -> list[str]:
+    """A reference answer to each question, written from its contexts; empty where they do not hold one.
+
+    Args:
+        question_list, contexts_list, language, config, fresh, progress: as in `sort`.
+        chat_model: another name of `judge`.
+        fast, seed, support: settings, see `GenerateConfig`; None takes those of the section
+            `generate` of `config`.
+        output_dir: gets `gt/GT_<question>.json` with each answer, its reason where it is empty, the contexts it was
+            made from and those that support it; and `result/journal`, from which a call that was stopped continues.
+    """
+    questions, contexts = check_lists(question_list, contexts_list)
+    settings = settings_of(config, language)
+    options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
+    source = judge_source(chat_model if judge is None else judge, settings)
+    asking, output_dir = TaskJudge("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
+    stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
+    table = run_and_keep(stage, output_dir / "result", fresh, progress)
+    return [reference.ground_truth for reference in stage.references(table)]

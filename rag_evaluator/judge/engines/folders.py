@@ -1,0 +1,106 @@
+"""Folders of models and LoRA adapters: what is known of them, and what is refused, before anything is loaded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.judges import MERGE
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import contents_of, read_settings
+from rag_evaluator.errors import ModelError
+
+SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+FILES = (SETTINGS, WEIGHTS, "adapter_model.bin")
+
+
+@dataclass(frozen=True)
+class AdapterFolder:
+    """A LoRA adapter.
+
+    Attributes:
+        settings: of `adapter_config.json`. Any: JSON.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, config: JudgeConfig, loader: str) -> "AdapterFolder | None":
+        """The configured adapter, None if there is none. Raises `ModelError` for one that cannot be loaded.
+
+        Args:
+            loader: what would load it, named in errors.
+        """
+        if config.adapter is None:
+            refuse_adapter_as_model(config)
+            return None
+        folder = Path(config.adapter)
+        if not folder.is_dir():
+            raise ModelError(f"judge.adapter: no such folder: {folder}. Give the folder of a LoRA adapter.")
+        for name in (SETTINGS, WEIGHTS):
+            if not (folder / name).is_file():
+                raise ModelError(
+                    f"judge.adapter: {folder} has no {name}, as peft saves LoRA adapters. {contents_of(folder)}"
+                )
+        settings = read_settings(folder / SETTINGS, "judge.adapter")
+        if (kind := settings.get("peft_type")) != "LORA":
+            raise ModelError(f"judge.adapter: {folder} is a {kind!r} adapter, and {loader} loads 'LORA' only. {MERGE}.")
+        return cls(folder, settings)
+
+    @property
+    def base(self) -> str:
+        """The model that it was trained on, as its settings name it."""
+        return str(self.settings.get("base_model_name_or_path") or "the model that it was trained on")
+
+
+def adapter_part(config: JudgeConfig) -> dict[str, str]:
+    """What the signature of scores says of the adapter: a fingerprint of its files, no path."""
+    return {"adapter": fingerprint(config.adapter)} if config.adapter else {}
+
+
+def refuse_adapter_as_model(config: JudgeConfig) -> None:
+    """Raises `ModelError` for an adapter in place of a model, for an engine that loads adapters."""
+    folder = Path(config.model)
+    if (folder / SETTINGS).is_file() and not (folder / "config.json").is_file():
+        settings = read_settings(folder / SETTINGS, "judge.adapter")
+        base = settings.get("base_model_name_or_path") or "the folder of its base model"
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
+            f"{base}."
+        )
+
+
+def refuse_adapter_files(folder: Path) -> None:
+    """Raises `ModelError` for an adapter: with peft transformers would load it with its model, without peft not."""
+    adapter = next((name for name in FILES if (folder / name).is_file()), None)
+    if adapter is None:
+        return
+    if (folder / "config.json").is_file():
+        raise ModelError(
+            f"judge.model: {folder} holds an adapter ({adapter}) beside a model, and it is not clear whether it "
+            "counts. Merge it into the model with peft's merge_and_unload() and save_pretrained(), or move the "
+            "adapter's files away: the engines transformers and vllm take the folder of an adapter as judge.adapter."
+        )
+    raise ModelError(
+        f"judge.model: {folder} holds an adapter ({adapter}) without its model. {MERGE}, and give the folder "
+        "of the result."
+    )
+
+
+def refuse_gguf(model: Path, needed: Sequence[str]) -> None:
+    """Raises `ModelError` for a GGUF file, and for a folder that holds such files in place of what is needed.
+
+    Args:
+        needed: patterns of files; one of them is enough.
+    """
+    files = sorted(path.name for path in model.glob("*.gguf")) if model.is_dir() else []
+    if model.suffix.lower() != ".gguf" and (not files or any(any(model.glob(pattern)) for pattern in needed)):
+        return
+    what = f"holds a GGUF file ({files[0]}) in place of weights" if files else "is a GGUF file"
+    raise ModelError(
+        f"judge.model: {model} {what}, which llama.cpp runs, not transformers or vLLM. Start llama.cpp's llama-server "
+        "with it, set judge.engine: server and judge.url, and give as judge.model the folder that it was made from "
+        "(config.json and tokenizer are read). Or judge with that folder itself: the original with *.safetensors."
+    )

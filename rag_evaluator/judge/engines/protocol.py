@@ -1,0 +1,238 @@
+"""What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out; `Batched`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
+from rag_evaluator.judge.protocol import Capabilities, Shares
+from rag_evaluator.judge.requests import Reply, Request, ThoughtFormat
+
+Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
+"""What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""
+
+
+class Encoder(Protocol):
+    """Text to token ids, as the model was taught to read them.
+
+    Attributes:
+        answer_prefix: text that every answer begins with.
+        thoughts: how thoughts end, where prompts open one; None where the answer follows the prompt.
+    """
+
+    @property
+    def answer_prefix(self) -> str: ...
+
+    @property
+    def thoughts(self) -> ThoughtFormat | None: ...
+
+    def encode(self, prompt: str) -> list[int]:
+        """Ids of a prompt, with the chat template around it."""
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens included."""
+
+    def continuation(self, answer: str) -> list[int]:
+        """Ids of an answer as it follows a prompt."""
+
+    def count(self, text: str) -> int:
+        """Tokens of a text on its own."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs a model. All that it needs to know of judging is in its requests."""
+
+    @property
+    def accepts(self) -> frozenset[Form]: ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """`window` must be known."""
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """How the model is run, for people."""
+
+    @property
+    def model_id(self) -> str:
+        """Where the model was loaded from; empty if that is not known."""
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    async def generate(self, request: Request) -> Reply:
+        """An answer under the request's grammar, or free text up to its stop where it has none.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        """Log probability of each candidate as the token after the input; NaN where the model gives no number.
+
+        Args:
+            group: inputs of the same group are likely to begin with the same tokens.
+        """
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class WeighsTexts(Protocol):
+    """An engine that takes no token ids, and weighs whole options by itself."""
+
+    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
+        """The probability of each option as the answer.
+
+        Raises `JudgementError`, `JudgeLostError`, and `NotImplementedError` where `capabilities.probabilities` is
+        false.
+        """
+
+
+@runtime_checkable
+class TriesPrompts(Protocol):
+    """An engine whose server counts tokens by itself, and may cut or refuse long prompts."""
+
+    @property
+    def tries_prompts(self) -> bool:
+        """Whether it can be found out that a prompt is cut."""
+
+    async def try_prompt(self, prompt: str) -> None:
+        """Raises `JudgementError` for a prompt that the server cuts or refuses, `JudgeLostError`."""
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """A question for the log probabilities of candidates for the next token."""
+
+    input_ids: tuple[int, ...] = field(repr=False)
+    candidates: tuple[int, ...]
+
+
+class BatchEngine(Protocol):
+    """An engine that answers whole batches and blocks meanwhile; `Batched` makes it an `Engine`."""
+
+    @property
+    def accepts(self) -> frozenset[Form]: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def about(self) -> Mapping[str, str]: ...
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
+        """Replies in the order of the requests."""
+
+    def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:
+        """See `Engine.next_logprobs`, for each question in order."""
+
+
+class EngineRow(Protocol):
+    """What a row of `ENGINES` names."""
+
+    def find(self, config: JudgeConfig, offline: bool) -> str:
+        """Folder or name of the model, after all checks that need not load it. Raises `ModelError`."""
+
+    def signature_parts(self, config: JudgeConfig, offline: bool) -> Mapping[str, str]:
+        """What answers depend on beside model and settings, by name, for the signature. Raises `ModelError`."""
+
+    def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
+        """What the loaded engine will be able to do, as far as known before loading."""
+
+    def load(self, config: JudgeConfig, offline: bool) -> Engine:
+        """Load the model. Raises `ModelError`."""
+
+
+REFILLS = 4  # a batch is refilled from so many times its own number of requests
+
+
+class Batched:
+    """An `Engine` that collects requests for a `BatchEngine`; one thread owns the model."""
+
+    def __init__(self, inner: BatchEngine) -> None:
+        self.inner = inner
+        most = REFILLS * inner.capabilities.in_flight
+        self._written = BatchHandler(lambda requests: self.inner.handle(requests), most)
+        self._chosen = BatchHandler(lambda questions: self.inner.logprobs(questions), most)
+
+    @property
+    def accepts(self) -> frozenset[Form]:
+        return self.inner.accepts
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return self.inner.about
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    @property
+    def encoder(self) -> Encoder:
+        return self.inner.encoder
+
+    @property
+    def pipeline(self) -> Any:
+        """The `HuggingFacePipeline` of an engine that runs one, else None. Any: its type needs transformers."""
+        return getattr(self.inner, "pipeline", None)
+
+    async def generate(self, request: Request) -> Reply:
+        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
+        return reply
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        question = NextToken(tuple(input_ids), tuple(candidates))
+        logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
+        return logprobs
+
+    async def aclose(self) -> None:
+        """The model's memory is freed with the model, which may be the caller's own."""
+
+
+ENGINES: dict[str, str] = {
+    "transformers": "rag_evaluator.judge.engines.transformers.engine:TransformersEngine",
+    "server": "rag_evaluator.judge.engines.server.engine:ServerEngine",
+    "vllm": "rag_evaluator.judge.engines.vllm.engine:VllmEngine",
+}
+PATHS = {
+    "packed": "packed batches (fast)",
+    "plain": "padded batches (about 4 times the CPU time of packed ones)",
+    "server": "a server that is asked",
+    "vllm": "a vLLM server that is started and ended",
+}
+FASTER = "`engine: vllm` is faster with most such models (docs/engines.md)"
+
+
+def find_engine(name: str) -> EngineRow:
+    """The engine of a name, imported when it is asked for. Raises `ConfigError` for an unknown one."""
+    if name not in ENGINES:
+        raise ConfigError(f"judge.engine is '{name}', which is not an engine.{did_you_mean(name, ENGINES)}")
+    module, attribute = ENGINES[name].split(":")
+    row: EngineRow = getattr(import_module(module), attribute)
+    return row
+
+
+def slow_reasons(about: Mapping[str, str]) -> Iterator[str]:
+    """What makes a judge slower than it could be, and what to do about it."""
+    if "why" in about:
+        yield f"the judge decodes {PATHS['plain']}: {about['why']}; {FASTER}"
+    if "alone" in about:
+        yield f"the judge is asked one row at a time (slow): {about['alone']}; {FASTER}"

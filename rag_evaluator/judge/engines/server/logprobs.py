@@ -1,0 +1,328 @@
+"""What a chat's `top_logprobs` say of verdicts and choices: each one's share among those that were allowed.
+
+A server tells the texts of tokens, not their ids, and a token may hold more than a value. So a value is looked up in
+the text of the answer, and the alternatives of the token that decides it are read as beginnings of the allowed values.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.judge.engines.server.dialects import Server, WrittenToken
+from rag_evaluator.judge.grammar.schema import Schema, Value
+from rag_evaluator.judge.requests import common_beginning
+
+REMEDY = (
+    "Give the server a larger context: num_ctx in the model's Modelfile or OLLAMA_CONTEXT_LENGTH for Ollama, "
+    "-c for llama.cpp, --max-model-len for vLLM, else its own option for the length of the context."
+)
+ROUNDING, LEAST = 0.01, -9999.0  # log probabilities: above 0 by rounding only; servers write the least for "never"
+SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
+VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a quantisation
+    r"[-_.:@](\d{4}-?\d\d-?\d\d|\d{3,4}|(ud-)?i?q\d\w*|bf16|fp?(8|16|32)|int[48]|[48]-?bit|awq|gptq|mxfp4|nvfp4)"
+)
+
+
+class CutPromptError(JudgementError):
+    """The server does not read a prompt whole; the message says what to do."""
+
+
+def check_model(server: Server, answer: Mapping[str, Any]) -> None:
+    """Raises `JudgeLostError` for an answer of another model than the one that was asked."""
+    name = answer.get("model")
+    if not isinstance(name, str) or not name or name in server.aliases or same_model(server.model, name):
+        return
+    raise JudgeLostError(
+        f"judge.served_model: '{server.model}' was asked, and the answer is from '{name:.100}'. Load "
+        f"'{server.model}' in the server, or set judge.served_model to the model that shall judge."
+    )
+
+
+def same_model(asked: str, answered: str) -> bool:
+    """Whether two names can be of one model: servers answer with a path, without the organisation, with a snapshot."""
+    (first, short), (second, long) = sorted(map(_parts, (asked, answered)), key=lambda parts: len(parts[1]))
+    if first and second and first != second:
+        return False
+    return long.startswith(short) and (long == short or VARIANT.fullmatch(long[len(short) :]) is not None)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Organisation, empty where there is none, and name; of a path its last part."""
+    *folders, last = name.replace("\\", "/").casefold().split("/")
+    for suffix in SUFFIXES:
+        last = last.removesuffix(suffix)
+    return folders[0] if len(folders) == 1 else "", last
+
+
+def tokens_read(answer: Mapping[str, Any]) -> int | None:
+    """Tokens of the prompt that the server counts in `usage`; None where it does not say. 0 is no count."""
+    usage = answer.get("usage")
+    return count_of(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+
+
+def logprob_of(value: Any) -> float:
+    """A log probability that a server tells. Raises `ValueError` for what is none. Any: JSON."""
+    if type(value) not in (int, float) or not value <= ROUNDING:  # NaN is not, either
+        raise ValueError(f"a log probability is {value!r:.40}")
+    return float(max(value, LEAST))
+
+
+def text_of(value: Any) -> str | None:
+    """What a server tells as a text, if it is one. Any: JSON."""
+    return value if isinstance(value, str) else None
+
+
+def written_of(token: Any, logprobs: Iterable[tuple[Any, Any]]) -> WrittenToken:
+    """A token that a server has written, with (token id, log probability) pairs. Raises `ValueError`. Any: JSON."""
+    pairs = [(token, 0.0), *logprobs]
+    for number, _ in pairs:
+        if type(number) is not int or not 0 <= number < 2**31:
+            raise ValueError(f"a token id is {number!r:.40}")
+    return WrittenToken(token, {number: logprob_of(logprob) for number, logprob in pairs[1:]})
+
+
+def count_of(value: Any) -> int | None:
+    """What a server tells as a number of something, if it is one. Any: JSON."""
+    return value if type(value) is int and value > 0 else None
+
+
+def check_read(read: int | None, sent: int, slack: int = 0) -> None:
+    """Raises `CutPromptError` where less of a prompt was read than was sent.
+
+    Args:
+        read: tokens, as the server counts them; None: it does not say.
+        sent: tokens, as we count them.
+        slack: tokens by which two right counts may differ.
+    """
+    if read is not None and read < sent - slack:
+        raise CutPromptError(f"the server cuts long prompts: it has read {read} of {sent} tokens. {REMEDY}")
+
+
+DECIMALS = 6
+DECODER = json.JSONDecoder()
+BLANK = re.compile(r"[ \t\n\r]*")
+Path = tuple[str | int, ...]  # of a value in an answer: keys and places
+
+
+class NoLogprobsError(JudgementError):
+    """The server does not tell what is asked, or nothing that can be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of an answer, with those that could have been in its place."""
+
+    text: bytes
+    alternatives: Mapping[bytes, float] = field(repr=False)  # log probabilities, its own included
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of an answer.
+
+    Attributes:
+        begins: byte at which the answer's text begins in that of the tokens; before it there may be a thought.
+    """
+
+    tokens: Sequence[Token]
+    answer: str
+    begins: int
+
+    @classmethod
+    def of(cls, choice: Mapping[str, Any], answer: str) -> "Tokens":
+        """Of a choice of a chat completion. Raises `NoLogprobsError`."""
+        logprobs = choice.get("logprobs")
+        entries = logprobs.get("content") if isinstance(logprobs, dict) else None
+        if not entries:
+            raise NoLogprobsError("the server tells no log probabilities")
+        try:
+            tokens = [Token(_text(each), _alternatives(each)) for each in entries]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise NoLogprobsError(f"the server's log probabilities are not like OpenAI's: {error!r}") from None
+        begins = b"".join(token.text for token in tokens).rfind(answer.encode())
+        if begins < 0:
+            raise NoLogprobsError("the server's tokens are not those of its answer")
+        return cls(tokens, answer, begins)
+
+    def shares(self, path: Path, values: Sequence[Value]) -> list[float]:
+        """The probability of each of the values in a place of the answer, summing to 1. Raises `NoLogprobsError`."""
+        try:
+            starts = dict(_starts(self.answer))
+        except RecursionError:
+            raise NoLogprobsError("the server's answer is nested too deeply") from None
+        if path not in starts:
+            raise NoLogprobsError("the server's answer is not what was asked for")
+        texts = [json.dumps(value, ensure_ascii=False).encode() for value in values]
+        shared = min(len(common_beginning([tuple(text) for text in texts])), min(map(len, texts)) - 1)
+        place = self.begins + len(self.answer[: starts[path]].encode()) + shared
+        token, before = self._at(place)
+        if len(token.alternatives) < 2:
+            raise NoLogprobsError("the server tells no alternatives to a token")
+        weights = [0.0] * len(values)
+        for other, logprob in token.alternatives.items():
+            if (number := _meant(other, before, [text[shared:] for text in texts])) is not None:
+                weights[number] += math.exp(logprob)
+        total = math.fsum(weights)
+        if not 0 < total < math.inf:
+            raise NoLogprobsError("the server's tokens are none of the values")
+        return [weight / total for weight in weights]
+
+    def _at(self, place: int) -> tuple[Token, bytes]:
+        """The token that holds a byte, and what of it is before that."""
+        end = 0
+        for token in self.tokens:
+            begin, end = end, end + len(token.text)
+            if begin <= place < end:
+                return token, token.text[: place - begin]
+        raise NoLogprobsError("the server's tokens are not those of its answer")
+
+
+def confidences(tokens: Tokens, schema: Schema, value: Value) -> tuple[float, ...]:
+    """The probability of each verdict or rating of an answer, in the schema's order; empty where the server gives none.
+
+    Args:
+        value: the answer, read; it obeys the schema.
+    """
+    shares = []
+    for path, values, chosen in scales([schema], value):
+        try:
+            shares.append(round(tokens.shares(path, values)[values.index(chosen)], DECIMALS))
+        except NoLogprobsError:
+            return ()
+    return tuple(shares)
+
+
+def scales(schemas: Sequence[Schema], value: Value, path: Path = ()) -> Iterator[tuple[Path, list[int], int]]:
+    """Path, scale and value of each number in an answer that is one of several.
+
+    Args:
+        schemas: the forms that the value may have.
+    """
+    forms = [form for schema in schemas for form in schema.get("anyOf", [schema])]
+    lists = [[form["const"]] if "const" in form else form.get("enum", []) for form in forms]
+    values = list(dict.fromkeys(each for listed in lists for each in listed))
+    if all(lists) and all(type(each) is int for each in values):
+        if len(values) > 1:
+            yield path, values, value
+    elif isinstance(value, dict):
+        for name in forms[0]["properties"]:
+            yield from scales([form["properties"][name] for form in forms], value[name], (*path, name))
+    elif isinstance(value, list) and not any(form.get("x-optional") for form in forms):
+        for place, item in enumerate(value):
+            of_place = [form["prefixItems"][place] if "prefixItems" in form else form["items"] for form in forms]
+            yield from scales(of_place, item, (*path, place))
+
+
+def has_scale(schema: Schema) -> bool:
+    """Whether an answer may hold a number that is one of several."""
+    if len([each for each in schema.get("enum", ()) if type(each) is int]) > 1:
+        return True
+    parts = [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), *schema.get("properties", {}).values()]
+    return any(map(has_scale, [*parts, *([schema["items"]] if "items" in schema else [])]))
+
+
+@dataclass(frozen=True)
+class OptionTexts:
+    """A question for one of several answers.
+
+    Attributes:
+        schema: of the answer.
+        path: where it decides.
+        values: what decides it, one for each option.
+    """
+
+    schema: Schema
+    path: Path
+    values: list[Value]
+
+    @classmethod
+    def of(cls, options: Sequence[str]) -> "OptionTexts":
+        """Of texts: JSON objects, or their beginnings, that differ in a key; any other texts are values themselves."""
+        objects = [_object(option) for option in options]
+        names = list(objects[0])
+        shared: Schema = {}
+        for name in names if all(list(each) == names for each in objects) else ():
+            values = [each[name] for each in objects]
+            if len({json.dumps(value) for value in values}) == len(values):
+                return cls({"type": "object", "properties": {**shared, name: {"enum": values}}}, (name,), values)
+            if any(value != values[0] for value in values):
+                break
+            shared[name] = {"const": values[0]}
+        return cls({"type": "object", "properties": {"answer": {"enum": list(options)}}}, ("answer",), list(options))
+
+
+def _object(option: str) -> dict[str, Value]:
+    """An option as JSON; of another text nothing."""
+    for text in (option, option.rstrip().removesuffix(",") + "}"):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _text(entry: Mapping[str, Any]) -> bytes:
+    numbers = entry.get("bytes")
+    if numbers is not None and not isinstance(numbers, list):
+        raise ValueError(f"bytes are {numbers!r:.40}")
+    return str(entry["token"]).encode() if numbers is None else bytes(numbers)
+
+
+def _alternatives(entry: Mapping[str, Any]) -> dict[bytes, float]:
+    tops = entry.get("top_logprobs") or []
+    return {_text(each): logprob_of(each["logprob"]) for each in (*tops, entry)}
+
+
+def _meant(other: bytes, before: bytes, tails: Sequence[bytes]) -> int | None:
+    """Which value a token begins or holds; None if none. Raises `NoLogprobsError` where it may be one of several.
+
+    Args:
+        before: what of the token is before the values differ; a token may have other blanks there.
+        tails: the values from where they differ.
+    """
+    start = before.lstrip()
+    text = other.lstrip() if start != before or not before else other
+    if not text.startswith(start):
+        return None
+    rest = text[len(start) :]
+    meant = [number for number, tail in enumerate(tails) if rest and (tail.startswith(rest) or _holds(rest, tail))]
+    if len(meant) > 1:
+        raise NoLogprobsError("the server's tokens are such that the values cannot be told apart")
+    return meant[0] if meant else None
+
+
+def _holds(text: bytes, tail: bytes) -> bool:
+    """Whether a text begins with a whole value: after a number there is no further digit."""
+    return text.startswith(tail) and not (tail[-1:].isdigit() and text[len(tail) :][:1].isdigit())
+
+
+def _starts(text: str, place: int = 0, path: Path = ()) -> Iterator[tuple[Path, int]]:
+    """Where each value of a JSON text begins."""
+    place = _skip(text, place)
+    yield path, place
+    if text[place] not in "{[":
+        return
+    is_object, number = text[place] == "{", 0
+    place = _skip(text, place + 1)
+    while text[place] not in "}]":
+        name: str | int = number
+        if is_object:
+            name, place = DECODER.raw_decode(text, place)
+            place = _skip(text, place) + 1  # the colon
+        yield from _starts(text, place, (*path, name))
+        _, place = DECODER.raw_decode(text, _skip(text, place))
+        place = _skip(text, place)
+        place = _skip(text, place + 1) if text[place] == "," else place
+        number += 1
+
+
+def _skip(text: str, place: int) -> int:
+    """The next place that is not blank."""
+    match = BLANK.match(text, place)
+    assert match is not None  # it matches nothing, too
+    return match.end()

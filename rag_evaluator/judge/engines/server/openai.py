@@ -1,0 +1,374 @@
+"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted."""
+
+import json
+import math
+import re
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Any
+
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
+from rag_evaluator.judge.engines.protocol import Form
+from rag_evaluator.judge.engines.server.dialects import Server
+from rag_evaluator.judge.engines.server.http import Transport
+from rag_evaluator.judge.engines.server.logprobs import (
+    NoLogprobsError,
+    OptionTexts,
+    Tokens,
+    check_model,
+    confidences,
+    has_scale,
+    tokens_read,
+)
+from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, WORD_SCHEMA, HiddenWord, TokenCount, hide
+from rag_evaluator.judge.grammar.schema import faults, plain, settle
+from rag_evaluator.judge.protocol import Capabilities, Shares
+from rag_evaluator.judge.requests import Reply, Request
+
+LIMITS = ("max_tokens", "max_completion_tokens")  # how servers call the budget, the newer name last
+QUESTION = "Which colour has the sky on a clear day? Answer with one word."
+CONSTANT = {"zq": "brimfold-40716"}  # no model would say it
+PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
+VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no."
+VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
+TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
+LETTERS = 3  # of a token, roughly
+MOST = 100  # tokens of a short answer
+MOST_DEPTH = 100  # of lists and objects in an answer
+STRINGS, BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"[\[\]{}]")
+THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
+
+
+class Characters:
+    """Stands for the tokenizer, which only the server has: the ids of a text are its characters."""
+
+    answer_prefix = ""
+    thoughts = None  # a server that thinks does it by itself
+
+    def encode(self, prompt: str) -> list[int]:
+        return list(map(ord, prompt))
+
+    def continuation(self, answer: str) -> list[int]:
+        return list(map(ord, answer))
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return "".join(map(chr, token_ids))
+
+    def count(self, text: str) -> int:
+        return math.ceil(len(text) / LETTERS)
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a server of this kind was found to do.
+
+    Attributes:
+        limit: how it calls the budget of an answer.
+        tops: log probabilities of each token that it tells; 0: none that can be used.
+        why: why none.
+        tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
+        repeats: whether it finds a word in a short prompt, so that long ones can be tried.
+    """
+
+    limit: str
+    tops: int = 0
+    why: str = ""
+    tokens: TokenCount | None = None
+    repeats: bool = False
+
+    @property
+    def logprobs(self) -> str:
+        """For people."""
+        return f"top {self.tops}" if self.tops else f"none: {self.why}"
+
+    @property
+    def long_prompts(self) -> str:
+        """How it is found out whether prompts are read whole, for people."""
+        return TokenCount.about if self.tokens else HiddenWord.about if self.repeats else UNKNOWN
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """What a server answered.
+
+    Attributes:
+        ended: whether the answer ended by itself.
+        thought: before it, if the server tells one.
+        choice: all of it as the server wrote it.
+        read: tokens of the prompt, as the server counts them; None: it does not say.
+    """
+
+    text: str
+    ended: bool
+    thought: str
+    choice: Mapping[str, Any] = field(repr=False)
+    read: int | None = None
+
+
+class OpenAI:
+    """A server that takes chats with `response_format`."""
+
+    name = "openai"
+
+    def __init__(self, transport: Transport, server: Server, abilities: Abilities) -> None:
+        self.transport, self.server, self.abilities = transport, server, abilities
+
+    @staticmethod
+    async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        return {}
+
+    @staticmethod
+    def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
+        return Server(OpenAI.name, "", str(model["id"]))
+
+    @classmethod
+    async def tried(cls, transport: Transport, server: Server, config: JudgeConfig) -> Abilities:
+        """What the server can do, once it has written what a schema dictates. Raises `ModelError`."""
+        try:
+            most = MOST + thought_room(config)
+            return await cls._weighing(transport, server, await cls._limit(transport, server, most), most)
+        except (JudgementError, JudgeLostError) as error:
+            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+
+    @classmethod
+    async def _limit(cls, transport: Transport, server: Server, most: int) -> str:
+        """How the server calls the budget of an answer. Raises `ModelError` if it ignores schemas."""
+        answer = None
+        for limit in LIMITS:
+            try:
+                answer = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, most, JudgeConfig())
+                break
+            except JudgementError as error:
+                if limit == LIMITS[-1] or LIMITS[1] not in str(error):
+                    raise
+        assert answer is not None
+        if _json(answer.text) == CONSTANT:
+            return limit
+        if not answer.ended:
+            raise ModelError(
+                f"judge.url: the server's answer to a first question did not end within {most} tokens. If its model "
+                "thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
+            )
+        raise ModelError(
+            f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
+            f"{answer.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or a "
+            "model that obeys schemas."
+        )
+
+    @classmethod
+    async def _weighing(cls, transport: Transport, server: Server, limit: str, most: int) -> Abilities:
+        """The log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
+        why = ""
+        for tops in TOPS:
+            abilities = Abilities(limit, tops)
+            try:
+                await cls(transport, server, abilities).weigh(VERDICT, VERDICTS, most, JudgeConfig())
+                return abilities
+            except NoLogprobsError as error:
+                return Abilities(limit, why=why or str(error))
+            except JudgementError as error:
+                why = why or str(error)
+        return Abilities(limit, why=why)
+
+    @classmethod
+    async def reading(
+        cls,
+        transport: Transport,
+        server: Server,
+        abilities: Abilities,
+        config: JudgeConfig,
+        count: Callable[[str], int] | None,
+    ) -> Abilities:
+        """The abilities, with the way to find out whether prompts are read whole. Raises `ModelError`.
+
+        Args:
+            count: tokens of a text; None: the model's tokenizer is not known.
+        """
+        dialect = cls(transport, server, abilities)
+
+        async def read(text: str) -> int | None:
+            return (await dialect.chat(text, PROBE, MOST + thought_room(config), JudgeConfig())).read
+
+        try:
+            if count is not None and (tokens := await TokenCount.of(count, read)) is not None:
+                return replace(abilities, tokens=tokens)
+            return replace(abilities, repeats=await dialect.finds(hide(QUESTION), thought_room(config)))
+        except (JudgementError, JudgeLostError) as error:
+            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+
+    async def finds(self, prompt: str, thought: int) -> bool:
+        """Whether the model answers with the word that a prompt of `hide` has at its beginning.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        answer = await self.chat(prompt, WORD_SCHEMA, MOST + thought, JudgeConfig())
+        return WORD in answer.text.casefold()
+
+    async def chat(
+        self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig, weighed: bool = False
+    ) -> ChatAnswer:
+        """The answer to a prompt.
+
+        Args:
+            weighed: whether to ask for log probabilities.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        form = {"name": "answer", "strict": True, "schema": plain(dict(schema))}
+        body = {
+            "model": self.server.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "response_format": {"type": "json_schema", "json_schema": form},
+            "temperature": config.temperature,
+            "seed": config.seed,
+            self.abilities.limit: most,
+            **({"logprobs": True, "top_logprobs": self.abilities.tops} if weighed else {}),
+        }
+        answer = await self.transport.post("/chat/completions", body)
+        try:
+            check_model(self.server, answer)
+            read = tokens_read(answer)
+            if self.abilities.tokens is not None:
+                self.abilities.tokens.check(prompt, read)
+            choice = answer["choices"][0]
+            message = choice["message"]
+            thought = message.get("reasoning_content") or message.get("reasoning") or ""
+            ended = choice.get("finish_reason") != "length"
+            return ChatAnswer(str(message["content"] or ""), ended, str(thought), choice, read)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
+
+    async def weigh(
+        self, prompt: str, options: Sequence[str], most: int, config: JudgeConfig
+    ) -> tuple[list[float], str]:
+        """The probability of each option as the answer, summing to 1, and the thought before it.
+
+        Raises `NoLogprobsError`, `JudgementError`, `JudgeLostError`.
+        """
+        choice = OptionTexts.of(options)
+        answer = await self.chat(prompt, choice.schema, most, config, weighed=True)
+        if not answer.ended or _json(answer.text) is None:
+            raise JudgementError("the server's answer did not end within its budget")
+        return Tokens.of(answer.choice, answer.text).shares(choice.path, choice.values), answer.thought
+
+
+class OpenAIEngine:
+    """An `Engine` of a server that has the tokenizer for itself."""
+
+    accepts: frozenset[Form] = frozenset({"json_schema"})
+    encoder = Characters()
+
+    def __init__(self, config: JudgeConfig, transport: Transport, abilities: Abilities, server: Server) -> None:
+        default = JudgeConfig()
+        if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
+            raise ModelError(
+                "judge.thinking_tokens and judge.thinking_markers need a server that takes token ids; this one thinks "
+                "by itself, and its own settings say how long."
+            )
+        self.config, self.transport, self.server = config, transport, server
+        self.dialect, self.abilities = OpenAI(transport, server, abilities), abilities
+        self.model_id = f"served:{server.model}"  # never a folder
+        self._word = HiddenWord(lambda prompt: self.dialect.finds(prompt, thought_room(config)))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            in_flight=self.transport.most,
+            greedy=None,
+            probabilities=self.abilities.tops > 0,
+            confidence=self.abilities.tops > 0,
+            counts_tokens=False,
+            same_bytes="no",
+        )
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        known = {"dialect": OpenAI.name, "served_model": self.server.model, "logprobs": self.abilities.logprobs}
+        return {"path": "server", **known, "long_prompts": self.abilities.long_prompts, "same_bytes": "no"}
+
+    async def generate(self, request: Request) -> Reply:
+        """The answer, checked against the schema, since servers obey parts of it only."""
+        prompt = "".join(map(chr, request.input_ids))
+        config = self.config.model_copy(update={"seed": request.seed % 2**31})
+        schema, weighed = dict(request.schema), self.abilities.tops > 0 and has_scale(dict(request.schema))
+        most = request.budget.max_length + thought_room(self.config)
+        await self._check_whole(prompt)
+        written = await self.dialect.chat(prompt, schema, most, config, weighed)
+        value = _json(written.text)
+        if not written.ended or value is None:
+            return Reply(written.text, array("I"), complete=False)
+        value = settle(schema, value)
+        for fault in faults(schema, value):
+            raise JudgementError(f"the server did not obey the schema: {fault}")
+        answer = json.dumps(value, ensure_ascii=False, indent=4)
+        confidence = _confidences(written, schema, value) if weighed else ()
+        return Reply(
+            answer, array("I"), True, confidence, thinking=written.thought if thought_room(self.config) else None
+        )
+
+    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
+        """See `WeighsTexts`."""
+        if not self.abilities.tops:
+            raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
+        if len(options) == 1:
+            return Shares({options[0]: 1.0})
+        config = self.config.model_copy(update={"temperature": 0.0, "seed": 0})
+        most = MOST + sum(map(len, options)) + thought_room(self.config)
+        await self._check_whole(prompt)
+        shares, thought = await self.dialect.weigh(prompt, options, most, config)
+        return Shares(dict(zip(options, shares, strict=True)), thought if thought_room(self.config) else None)
+
+    @property
+    def tries_prompts(self) -> bool:
+        """See `TriesPrompts`."""
+        return self.abilities.tokens is not None or self.abilities.repeats
+
+    async def try_prompt(self, prompt: str) -> None:
+        """See `TriesPrompts`."""
+        await self._check_whole(prompt)
+        await self.dialect.finds(prompt, thought_room(self.config))
+
+    async def _check_whole(self, prompt: str) -> None:
+        """Raises `CutPromptError` for a prompt that the server would cut, as far as that is known before it is sent."""
+        if self.abilities.tokens is None and self.abilities.repeats:
+            await self._word.check(prompt)
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
+
+    async def aclose(self) -> None:
+        await self.transport.aclose()
+
+
+def thought_room(config: JudgeConfig) -> int:
+    """Tokens that an answer may have more because the server thinks."""
+    return THOUGHT if config.thinking == "on" else 0
+
+
+def _confidences(answer: ChatAnswer, schema: Mapping[str, Any], value: Any) -> tuple[float, ...]:
+    try:
+        return confidences(Tokens.of(answer.choice, answer.text), dict(schema), value)
+    except NoLogprobsError:
+        return ()
+
+
+def _json(text: str) -> Any:
+    """The value of an answer, None where it is not whole. Raises `JudgementError` for one that no schema asks for."""
+    depths = accumulate(1 if bracket in "[{" else -1 for bracket in BRACKETS.findall(STRINGS.sub("", text)))
+    if max(depths, default=0) > MOST_DEPTH:
+        raise JudgementError("the server's answer is nested too deeply")
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError:
+        return None
+    except UnicodeEncodeError:
+        raise JudgementError("the server's answer holds half of a character, which is no text") from None
+    except ValueError:
+        raise JudgementError("the server's answer holds a number of too many digits") from None
+    return value

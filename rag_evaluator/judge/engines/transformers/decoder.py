@@ -1,0 +1,184 @@
+"""The interface of what decodes requests, `PackedDecoder` or `PlainDecoder`, and a sequence that they decode."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+import psutil
+import torch
+
+from rag_evaluator.config.sections import USUAL_BATCH
+from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.judge.encoding.sequence import Decoded
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+LENGTH = 2048  # tokens of a sequence that `batch_size: auto` reckons with; of longer ones fewer are decoded together
+GPU_MOST = 256  # more would make no pass faster by much, and a run that is killed would lose more
+SHARE = 0.5  # of the free memory may hold keys and values of a batch; the rest is for the passes and what is kept
+NO_MEMORY = (  # in lower case, as in the messages of libraries
+    "out of memory",  # "CUDA out of memory", "CUDA error: out of memory", HIP, XPU, MPS
+    "outofmemory",  # hipErrorOutOfMemory
+    "can't allocate memory",  # the CPU
+    "status_alloc_failed",  # cuBLAS, cuDNN, hipBLAS, cuSPARSE, cuSOLVER
+    "rocblas_status_memory_error",
+    "nvml_success == r",  # the CUDA allocator's own assertion, when the device is full
+)
+NO_DEVICE = (  # after these a device cannot be used any more in this process
+    "illegal memory access",
+    "illegal address",
+    "device-side assert",
+    "unspecified launch failure",
+    "uncorrectable ecc",
+    "hardware error",
+    "device lost",
+    "gpu is lost",
+)
+BatchSizeSetting = int | Literal["auto"]
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+logger = logging.getLogger(__name__)
+
+
+def free_bytes(model: "PreTrainedModel") -> int:
+    """Bytes that the devices of a loaded model have left, in sum."""
+    devices = {parameter.device for parameter in model.parameters()}
+    return sum(_free(device) for device in devices)
+
+
+@contextmanager
+def peak_watched(model: "PreTrainedModel") -> Iterator[Callable[[], int]]:
+    """A function for the bytes that passes in the block have taken at most; 0 on a CPU, where torch does not count."""
+    device = model.device
+    if device.type != "cuda":
+        yield lambda: 0
+        return
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    yield lambda: int(torch.cuda.max_memory_allocated(device) - before)
+
+
+def on_gpus(model: "PreTrainedModel") -> bool:
+    return all(parameter.device.type == "cuda" for parameter in model.parameters())
+
+
+def _free(device: torch.device) -> int:
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0] + unused)
+    return int(psutil.virtual_memory().available)
+
+
+class BatchSize:
+    """How many sequences are decoded together: at most what the user allows, the memory holds, and errors have left.
+
+    Args:
+        most: the user's limit.
+        room: bytes for the sequences' keys and values.
+        slot_bytes: what one token of one sequence takes of them; 0 if it is not known.
+        row_bytes: what a sequence takes beside its tokens: recurrent states.
+    """
+
+    def __init__(self, most: int, room: int, slot_bytes: int, row_bytes: int = 0) -> None:
+        self.most, self.room, self.slot_bytes, self.row_bytes = most, room, slot_bytes, row_bytes
+
+    @classmethod
+    def of(cls, model: "PreTrainedModel", asked: BatchSizeSetting, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":
+        """The batch size that the user asks for, or the one that the memory which a loaded model leaves allows.
+
+        The latter is a power of two, so that two runs on the same kind of device have the same batches although some
+        megabytes more or less are free. On a CPU it is never above the usual one.
+        """
+        size = cls(USUAL_BATCH if asked == "auto" else asked, int(SHARE * free_bytes(model)), slot_bytes, row_bytes)
+        if asked == "auto" and (slot_bytes or row_bytes):
+            size.most = GPU_MOST if on_gpus(model) else USUAL_BATCH
+            size.most = 1 << (size.that_fit(LENGTH).bit_length() - 1)
+        return size
+
+    def that_fit(self, length: int) -> int:
+        """How many sequences of a length in tokens fit; at least one."""
+        needed = self.slot_bytes * length + self.row_bytes
+        return max(1, min(self.most, self.room // needed)) if needed else self.most
+
+    def run_or_halve(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
+        """`handle(items)`; without enough memory it is called again with half as many, which stays the limit."""
+        while True:
+            size = min(self.most, len(items))
+            try:
+                return handle(items)
+            except (RuntimeError, MemoryError) as error:
+                if size == 1 or not out_of_memory(error):
+                    raise
+                self.most = size // 2
+                logger.warning("out of memory with %d sequences: going on with %d", size, self.most)
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a library failed for lack of memory, on any device; most raise a plain `RuntimeError`."""
+    text = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(sign in text for sign in NO_MEMORY)
+
+
+@contextmanager
+def device_watched() -> Iterator[None]:
+    """Raises `JudgeLostError` where a device failed so that every later call will fail, too."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not out_of_memory(error) and any(sign in str(error).lower() for sign in NO_DEVICE):
+            raise JudgeLostError(f"the device failed: {str(error).splitlines()[0]}") from error
+        raise
+
+
+Outcome = Reply | JudgementError
+
+
+class Decoder(Protocol):
+    """Answers batches of requests; owned by one thread at a time, under `torch.inference_mode`.
+
+    Attributes:
+        path: its name in the manifest and in `status`.
+        alone: why each sequence is decoded alone; None if batches are decoded.
+        batch_size: how many sequences are decoded together.
+    """
+
+    path: str
+    alone: str | None
+    batch_size: BatchSize
+
+    @property
+    def computed(self) -> int:
+        """Prompt tokens that went through the model so far."""
+
+    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies in the order of the requests; an error in place of a reply that could not be made."""
+
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each token sequence."""
+
+
+@dataclass
+class ActiveSequence:
+    """A sequence and the tokens to feed next: of its prompt, its last choice, what the grammar forces after it."""
+
+    sequence: Decoded
+    feed: list[int]
+
+    def follow(self) -> None:
+        """Take what the grammar forces next, so that it is fed without a pass of its own."""
+        while forced := self.sequence.next_forced():
+            token = forced[0]
+            self.sequence.push(token)
+            self.feed.append(token)
+
+    def take(self, token: int) -> None:
+        """Accept the token that was chosen after all of the feed."""
+        self.sequence.push(token)
+        self.feed = [token]
+        self.follow()

@@ -1,0 +1,191 @@
+"""The engine that runs models with transformers and torch, in this process."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.fingerprint import has_adapter
+from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
+from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.engines.folders import adapter_part
+from rag_evaluator.judge.engines.protocol import Batched, Form, NextToken, slow_reasons
+from rag_evaluator.judge.engines.transformers.attention import NotPackableError
+from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
+from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline, load_tokenizer
+from rag_evaluator.judge.engines.transformers.packed import PackedModel
+from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecoder
+from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
+from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge.requests import Reply, Request
+
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class EngineWork:
+    """What an engine has done.
+
+    Attributes:
+        requests: answered, if only with an error.
+        prompt_tokens: of their prompts, all together.
+        computed: prompt tokens that went through the model; fewer, as common prefixes are computed once.
+        generated: tokens of the answers, forced ones included.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    computed: int = 0
+    generated: int = 0
+
+
+class TransformersEngine:
+    """A causal language model and its fast tokenizer; a `BatchEngine`.
+
+    Args:
+        config: decoding settings; its model keys are not used.
+
+    Attributes:
+        decoder: runs the model.
+        why: why it is not `PackedDecoder`; None if it is.
+    """
+
+    accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})
+
+    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
+        check_model(model, tokenizer)
+        self.model, self.config = model, config
+        self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
+        self.encoder = PromptEncoder.of(tokenizer, config)
+        self.window = window_of(model.config, tokenizer)
+        self.vocabulary = Vocabulary(tokenizer, logits_size(model))
+        self.padding = _padding(tokenizer, self.vocabulary.size)
+        self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
+        self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
+        self._done = EngineWork()
+        self._pipeline: Any = None
+
+    @classmethod
+    def find(cls, config: JudgeConfig, offline: bool) -> str:
+        return find_judge(config, offline).source
+
+    @staticmethod
+    def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
+        return adapter_part(config)
+
+    @staticmethod
+    def capabilities_of(config: JudgeConfig) -> Capabilities:
+        return Capabilities(
+            in_flight=config.in_flight,
+            greedy=config.temperature == 0,
+            probabilities=True,
+            confidence=True,
+            counts_tokens=True,
+            same_bytes="always" if config.dtype == "float32" else "same batches",
+        )
+
+    @classmethod
+    def load(cls, config: JudgeConfig, offline: bool) -> Batched:
+        if config.thinking == "on":  # whether the model can is known before its weights are read
+            PromptEncoder.of(load_tokenizer(config, offline), config)
+        return cls.of_pipeline(load_pipeline(config, offline), config)
+
+    @classmethod
+    def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> Batched:
+        """The engine of a `HuggingFacePipeline` or of a transformers pipeline. Any: its type needs transformers."""
+        inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
+        engine = cls(inner.model, inner.tokenizer, config)
+        engine._pipeline = pipeline
+        return Batched(engine)
+
+    @cached_property
+    def pipeline(self) -> "HuggingFacePipeline | None":
+        """The model as LangChain runs it; None for an engine that was made of a model and its tokenizer."""
+        from langchain_huggingface import HuggingFacePipeline
+
+        pipeline = self._pipeline
+        if pipeline is None or isinstance(pipeline, HuggingFacePipeline):
+            return pipeline
+        return HuggingFacePipeline(pipeline=pipeline)
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        return replace(
+            self.capabilities_of(self.config),
+            in_flight=self.in_flight,
+            same_bytes="always" if self.model.dtype == torch.float32 else "same batches",
+            window=self.window,
+        )
+
+    @property
+    def about(self) -> dict[str, str]:
+        known = {
+            "path": self.decoder.path,
+            "why": self.why,
+            "alone": self.decoder.alone,
+            "batch_size": str(self.in_flight),
+        }
+        return {key: value for key, value in known.items() if value is not None}
+
+    @property
+    def work(self) -> EngineWork:
+        """What was done so far."""
+        done = self._done
+        return EngineWork(done.requests, done.prompt_tokens, self.decoder.computed, done.generated)
+
+    def handle(self, requests: Sequence[Request]) -> list[Outcome]:
+        with torch.inference_mode(), device_watched():
+            outcomes = self.decoder.decode(requests)
+        self._count([request.input_ids for request in requests])
+        self._done.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
+        return outcomes
+
+    def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
+        with torch.inference_mode(), device_watched():
+            logits = self.decoder.next_logits([question.input_ids for question in questions])
+            rows = torch.log_softmax(logits.double().cpu(), dim=-1)
+        self._count([question.input_ids for question in questions])
+        return [row[list(question.candidates)].tolist() for row, question in zip(rows, questions, strict=True)]
+
+    def _count(self, prompts: Sequence[Sequence[int]]) -> None:
+        self._done.requests += len(prompts)
+        self._done.prompt_tokens += sum(map(len, prompts))
+
+
+def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
+    """What fills short rows up; the model sees none of it, so any token will do."""
+    known = (token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None and token < size)
+    return next(known, 0)
+
+
+def choose_decoder(
+    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: BatchSizeSetting
+) -> tuple[Decoder, str | None]:
+    """The fast decoder where the model's packed form gives its own logits, else the one of padded batches, and why.
+
+    Args:
+        padding: token id that the model never sees.
+        window: tokens of prompt and answer together that the model can read.
+        batch_size: rows decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
+    """
+    try:
+        packed = PackedModel.of(model)
+    except NotPackableError as reason:
+        logger.warning("%s", next(slow_reasons({"why": str(reason)})))
+        return PlainDecoder(model, vocabulary, padding, window, batch_size), str(reason)
+    return PackedDecoder(packed, vocabulary, batch_size), None
+
+
+def logits_size(model: "PreTrainedModel") -> int:
+    """Logits that the model gives for a token; the weights of a quantised output layer have another shape."""
+    layer = model.get_output_embeddings()
+    size = getattr(layer, "out_features", None) or model.config.get_text_config().vocab_size
+    return int(size)

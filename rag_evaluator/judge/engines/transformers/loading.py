@@ -1,0 +1,320 @@
+"""Loads the generative model from disk as langchain's `HuggingFacePipeline`, with errors that say what to do."""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.config.offline import hub
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.embeddings.hub import find_model, in_one_line, load_failure, loading, read_settings
+from rag_evaluator.errors import ModelError
+from rag_evaluator.judge.encoding.chat import PLACE, check_tokenizer, read_tokenizer
+from rag_evaluator.judge.encoding.templates import check_template
+from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files, refuse_gguf
+from rag_evaluator.judge.engines.transformers.weights import (
+    check_quantisation,
+    device_map,
+    is_quantised,
+    saved_tensors,
+    with_quantisation,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+LOADER = "the engine transformers"
+PART = re.compile(r"base_model\.model\.(.+)\.lora_([AB])\.weight")
+
+
+def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
+    """The configured adapter, None if there is none. Raises `ModelError` for one that cannot be merged."""
+    adapter = AdapterFolder.of(config, LOADER)
+    if adapter is not None and find_spec("peft") is None:
+        raise ModelError(
+            "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or "
+            "merge it elsewhere with merge_and_unload() and save_pretrained(), and give the folder of the result as "
+            "judge.model."
+        )
+    return adapter
+
+
+def check_base(adapter: AdapterFolder, folder: Path, model: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
+    """Raises `ModelError` for a base model that the adapter cannot be merged into, as far as its files show.
+
+    Args:
+        folder: of the base model.
+        model: its `config.json`. Any: JSON.
+        kwargs: of from_pretrained.
+    """
+    if is_quantised(model, kwargs):
+        raise ModelError(
+            f"judge.adapter: the weights of {folder} are or will be quantised, and an adapter merged into them would "
+            f"not be the one that was trained. Take the base model without quantisation ({adapter.base}), or judge "
+            "with engine: vllm, which loads the adapter beside the weights."
+        )
+    if misfit := _misfit(adapter, folder):
+        raise _not_for_this(adapter, misfit)
+
+
+def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrainedModel":
+    """The model with the adapter's weights added to its own. Raises `ModelError` if they do not fit."""
+    from peft import PeftConfig, PeftModel
+
+    try:
+        settings = PeftConfig.from_pretrained(str(adapter.folder))
+        settings.inference_mode = True
+        both = PeftModel(model, settings)
+        loaded = both.load_adapter(str(adapter.folder), "default")
+        result: PreTrainedModel = both.merge_and_unload(safe_merge=True)
+    except Exception as error:  # torch, safetensors and peft each raise kinds of their own
+        raise _not_for_this(adapter, in_one_line(error)) from error
+    _check_all_used(adapter, loaded.unexpected_keys, loaded.missing_keys)
+    result.peft_config = settings  # it is not the model of its folder any more
+    return result
+
+
+def _check_all_used(adapter: AdapterFolder, unexpected: Sequence[str], missing: Sequence[str]) -> None:
+    for names, what in ((unexpected, "the model has no layer for"), (missing, "the adapter lacks")):
+        if names:
+            raise _not_for_this(adapter, f"{what} {len(names)} weights ({', '.join(sorted(names)[:3])})")
+
+
+def _misfit(adapter: AdapterFolder, folder: Path) -> str | None:
+    """The first layer that has another shape in the base model, of those that go by the same name in both files."""
+    try:
+        base = {tensor.name: tensor.shape for path in folder.glob("*.safetensors") for tensor in saved_tensors(path)}
+        parts = list(saved_tensors(adapter.folder / WEIGHTS))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"a file of weights is damaged ({in_one_line(error)})"
+    for part in parts:
+        match = PART.fullmatch(part.name)
+        weight = base.get(f"{match[1]}.weight", ()) if match else ()
+        if match is None or len(weight) != 2 or len(part.shape) != 2:
+            continue
+        outputs, inputs = reversed(weight) if adapter.settings.get("fan_in_fan_out") else weight
+        size, made_for = (inputs, part.shape[1]) if match[2] == "A" else (outputs, part.shape[0])
+        if size != made_for:
+            side = "inputs" if match[2] == "A" else "outputs"
+            return f"{match[1]} has {size} {side} in the model, and {made_for} in the adapter"
+    return None
+
+
+def _not_for_this(adapter: AdapterFolder, why: str) -> ModelError:
+    return ModelError(
+        f"judge.adapter: {adapter.folder} does not fit judge.model: {why}. Give the model that it was trained on "
+        f"({adapter.base}), or the adapter's own files once more."
+    )
+
+
+ENCODERS = frozenset(  # model types that read in both directions unless their configuration says is_decoder
+    "albert bert big_bird camembert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert "
+    "megatron-bert modernbert mpnet nomic_bert rembert roberta roberta-prelayernorm roc_bert roformer xlm-roberta "
+    "xlm-roberta-xl xmod".split()
+)
+CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
+WEIGHT_FILES = ("*.safetensors", "*.bin")
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model that can be loaded, as far as can be known without loading it.
+
+    Attributes:
+        source: its folder, or a hub id.
+        kwargs: of from_pretrained. Any: whatever the user gave.
+        adapter: what is to be merged into it.
+    """
+
+    source: str
+    kwargs: Mapping[str, Any]
+    adapter: AdapterFolder | None
+
+
+def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
+    """The judge's model, after all checks that need not load it. Raises `ModelError`."""
+    adapter = find_adapter(config)
+    refuse_adapter_files(Path(config.model))
+    refuse_gguf(Path(config.model), WEIGHT_FILES)
+    source = find_model(config.model, offline)
+    folder, kwargs = Path(source), _kwargs(config, offline)
+    model: Mapping[str, Any] = {}
+    if folder.is_dir():
+        refuse_adapter_files(folder)  # of a model in the cache
+        refuse_gguf(folder, WEIGHT_FILES)
+        model = read_settings(folder / "config.json", "judge.model")
+        check_direction(str(folder), model)
+        _check_files(folder, bool(kwargs["use_safetensors"]))
+    if adapter is not None:
+        check_base(adapter, folder, model, kwargs)
+    check_quantisation(source, model, kwargs)
+    check_template(config.chat_template, folder)
+    return ModelFiles(source, kwargs, adapter)
+
+
+def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
+    """Arguments of from_pretrained; the user's win."""
+    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
+    return with_quantisation({**safe, "dtype": config.dtype, **config.model_kwargs})
+
+
+def check_direction(name: str, model: Mapping[str, Any]) -> None:
+    """Refuse what reads in both directions: transformers loads some encoders as decoders, which they are not.
+
+    Args:
+        model: the model's `config.json`. Any: JSON.
+    """
+    text = model.get("text_config")
+    if model.get("is_encoder_decoder") or (isinstance(text, Mapping) and text.get("is_encoder_decoder")):
+        kind = model.get("model_type", "unknown")
+        raise ModelError(f"judge.model: this is an encoder-decoder model ({kind}); {CAUSAL}")
+    architectures = model.get("architectures") or []
+    masked = any(str(architecture).endswith("ForMaskedLM") for architecture in architectures)
+    if masked or (model.get("model_type") in ENCODERS and not model.get("is_decoder")):
+        kind = ", ".join([str(model.get("model_type")), *map(str, architectures)])
+        raise ModelError(f"judge.model: {name} is an encoder ({kind}), which cannot write answers; {CAUSAL}")
+
+
+def _check_files(folder: Path, safetensors: bool) -> None:
+    """Tokenizer and weights."""
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        raise ModelError(
+            f"judge.model: {folder} has no tokenizer (tokenizer.json). Copy the model's tokenizer files there."
+        )
+    if safetensors and not list(folder.glob("*.safetensors")):
+        pickled = sorted(path.name for path in folder.glob("*.bin"))
+        contents = f"It has {', '.join(pickled)}" if pickled else "It has no weights at all"
+        raise ModelError(
+            f"judge.model: {folder} has no *.safetensors file. {contents}. Convert the weights with "
+            "save_pretrained(), or, if you trust the file, set judge.model_kwargs: {use_safetensors: false}."
+        )
+
+
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
+    from transformers import PreTrainedModel
+
+NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
+
+
+def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
+    """The judge's model, with its adapter if it has one, and its tokenizer as a `text-generation` pipeline.
+
+    Weights must be safetensors and no code from the model's folder is run, unless `model_kwargs` says otherwise.
+    Raises `ModelError` for a model that cannot judge.
+    """
+    model_files = find_judge(config, offline)
+    try:
+        with loading(config.model), hub(offline):
+            tokenizer = read_tokenizer(model_files.source, **model_files.kwargs)
+            model = _load_model(model_files, device_map(config, Path(model_files.source)))
+            return _pipeline(model, tokenizer, model_files)
+    except ModelError:
+        raise
+    except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
+        from rag_evaluator.judge.engines.transformers.decoder import out_of_memory
+
+        if out_of_memory(error):
+            raise ModelError(
+                f"judge.model: too little memory to load {config.model}. Use a smaller model, judge.dtype: bfloat16, "
+                "or quantised weights."
+            ) from error
+        raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
+
+
+def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
+    """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
+    model_files = find_judge(config, offline)
+    with hub(offline):
+        return read_tokenizer(model_files.source, **model_files.kwargs)
+
+
+def check_model(model: Any, tokenizer: Any) -> None:
+    """Refuse what loads but cannot judge. Raises `ModelError`."""
+    check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
+    check_tokenizer(tokenizer)
+
+
+def _load_model(model_files: ModelFiles, device_map: Any) -> "PreTrainedModel":
+    """The model on its devices, complete. Raises `ModelError`, and what libraries raise."""
+    source, kwargs = model_files.source, {"device_map": device_map, **model_files.kwargs}
+    with _load_report() as report:
+        model: PreTrainedModel = _loader(source, kwargs).from_pretrained(source, **kwargs)
+    if missing := [match[1] for line in report if (match := NOT_LOADED.match(line))]:
+        named = ", ".join(missing[:3])
+        raise ModelError(
+            f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
+            "Take a complete checkpoint of a causal language model."
+        )
+    return model if model_files.adapter is None else merge_adapter(model, model_files.adapter)
+
+
+def _loader(source: str, kwargs: dict[str, Any]) -> Any:
+    """The class of transformers that loads a model; Any: they have no common type.
+
+    Vision-text models such as Qwen2.5-VL have no causal language model of their own: they are loaded whole, and never
+    see a picture.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    )
+
+    place = {name: value for name, value in kwargs.items() if name in PLACE}
+    kind = type(AutoConfig.from_pretrained(source, **place))
+    with_pictures = kind in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING and kind not in MODEL_FOR_CAUSAL_LM_MAPPING
+    return AutoModelForImageTextToText if with_pictures else AutoModelForCausalLM
+
+
+def _pipeline(model: "PreTrainedModel", tokenizer: Any, model_files: ModelFiles) -> "HuggingFacePipeline":
+    """Texts of a chain are written one by one: in batches many tokenizers pad on the wrong side, or not at all."""
+    from langchain_huggingface import HuggingFacePipeline
+    from transformers import pipeline
+
+    with _unlogged("transformers.pipelines.base"):  # of vision-text models it says that they cannot write texts
+        inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
+    return HuggingFacePipeline(
+        pipeline=inner,
+        model_id=model_files.source,
+        model_kwargs=dict(model_files.kwargs),
+        pipeline_kwargs={"return_full_text": False},
+        batch_size=1,
+    )
+
+
+@contextmanager
+def _unlogged(name: str) -> Iterator[None]:
+    """Nothing is logged under a name in the block."""
+    logger = logging.getLogger(name)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+@contextmanager
+def _load_report() -> Iterator[list[str]]:
+    """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""
+    lines: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.extend(record.getMessage().splitlines())
+
+    logger, handler = logging.getLogger("transformers.modeling_utils"), Collect()
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate

@@ -1,0 +1,235 @@
+"""Runs a model on many rows that share a common prefix, without computing or copying the prefix per row.
+
+The tokens of all rows are packed into one sequence for the linear layers, so a row costs no more beside a longer one.
+Attention (`attention`) reads the prefix's keys and values once for all rows, and each row's own tail from a
+pre-allocated cache (`tail_cache`).
+
+Whether a model can be run in this way is tried when it is loaded (`try_out`): packed rows must give the logits of each
+row alone, and round no more.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.engines.transformers.attention import (
+    HALVES,
+    WINDOWS,
+    NotPackableError,
+    in_float32,
+    packed_attention,
+    packed_attention_of,
+    rope_switch,
+)
+from rag_evaluator.judge.engines.transformers.tail_cache import LayerKind, TailCache
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+PARAMETERS = {"position_ids", "past_key_values", "logits_to_keep"}
+CHUNK = 512  # tokens of a row in one pass at most
+Run = Callable[[TailCache, Sequence[Sequence[int]], Sequence[int], Sequence[int]], torch.Tensor]
+WINDOW = 8  # tokens of all attention windows while a model is tried out
+PREFIX, TAILS, FIRST = 13, (14, 9), (3, 2)  # tokens; those of the tails that are fed first
+KINDS = {"full_attention", "sliding_attention"}  # layers that only attend to the tokens before
+LIMIT, HALF_LIMIT = 1e-4, 5e-2  # of the largest logit
+KEYS, FEEDS = 96, ((40, 24), (1, 1))  # tokens of prefix and rows for which the rounding of attention is measured
+SPREAD = 4.0  # standard deviation of the scores meanwhile; the larger scores are, the more their rounding changes
+ERROR_LIMIT = 0.4  # of the step between two numbers near 1: 0.3 % in bfloat16
+
+
+class PackedModel:
+    """A causal language model that can be run on packed rows.
+
+    Use `PackedModel.of(model)`, which finds out whether the model can.
+
+    Attributes:
+        layers: number of attention layers.
+        slot_bytes: memory that the keys and values of one token take.
+    """
+
+    def __init__(self, model: "PreTrainedModel") -> None:
+        self.model = model
+        self.layers = int(model.config.get_text_config().num_hidden_layers)
+        configs = [module.config for module in model.modules() if hasattr(module, "config")]
+        self.configs = list({id(config): config for config in configs}.values())
+        self.slot_bytes = 0
+
+    @classmethod
+    def of(cls, model: "PreTrainedModel") -> "PackedModel":
+        """The packed form of a model. Raises `NotPackableError` where it does not give the model's own logits."""
+        missing = PARAMETERS - inspect.signature(model.forward).parameters.keys()
+        if missing:
+            raise NotPackableError(f"its forward pass takes no {', '.join(sorted(missing))}")
+        if reason := other_layers(model.config.get_text_config()):
+            raise NotPackableError(reason)
+        packed = cls(model)
+        try:
+            packed.slot_bytes = try_out(model, packed.configs, packed.layers, packed.run)
+        except NotPackableError:
+            raise
+        except Exception as error:  # models of other architectures raise errors of any kind
+            message = " ".join(str(error).split())[:200]
+            raise NotPackableError(f"packed rows fail with {type(error).__name__}: {message}") from error
+        return packed
+
+    def run(self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]) -> Any:
+        """Logits `(rows, vocab)` after the last token of each row.
+
+        Args:
+            cache: tails of all rows, and the prefix they share.
+            tokens: new tokens of each row, at least one.
+            rows: rows of the cache they belong to.
+            starts: tail slots that each row has filled already.
+        """
+        tokens, starts = list(tokens), list(starts)
+        while long := [index for index, part in enumerate(tokens) if len(part) > CHUNK]:
+            self._pass(cache, [tokens[i][:CHUNK] for i in long], [rows[i] for i in long], [starts[i] for i in long])
+            for index in long:
+                tokens[index], starts[index] = tokens[index][CHUNK:], starts[index] + CHUNK
+        return self._pass(cache, tokens, rows, starts)
+
+    def _pass(
+        self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
+    ) -> Any:
+        """One forward pass; memory for attention grows with the columns, which is why `run` cuts long ones."""
+        device = self.model.device
+        counts = [len(part) for part in tokens]
+        cache.begin(counts, rows, starts)
+        step = cache.step(device)
+        with packed_attention_of(self.configs, cache):
+            output = self.model(
+                input_ids=torch.tensor([[token for part in tokens for token in part]], device=device),
+                position_ids=(step.slots + step.prefix)[None],
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=torch.tensor(counts).cumsum(0) - 1,  # on the CPU: the last layer may be elsewhere
+            )
+        ACTIVITY.tokens += sum(counts)
+        return output.logits[0]
+
+
+def other_layers(config: Any) -> str | None:
+    """Why, by its configuration, a model cannot be packed; for what a trial with short rows would not show."""
+    if kinds := set(getattr(config, "layer_types", None) or ()) - KINDS:
+        return f"it has layers of the kind {', '.join(sorted(kinds))}"
+    return None if rope_switch(config) is None else "its position encoding depends on the length of the longest row"
+
+
+def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: Run) -> int:
+    """Compare packed logits with the model's own. Returns the bytes that keys and values of one token take.
+
+    Two rows of different lengths share a prefix and are fed in two steps; each is compared with the model's own pass
+    over it alone. Meanwhile all attention windows of the model have `WINDOW` tokens, in both ways, and prefix and
+    tails are longer than that. Rows longer than the real windows could take minutes.
+
+    A model of half precision is compared in float32 (`in_float32`). In its own type it is run, too, and the error of
+    its attention is measured with random numbers (`attention_error`).
+
+    Args:
+        configs: all configurations that the model's modules read.
+        run: `PackedModel.run`.
+
+    Raises `NotPackableError` where logits differ or attention rounds too much, and whatever the model raises.
+    """
+    size = int(model.config.get_text_config().vocab_size)
+    tokens = [(7 * i + 3) % size for i in range(PREFIX + sum(TAILS))]
+    prefix, tails = tokens[:PREFIX], (tokens[PREFIX : PREFIX + TAILS[0]], tokens[-TAILS[1] :])
+
+    def compared() -> tuple[torch.Tensor, torch.Tensor]:
+        return _own(model, [[*prefix, *tail] for tail in tails]), _packed(layers, run, prefix, tails)[0]
+
+    with torch.inference_mode(), _small_windows([*model.modules(), *configs]):
+        _, cache = _packed(layers, run, prefix, tails)
+        for kind in {replace(kind, window=None) for kind in cache.kinds}:
+            _check_rounding(kind)
+        (alone, packed), exact = in_float32(model, compared)
+    scale = alone.abs().max()
+    difference = float((packed.float() - alone.float()).abs().max() / scale)
+    if not difference <= (LIMIT if exact else HALF_LIMIT):
+        raise NotPackableError(f"its logits change when rows are packed, by {difference:.2g} of them")
+    return sum(keys.nbytes + values.nbytes for keys, values in cache.prefix) // PREFIX
+
+
+def attention_error(kind: LayerKind) -> float:
+    """The error that rounding makes in packed attention, as a share of its result in float32.
+
+    Both get the same random keys, queries and values: the norm of the difference is compared. In bfloat16 one fused
+    kernel has 0.2 %; with scores that are rounded before the softmax it is 0.5 to 1.4 %.
+    """
+    generator = torch.Generator().manual_seed(0)
+
+    def numbers(heads: int, count: int, size: int) -> torch.Tensor:
+        return torch.randn(heads, count, size, generator=generator).to(kind.device, kind.dtype)
+
+    prefix = numbers(kind.kv_heads, KEYS, kind.size), numbers(kind.kv_heads, KEYS, kind.width)
+    shapes = (kind.heads, kind.size), (kind.kv_heads, kind.size), (kind.kv_heads, kind.width)
+    feeds = [[numbers(heads, sum(counts), size)[None] for heads, size in shapes] for counts in FEEDS]
+    exact = _attention(kind, [part.float() for part in prefix], [[part.float() for part in feed] for feed in feeds])
+    return float((_attention(kind, prefix, feeds).float() - exact).norm() / exact.norm())
+
+
+def _attention(kind: LayerKind, prefix: Sequence[torch.Tensor], feeds: Sequence[Sequence[torch.Tensor]]) -> Any:
+    """`(heads, value_dim)` outputs of all tokens that are fed to two rows in turn."""
+    cache = TailCache(1, len(FEEDS[0]), sum(map(max, FEEDS)))
+    cache.prefix = [(prefix[0], prefix[1])]
+    starts = [0] * len(FEEDS[0])
+    outputs: list[torch.Tensor] = []
+    for counts, feed in zip(FEEDS, feeds, strict=True):
+        cache.begin(counts, range(len(counts)), starts)
+        outputs += packed_attention(cache, 0, *feed, scaling=SPREAD / kind.size**0.5, softcap=kind.softcap)
+        starts = [start + count for start, count in zip(starts, counts, strict=True)]
+    return torch.cat(outputs)
+
+
+def _check_rounding(kind: LayerKind) -> None:
+    """Raises `NotPackableError` for a layer of half precision whose attention rounds more than its result."""
+    if kind.dtype not in HALVES:
+        return
+    error = attention_error(kind)
+    if not error <= ERROR_LIMIT * torch.finfo(kind.dtype).eps:  # not for NaN
+        name = str(kind.dtype).removeprefix("torch.")
+        raise NotPackableError(f"its attention in {name} is wrong by {100 * error:.2g} %, as scores are rounded")
+
+
+def _own(model: "PreTrainedModel", rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    """`(rows, vocab)` logits after the last token of each row, which is alone."""
+    passes = (model(torch.tensor([row], device=model.device), logits_to_keep=1) for row in rows)
+    return torch.stack([output.logits[0, -1] for output in passes])
+
+
+def _packed(
+    layers: int, run: Run, prefix: Sequence[int], tails: Sequence[Sequence[int]]
+) -> tuple[torch.Tensor, TailCache]:
+    """`(rows, vocab)` logits after the last token of each row, and the cache of the rows."""
+    alone = TailCache(layers, 1, len(prefix))
+    run(alone, [prefix], [0], [0])
+    if any(tail is None for tail in alone.tails):
+        raise NotPackableError("not all of its layers are attention layers")
+    if max((kind.window or 0 for kind in alone.kinds), default=0) > WINDOW:
+        raise NotPackableError("its attention windows cannot be made small to try it out")
+    shared = TailCache(layers, len(tails), max(map(len, tails)))
+    shared.prefix = alone.copy_of(0, len(prefix))
+    rows = list(range(len(tails)))
+    run(shared, [tail[:first] for tail, first in zip(tails, FIRST, strict=True)], rows, [0] * len(rows))
+    logits = run(shared, [tail[first:] for tail, first in zip(tails, FIRST, strict=True)], rows, FIRST)
+    return logits, shared
+
+
+@contextmanager
+def _small_windows(holders: Sequence[Any]) -> Iterator[None]:
+    """Let modules and configurations say meanwhile that attention windows have `WINDOW` tokens at most."""
+    known = [(holder, name, vars(holder).get(name)) for holder in holders for name in WINDOWS]
+    larger = [(holder, name, size) for holder, name, size in known if type(size) is int and size > WINDOW]
+    for holder, name, _ in larger:
+        setattr(holder, name, WINDOW)
+    try:
+        yield
+    finally:
+        for holder, name, size in larger:
+            setattr(holder, name, size)

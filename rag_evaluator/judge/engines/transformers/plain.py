@@ -1,0 +1,285 @@
+"""Runs a model on batches of padded rows, for any causal language model: by `generate`, or in the model's own cache.
+
+`ByGenerate` needs one pass per token for the whole batch. `CachedRows` feeds several tokens in one pass and leaves out
+rows that are done. Which of them gives the model's own logits is found by trying (`find_cache_use`).
+"""
+
+import inspect
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.encoding.sequence import Chooser, Decoded
+from rag_evaluator.judge.engines.transformers.attention import try_rows
+from rag_evaluator.judge.engines.transformers.decoder import out_of_memory, peak_watched
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+FOLLOWING = 97  # the tokens that follow in `logits`: few enough that every vocabulary has them
+CACHES = ("past_key_values", "cache_params")  # names that models give their cache
+TOGETHER = 64  # tokens of a row in one pass at most, after its prompt: a chunk of linear attention
+FEEDS = {TOGETHER: (2, 6, 1), 1: (1, 1)}  # fewer than a convolution sees, more, and some after a row was left out
+STEPS = 1 + max(map(sum, FEEDS.values()))
+logger = logging.getLogger(__name__)
+
+
+class _Grammars(LogitsProcessor):
+    """Leaves each sequence its chosen token only."""
+
+    def __init__(self, sequences: Sequence[Decoded], chooser: Chooser) -> None:
+        self.sequences, self.chooser = sequences, chooser
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        # any token will do for sequences that are done
+        tokens = [(sequence.next_forced() or [0])[0] for sequence in self.sequences]
+        free = [i for i, sequence in enumerate(self.sequences) if not sequence.done and not sequence.next_forced()]
+        if free:
+            chosen = self.chooser.choose([self.sequences[i] for i in free], scores[free])
+            for index, token in zip(free, chosen, strict=True):
+                tokens[index] = token
+        only = torch.full_like(scores, float("-inf"))
+        only[torch.arange(len(tokens)), tokens] = 0.0
+        return only  # type: ignore[return-value]
+
+
+class _Finished(StoppingCriteria):
+    """Feeds each chosen token to its sequence's grammar; a sequence ends with its answer or its budget."""
+
+    def __init__(self, sequences: Sequence[Decoded]) -> None:
+        self.sequences = sequences
+        self._seen = 0  # tokens of each row
+
+    def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
+        rows, tokens = input_ids.shape
+        ACTIVITY.tokens += rows * (tokens - self._seen)
+        self._seen = tokens
+        for sequence, token in zip(self.sequences, input_ids[:, -1].tolist(), strict=True):
+            if not sequence.done and sequence.failure is None:
+                sequence.push(token)
+        return torch.tensor([sequence.done for sequence in self.sequences], device=input_ids.device)  # type: ignore[return-value]
+
+
+class ByGenerate:
+    """Runs a model by `generate`.
+
+    Args:
+        padding: token id for padding, never seen by the model.
+    """
+
+    def __init__(self, model: "PreTrainedModel", padding: int) -> None:
+        self.model, self.padding = model, padding
+
+    def decode(self, sequences: Sequence[Decoded], chooser: Chooser) -> None:
+        """Decode one batch to the end of its longest answer."""
+        longest = max(sequence.request.budget.max_length for sequence in sequences)
+        self._run(
+            [sequence.request.input_ids for sequence in sequences],
+            max_new_tokens=longest,
+            logits_processor=LogitsProcessorList([_Grammars(sequences, chooser)]),
+            stopping_criteria=StoppingCriteriaList([_Finished(sequences)]),
+        )
+
+    def logits(self, rows: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
+        """`(rows, steps, vocab)` logits of one batch, after each row and after the tokens `following` it."""
+        width = max(map(len, rows))
+        tokens = following(steps)
+        output = self._run(
+            rows,
+            max_new_tokens=steps,
+            output_logits=True,
+            return_dict_in_generate=True,
+            prefix_allowed_tokens_fn=lambda _, row: [tokens[len(row) - width]],
+        )
+        ACTIVITY.tokens += len(rows) * width
+        return torch.stack(output.logits, dim=1)
+
+    def _run(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Any:
+        input_ids, attention_mask = self.padded(rows)
+        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
+            return self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
+                input_ids=input_ids, attention_mask=attention_mask, **settings
+            )
+
+    def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`(rows, longest)` token ids, padded on the left, and attention mask."""
+        width = max(map(len, rows))
+        input_ids = torch.full((len(rows), width), self.padding, dtype=torch.long)
+        attention_mask = torch.zeros_like(input_ids)
+        for index, row in enumerate(rows):
+            input_ids[index, width - len(row) :] = torch.tensor(row)
+            attention_mask[index, width - len(row) :] = 1
+        return input_ids.to(self.model.device), attention_mask.to(self.model.device)
+
+
+def following(count: int) -> list[int]:
+    """Tokens that follow a row when a model is tried out, each other than the one before."""
+    return [(13 * index + 2) % FOLLOWING for index in range(count)]
+
+
+@contextmanager
+def _own_generation_config(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
+    """Keep the model's own generation defaults (penalties, forced tokens, sampling) out of judging."""
+    theirs = model.generation_config
+    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=pad_token_id)
+    try:
+        yield
+    finally:
+        model.generation_config = theirs
+
+
+class CachedRows:
+    """The rows of one batch, in the cache that the model makes in its first pass.
+
+    Recurrent states and convolutions have no place for padding after the prompt, so all rows get as many tokens.
+
+    Args:
+        input_ids: `(rows, length)`, padded on the left.
+        attention_mask: `(rows, length)`, 0 for padding.
+
+    Attributes:
+        logits: `(rows, vocab)` after the last token of each row.
+        cache: of the model's own kind.
+    """
+
+    def __init__(self, model: "PreTrainedModel", input_ids: torch.Tensor, attention_mask: torch.Tensor) -> None:
+        self.model, self.mask = model, attention_mask
+        self.parameters = inspect.signature(model.forward).parameters
+        self.cache: Any = None  # of transformers, or of the model's own module
+        self.name = ""
+        self.logits = self._pass(input_ids)
+
+    def feed(self, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+        """`(rows, vocab)` logits after new tokens, as many of each row."""
+        new = torch.tensor(tokens, device=self.mask.device)
+        self.mask = torch.cat([self.mask, torch.ones_like(new)], dim=1)
+        self.logits = self._pass(new)
+        return self.logits
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Leave out all other rows."""
+        indices = torch.tensor(rows, device=self.mask.device)
+        layers = self.cache.layers
+        can_select = all(hasattr(layer, "batch_select_indices") for layer in layers)  # recurrent ones cannot
+        (self.cache.batch_select_indices if can_select else self.cache.reorder_cache)(indices)
+        self.mask, self.logits = self.mask[indices], self.logits[indices]
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of keys, values and states."""
+        return sum(_bytes(vars(layer)) for layer in self.cache.layers)
+
+    def _pass(self, input_ids: torch.Tensor) -> torch.Tensor:
+        arguments = {"position_ids": (self.mask.cumsum(1) - 1).clamp(min=0), "logits_to_keep": 1}
+        if self.cache is not None:
+            arguments[self.name] = self.cache
+        output = self.model(
+            **self.model.prepare_inputs_for_generation(  # type: ignore[operator]  # torch types attributes as tensors
+                input_ids,
+                attention_mask=self.mask,
+                use_cache=True,
+                is_first_iteration=self.cache is None,
+                **{name: value for name, value in arguments.items() if name in self.parameters},
+            )
+        )
+        self.name = next(name for name in CACHES if getattr(output, name, None) is not None)
+        self.cache = output[self.name]
+        ACTIVITY.tokens += input_ids.numel()
+        logits: torch.Tensor = output.logits[:, -1]
+        return logits
+
+
+def _bytes(value: Any) -> int:
+    """Bytes of the tensors in a value. Any: layers of caches hold what their authors liked."""
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    return value.nbytes if isinstance(value, torch.Tensor) else 0
+
+
+@dataclass(frozen=True)
+class CacheUse:
+    """How a model goes on from its own cache.
+
+    Attributes:
+        together: tokens of a row in one pass at most; 0 where only `generate` gives the model's own logits.
+        slot_bytes: what one token of one row takes, in the cache and in the pass over the prompts; 0: not known.
+        row_bytes: what a row takes beside its tokens: recurrent states, attention windows.
+    """
+
+    together: int
+    slot_bytes: int = 0
+    row_bytes: int = 0
+
+
+def find_cache_use(generate: ByGenerate, window: int, alone: bool) -> CacheUse:
+    """Found by trying: a recurrent layer may begin anew with every pass of several tokens, a cache may not let rows go.
+
+    Such a model gives other logits then, or fails.
+
+    Args:
+        window: tokens of prompt and answer together that the model can read.
+        alone: whether batches of one row are tried only.
+    """
+
+    def trial(short: tuple[int, ...], long: tuple[int, ...]) -> CacheUse:
+        rows = [long] if alone else [short, long]
+        expected = generate.logits(rows, STEPS)
+        ways = (_cache_use(generate, rows, together, expected) for together in FEEDS)
+        return next(filter(None, ways), CacheUse(0))
+
+    return try_rows(generate.model, window, STEPS, trial)
+
+
+def _cache_use(
+    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
+) -> CacheUse | None:
+    """How the model goes on if so many tokens may be fed; None if its logits are not the expected ones.
+
+    Args:
+        expected: `(rows, steps, vocab)`.
+    """
+    feeds = FEEDS[together]
+    try:
+        difference, slot_bytes, row_bytes = _feed_and_compare(generate, prompts, feeds, expected)
+    except Exception as error:  # models of other architectures raise errors of any kind
+        if out_of_memory(error):
+            raise
+        logger.debug("rows cannot be fed %s tokens: %s", feeds, error, exc_info=True)
+        return None
+    logger.debug("rows that are fed %s tokens differ by %.2g", feeds, difference)
+    # Narrower than where rows are compared with others: a model that fails here is only slower.
+    limit = 1e-5 if generate.model.dtype == torch.float32 else 5e-2
+    return CacheUse(together, slot_bytes, row_bytes) if difference <= limit else None  # not for NaN
+
+
+@torch.inference_mode()
+def _feed_and_compare(
+    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], feeds: Sequence[int], expected: torch.Tensor
+) -> tuple[float, int, int]:
+    """The largest difference of a logit as a share of the largest logit, and the bytes of `CacheUse`."""
+    tokens = following(sum(feeds))
+    input_ids, mask = generate.padded(prompts)
+    with peak_watched(generate.model) as peak:
+        rows = CachedRows(generate.model, input_ids, mask)
+        held = [rows.held_bytes]
+        passing = max(peak() - held[0], 0)
+    logits, wanted, fed = [rows.logits], [expected[:, 0]], 0
+    for count in feeds:
+        if fed + count == len(tokens):
+            rows.keep([0])
+        logits.append(rows.feed([tokens[fed : fed + count]] * len(rows.mask)))
+        held.append(rows.held_bytes)
+        fed += count
+        wanted.append(expected[: len(rows.mask), fed])
+    pairs = zip(logits, wanted, strict=True)
+    difference = max(float((computed.float() - known.float()).abs().max()) for computed, known in pairs)
+    slot = (held[1] - held[0]) // (len(prompts) * feeds[0])
+    row = held[0] // len(prompts) - slot * input_ids.shape[1]
+    share = difference / float(expected.float().abs().max())
+    return share, slot + passing // input_ids.numel(), max(row, 0)

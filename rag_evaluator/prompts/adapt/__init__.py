@@ -1,1 +1,0 @@
-"""Makes the prompts of a language with the judge."""

@@ -1,0 +1,56 @@
+"""`sort`: each question's contexts in the judge's order, for those who have questions and contexts in hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.config.schema import with_arguments
+from rag_evaluator.dataset.lists import check_lists
+from rag_evaluator.files.progress import Progress, automatic
+from rag_evaluator.tasks.calls import Settings, judge_source, run_and_keep, settings_of
+from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.tasks.sort import sort_stage
+
+
+def sort(
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    k: int | None = None,
+    top: bool | None = None,
+    fast: bool | None = None,
+    *,
+    strategy: str | None = None,
+    both_orders: bool | None = None,
+    judge: Any = None,
+    language: str | None = None,
+    config: Settings = None,
+    output_dir: str | Path = ".",
+    fresh: bool = False,
+    progress: Progress = automatic,
+) -> list[dict[str, Any]]:
+    """The judge's order of each question's contexts, compared with the retriever's.
+
+    Args:
+        question_list: the questions, as a list, a tuple, a pandas, numpy or `datasets` column.
+        contexts_list: the contexts of each, best first as the retriever has them.
+        k, top, fast, strategy, both_orders: settings, see `SortConfig`; None takes those of the
+            section `sort` of `config`.
+        judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
+        language: of the prompts; None takes the configured one, English.
+        config: a `Config`, a mapping with its keys or a YAML file; the demo judge if None. Its `dataset`, `columns`,
+            `name` and `output_dir` are those of the commands and do not count here.
+        output_dir: gets `result/sorted_indices.json`, and the judge's answers in `result/journal`, from which a call
+            that was stopped continues.
+        fresh: forget answers of earlier calls.
+        progress: called with (questions done, questions); see docs/progress.md. By default a bar in notebooks.
+
+    Returns one dict per question, as written to the file: `question, contexts, good, bad, sorted, spearman, sim,
+    overlap` and more (docs/sort-generate.md). Raises `RagEvaluatorError` for bad input before a model is loaded.
+    """
+    questions, contexts = check_lists(question_list, contexts_list)
+    settings, folder = settings_of(config, language), Path(output_dir) / "result"
+    options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
+    asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
+    stage = sort_stage(questions, contexts, options, asking)
+    table = run_and_keep(stage, folder, fresh, progress)
+    return [dict(ranking.fields) for ranking in stage.rankings(table)]

@@ -1,0 +1,206 @@
+"""Paired comparison of two runs' scores over the same rows, and how many rows a difference or an interval needs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rag_evaluator.statistics.bootstrap import Floats, holm
+from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
+
+MOST_ROWS = 100_000
+FEWEST = 2  # rows; one has the whole range
+
+
+def rows_for_interval(values: ArrayLike, scale: Scale, half_width: float, level: float = 0.95) -> int | None:
+    """The rows with which `mean_interval` is at most `half_width` to either side, if scores vary as these do.
+
+    Scores of n rows are taken from the given ones, evenly over their order of size, so that each n has the same method
+    and nearly the same spread. It is an estimate: the spread of few scores is known badly.
+
+    Args:
+        values: scores of some rows; NaN: missing.
+        half_width: half of high - low, in units of the metric.
+        level: nominal coverage.
+
+    Returns:
+        None with fewer than two scores, or where more than `MOST_ROWS` rows were needed.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    known = np.sort(numbers[~np.isnan(numbers)])
+    if len(known) < FEWEST:
+        return None
+
+    def is_enough(rows: int) -> bool:
+        spread = known[((np.arange(rows) + 0.5) * len(known) / rows).astype(int)]
+        estimate = mean_interval(spread, scale, level)
+        assert estimate.ci_low is not None
+        assert estimate.ci_high is not None
+        return estimate.ci_high - estimate.ci_low <= 2 * half_width
+
+    low, high = FEWEST - 1, FEWEST
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if low == MOST_ROWS:
+            return None
+        high = min(high, MOST_ROWS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+ALPHA, POWER = 0.05, 0.8
+FEW = 12  # pairs up to which each number is tried: the solver fails for an effect that is large against the spread
+
+
+def smallest_difference(
+    std: float | None, n: int, design_effect: float = 1.0, alpha: float = ALPHA, power: float = POWER
+) -> float | None:
+    """The true mean difference that a two-sided paired t test of n rows finds with this power.
+
+    With `TTestPower` of statsmodels. In the metric's units; None where the spread of the differences is not known: with
+    fewer than two rows, or when no row differs from the others.
+
+    Args:
+        std: standard deviation of the differences.
+        design_effect: how many rows of clusters tell as much as one independent row.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    independent = n / design_effect
+    if std is None or std <= TIE or independent < 2:
+        return None
+    return _number(TTestPower().solve_power(nobs=independent, alpha=alpha, power=power)) * std
+
+
+def rows_needed(
+    std: float | None, effect: float, design_effect: float = 1.0, alpha: float = ALPHA, power: float = POWER
+) -> int | None:
+    """The rows with which a true mean difference of `effect` is found with this power; None as above."""
+    from statsmodels.stats.power import TTestPower
+
+    if std is None or std <= TIE:
+        return None
+    test, size = TTestPower(), effect / std
+    few = (pairs for pairs in range(2, FEW) if not test.power(size, pairs, alpha) < power)  # NaN: beyond any doubt
+    independent = next(few, None) or _number(test.solve_power(effect_size=size, alpha=alpha, power=power))
+    return math.ceil(independent * design_effect)
+
+
+def _number(value: Any) -> float:
+    """What the solver gives: a number or an array of one (Any); of an effect, its size in either direction."""
+    return abs(float(np.asarray(value).item()))
+
+
+EFFECT = 0.05  # a difference worth finding, in units of a metric
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The scores of a metric in two runs: a number per row, NaN where there is none."""
+
+    metric: str
+    a: Floats
+    b: Floats
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """A metric in two runs. Rows that only one side scored do not count, but for `only_a` and `only_b`.
+
+    Attributes:
+        mean_a, mean_b: of the rows that both sides scored; None if there are none.
+        difference: b minus a, row by row, with its interval.
+        p: of the test that the interval of the difference belongs to: below 1 - level exactly where that excludes 0;
+            None if it was not made. `p_holm` holds for all tests of the table together.
+        wins, ties, losses: rows in which b is better than, equal to, worse than a.
+        smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all.
+        rows_needed: to find the effect that was asked for.
+        only_a, only_b: rows that only this side scored.
+    """
+
+    metric: str
+    scale: Scale
+    mean_a: float | None
+    mean_b: float | None
+    difference: Estimate
+    p: float | None
+    p_holm: float | None
+    wins: int
+    ties: int
+    losses: int
+    smallest_difference: float | None
+    rows_needed: int | None
+    only_a: int
+    only_b: int
+
+
+def compare_scores(
+    pairs: Sequence[Paired],
+    clusters: Sequence[str | None] | None = None,
+    weights: Floats | None = None,
+    effect: float = EFFECT,
+    level: float = 0.95,
+    tested: bool = True,
+) -> list[MetricComparison]:
+    """Each pair compared, over the same rows in any order; the p-values are adjusted for all of them together.
+
+    Args:
+        clusters: rows of one cluster depend on each other; None: each row stands for itself.
+        weights: how much each row counts in means, intervals and tests; wins, ties and losses are counted as they are.
+        tested: whether p-values are wanted.
+    """
+    differences = [pair.b - pair.a for pair in pairs]
+    counted = np.ones(len(differences[0]) if differences else 0) if weights is None else weights
+    compared = [
+        _described(pair, values, difference_interval(values, pair.scale, level, clusters, weights), counted, effect)
+        for pair, values in zip(pairs, differences, strict=True)
+    ]
+    tests = [
+        difference_p_value(values, pair.scale, clusters, weights) if tested else None
+        for pair, values in zip(pairs, differences, strict=True)
+    ]
+    return [replace(row, p=p, p_holm=adjusted) for row, p, adjusted in zip(compared, tests, holm(tests), strict=True)]
+
+
+def _described(
+    pair: Paired, differences: Floats, difference: Estimate, weights: Floats, effect: float
+) -> MetricComparison:
+    a, b, both = pair.a, pair.b, ~np.isnan(differences)
+    gains = differences[both] if pair.scale.better == "higher" else -differences[both]
+    design = _design_effect(difference)
+    spread = None if difference.stderr is None else difference.std  # one cluster says nothing of others
+    return MetricComparison(
+        metric=pair.metric,
+        scale=pair.scale,
+        mean_a=_mean(a[both], weights[both]),
+        mean_b=_mean(b[both], weights[both]),
+        difference=difference,
+        p=None,
+        p_holm=None,
+        wins=int(np.count_nonzero(gains > TIE)),
+        ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
+        losses=int(np.count_nonzero(gains < -TIE)),
+        smallest_difference=smallest_difference(spread, difference.n, design),
+        rows_needed=rows_needed(spread, effect, design),
+        only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
+        only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
+    )
+
+
+def _mean(values: Floats, weights: Floats) -> float | None:
+    total = math.fsum(weights)
+    return math.fsum(values * weights) / total if total else None
+
+
+def _design_effect(estimate: Estimate) -> float:
+    """How many rows of these clusters tell as much as one independent row (Kish 1965); 1 without clusters."""
+    if not estimate.std or not estimate.stderr:
+        return 1.0
+    return estimate.n * (estimate.stderr / estimate.std) ** 2

@@ -1,0 +1,285 @@
+"""The mean label of all rows, from a few labels and the judge's scores: prediction-powered inference (PPI++)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rag_evaluator.statistics.formulas import Array, Scale, effective_units, with_pseudo_units
+from rag_evaluator.statistics.threshold import LabelledRows, make_labelled_rows
+
+METHOD = "cross-fitted-ppi++-t-pseudo-residuals"
+FIGURES = ("label_mean", "ci_low", "ci_high", "judge_weight", "labels_only", "labels_saved")  # None: no estimate
+LEAST_RARER = 5  # labels of the rarer value: with fewer the slope is a guess
+
+
+@dataclass(frozen=True)
+class LabelMean:
+    """The mean that people's labels would have if all rows were labelled.
+
+    Attributes:
+        rows: of the run.
+        labels: rows with a label that count.
+        blank: rows that were drawn and have no label. They are taken for missing at random within their stratum.
+        unscored: rows without a score; they are a stratum of their own, whose mean comes from labels alone.
+        label_mean: the estimate, within the range of the scale; None if there are too few labels.
+        ci_low, ci_high: interval for the mean label of what the rows are a sample of; it covers that of the rows, too.
+        ci_level: its nominal coverage.
+        ci_method: name of the method, or why there is no estimate.
+        judge_weight: PPI++'s lambda in [0, 1], the mean of the folds; 0: the scores do not help, or do not vary within
+            strata.
+        labels_only: why the scores do not count, in all folds or in some; None where they do.
+        labels_saved: how many more labels of rows drawn uniformly would give the same variance without a judge; below 0
+            if labels alone would be better.
+    """
+
+    rows: int
+    labels: int
+    blank: int
+    unscored: int
+    label_mean: float | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_level: float
+    ci_method: str
+    judge_weight: float | None
+    labels_only: str | None
+    labels_saved: float | None
+
+
+def label_mean(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    scale: Scale | None = None,
+    strata: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    drawn: ArrayLike | None = None,
+    level: float = 0.95,
+    units: Sequence[str] | None = None,
+    plain_labels: ArrayLike | None = None,
+) -> LabelMean:
+    """Mean label by PPI++ (Angelopoulos, Duchi and Zrnic 2023), for uniform, stratified and unequal draws.
+
+    With scores f, labels y, strata h of N_h of the N rows, and weights w = 1/probability that add up to 1 over the
+    labels of a stratum, the estimate is
+
+        sum_h N_h/N sum w (y - b f'),  f' = f - mean(f, rows of h).
+
+    For equal probabilities and one slope b it is the published lambda_h mean(f, unlabelled) + mean(y - lambda_h f,
+    labelled) with lambda_h = b (1 - n_h/N_h). For unequal ones it is the difference estimator of survey sampling with
+    Hajek's weights, as in Zrnic and Candes (2024).
+
+    b is cross-fitted (Zrnic and Candes 2024, PNAS; Chernozhukov et al. 2018): the labels are dealt to five folds within
+    strata, and those of a fold take b from the other four. A slope chosen on the labels that it then corrects pulls the
+    mean towards what a lenient judge accepts, by 0.01 to 0.02 with 20 to 30 labels. b is the least squares slope within
+    strata that minimises the estimated variance (power tuning), cut to [0, 1/(1 - n/N)], so that lambda is in [0, 1].
+    It is 0 where fewer than `LEAST_RARER` labels of the other folds differ from the most common one. That rule is kept
+    fold by fold, too: kept for all labels at once it leaves out the scores just where the labels are one-sided by
+    chance, a bias of up to 0.03.
+
+    Variance: S^2/N + sum_h sum (1 - p) (N_h w/N)^2 e^2 / (1 - w), with S^2 that of labels, p the probability of the row
+    and residuals e = y - b f' less their mean in the stratum; for a uniform draw and one slope this is the published
+    lambda^2 var(f)/(N - n) + var(y - lambda f)/n. The sum has one more residual at each end of what a label can differ
+    from its prediction y - e, each with the weight of one effective label: without it labels that all agree would leave
+    no width. Quantiles: Student's t with n - H degrees of freedom for H strata.
+
+    Args:
+        scores: of all rows of the run; NaN: none. Clipped to the scale.
+        labels: of all rows, in the same unit; NaN: none.
+        scale: range of both; 0 to 1 by default.
+        strata: of the draw, a number a row. None: one. Rows without a score become a stratum of their own.
+        probabilities: of each row, to be drawn; only their ratios within a stratum matter. None: equal.
+        drawn: whether the row was drawn for labelling. Labels of other rows do not count. None: all labels count, and
+            none is blank.
+        level: nominal coverage.
+        units: key of each row, or of its cluster: labels of one key are in one fold, and nothing depends on the order
+            of rows. None: each row is a unit, and their order decides which fold a label is dealt to.
+        plain_labels: of all rows, by which the rarer value is counted where `labels` were moved by weights. None:
+            `labels`.
+
+    Raises:
+        ValueError: if lengths differ, a probability is not above 0 and at most 1, or the level is not in (0, 1).
+    """
+    used = scale or Scale()
+    return _mean(scores, labels, used, used.width, strata, probabilities, drawn, level, units, plain_labels)
+
+
+def label_difference(
+    scores: tuple[ArrayLike, ArrayLike],
+    labels: tuple[ArrayLike, ArrayLike],
+    scale: Scale | None = None,
+    strata: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    drawn: ArrayLike | None = None,
+    level: float = 0.95,
+    units: Sequence[str] | None = None,
+    plain_labels: ArrayLike | None = None,
+) -> LabelMean:
+    """The mean label of the second run minus that of the first, from rows with a label in both; else as `label_mean`.
+
+    Row by row the difference of labels takes the place of the label, and that of scores the place of the score, which
+    is there if both runs have one. The range is -(high - low) to high - low. The two residuals that are added are cut
+    to it, as in `difference_interval`: a difference of labels and one of scores in opposite directions would need two
+    wrong scores in one row. With residuals of that size the interval was wider than that of labels alone.
+    """
+    used = scale or Scale()
+    wide = Scale(-used.width, used.width, used.kind)
+    judged, people = (_second_minus_first(pair, used) for pair in (scores, labels))
+    return _mean(judged, people, wide, used.width, strata, probabilities, drawn, level, units, plain_labels)
+
+
+def _mean(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    scale: Scale,
+    most: float,
+    strata: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    drawn: ArrayLike | None,
+    level: float,
+    units: Sequence[str] | None,
+    plain_labels: ArrayLike | None,
+) -> LabelMean:
+    """The mean label; `most` is the greatest size of the residuals that are added."""
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
+    sample = make_labelled_rows(scores, labels, scale, strata, probabilities, drawn, units, plain_labels)
+    labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
+    empty = LabelMean(
+        len(sample.scores), labelled, sample.blank, unscored, ci_level=level, ci_method=METHOD, **dict.fromkeys(FIGURES)
+    )
+    lacking = sample.lacking()
+    return replace(empty, ci_method=lacking) if lacking else _estimated(empty, sample, scale, most)
+
+
+def _second_minus_first(pair: tuple[ArrayLike, ArrayLike], scale: Scale) -> Array:
+    first, second = (np.clip(np.asarray(values, np.float64), scale.low, scale.high) for values in pair)
+    return np.asarray(second - first)
+
+
+class _Residuals(NamedTuple):
+    """What labels differ by from what the scores predict for them.
+
+    Attributes:
+        mean: of the residuals with one more at each end; without these it is 0.
+        variance: of the estimate, from the draw of the labels.
+        drawn_from: share of the rows without a label, by which the draw matters: 0 if all rows have a label.
+    """
+
+    mean: float
+    variance: float
+    drawn_from: float
+
+
+def _estimated(empty: LabelMean, sample: LabelledRows, scale: Scale, most: float) -> LabelMean:
+    from scipy.special import stdtrit
+
+    slopes, lacking = _slopes(sample)
+    corrected = sample.labels - slopes * (sample.scores - _means(sample))
+    residuals = _residuals(sample, corrected, scale, most)
+    shares, labels = sample.shares[sample.labelled], sample.labels[sample.labelled]
+    middle, variance = _spread(shares, labels, scale)
+    mean = float(np.sum(shares * labels))
+    estimate = min(max(float(np.sum(sample.shares * corrected)), scale.low), scale.high)
+    total = variance / empty.rows + residuals.variance
+    free = empty.labels - len(sample.sizes())
+    half = float(stdtrit(free, (1 + empty.ci_level) / 2)) * total**0.5
+    centre = estimate + residuals.drawn_from * residuals.mean + (1 - residuals.drawn_from) * (middle - mean)
+    return replace(
+        empty,
+        label_mean=estimate,
+        ci_low=min(max(centre - half, scale.low), estimate),
+        ci_high=max(min(centre + half, scale.high), estimate),
+        judge_weight=float(np.sum(sample.shares * slopes)) * _unlabelled(sample),
+        labels_only=_labels_only(sample, lacking),
+        labels_saved=empty.labels * (variance / (empty.labels + 2) / total - 1),
+    )
+
+
+def _slopes(sample: LabelledRows) -> tuple[Array, int]:
+    """For every labelled row the slope of the other folds, 0 elsewhere; and in how many folds these are too few."""
+    unlabelled, slopes, lacking = _unlabelled(sample), np.zeros(len(sample.scores)), 0
+    rows = np.flatnonzero(sample.labelled)
+    folds, weights = sample.folds[rows], _design(sample)[rows]
+    for fold in np.unique(folds) if unlabelled else ():
+        rest = rows[folds != fold]
+        if _rarer(sample, rest) < LEAST_RARER:
+            lacking += 1
+        else:
+            slopes[rows[folds == fold]] = _slope(sample, rest, weights[folds != fold], 1 / unlabelled)
+    return slopes, lacking
+
+
+def _slope(sample: LabelledRows, rows: NDArray[np.int64], weights: Array, most: float) -> float:
+    """The weighted least squares slope of labels on scores, pooled within strata, cut to [0, `most`]."""
+    scores, labels = (
+        _less_mean(values[rows], weights, sample.strata[rows]) for values in (sample.scores, sample.labels)
+    )
+    variance = float(np.sum(weights * scores**2))
+    if variance <= 1e-15 * float(weights.sum()):
+        return 0.0
+    return min(max(float(np.sum(weights * scores * labels)) / variance, 0.0), most)
+
+
+def _less_mean(values: Array, weights: Array, strata: NDArray[np.int64]) -> Array:
+    """Values less their weighted mean in the stratum."""
+    sums = np.bincount(strata, weights=weights)
+    return np.asarray(values - (np.bincount(strata, weights=weights * values) / np.maximum(sums, 1e-300))[strata])
+
+
+def _rarer(sample: LabelledRows, rows: NDArray[np.int64]) -> int:
+    """How many labels of rows with a score differ from the most common one; of labels 0 and 1, the rarer value."""
+    values = sample.plain_labels[rows][sample.scored[rows]]
+    return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
+
+
+def _labels_only(sample: LabelledRows, lacking: int) -> str | None:
+    """What to say where folds take no notice of the scores."""
+    if not lacking:
+        return None
+    folds = len(np.unique(sample.folds[sample.labelled]))
+    where = "" if lacking == folds else f" in {lacking} of {folds} folds"
+    count = _rarer(sample, np.flatnonzero(sample.labelled))
+    return (
+        f"labels only{where}: {count} labels of the rarer value; the scores count in a fold if the other folds "
+        f"have {LEAST_RARER} of them"
+    )
+
+
+def _unlabelled(sample: LabelledRows) -> float:
+    """Share of the rows with a score that have no label."""
+    return float(np.mean(~sample.labelled[sample.scored])) if sample.scored.any() else 0.0
+
+
+def _means(sample: LabelledRows) -> Array:
+    """For every row the mean score of all rows of its stratum."""
+    return np.asarray((np.bincount(sample.strata, weights=sample.scores) / sample.sizes())[sample.strata])
+
+
+def _design(sample: LabelledRows) -> Array:
+    """Factors of squared residuals in the variance of the estimate, 0 for rows without a label."""
+    return (1 - sample.probabilities) * sample.shares**2 / np.where(sample.within < 1, 1 - sample.within, np.inf)
+
+
+def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float) -> _Residuals:
+    """Of the labels as they are and as the scores correct them, `corrected`."""
+    has_label, residuals = sample.labelled, corrected - sample.label_means(corrected)
+    predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[has_label]
+    residuals, shares = residuals[has_label], sample.shares[has_label]
+    units = float(effective_units(shares)) + 2
+    ends = np.clip([scale.low - predicted.max(), scale.high - predicted.min()], -most, most)
+    mean = float(ends.sum()) / units
+    drawn_from = float(np.sum((1 - sample.probabilities[has_label]) * shares**2) / np.sum(shares**2))
+    of_labels = (1 - 2 / units) ** 2 * np.sum(_design(sample)[has_label] * (residuals - mean) ** 2)
+    extra = drawn_from * np.sum((ends - mean) ** 2) / units**2 / (1 - 1 / units)
+    return _Residuals(mean, float(of_labels + extra), drawn_from)
+
+
+def _spread(shares: Array, labels: Array, scale: Scale) -> tuple[float, float]:
+    """Mean and variance of labels with one more at each end of the range."""
+    larger, values = with_pseudo_units(shares, labels, scale.low, scale.high)
+    mean = float(np.sum(larger * values))
+    units = float(effective_units(larger))
+    return mean, float(np.sum(larger * (values - mean) ** 2)) * units / (units - 1)

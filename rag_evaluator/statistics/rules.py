@@ -1,0 +1,353 @@
+"""Rules that scores must keep, such as `faithfulness >= 0.8`, and whether they do."""
+
+import math
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+from rag_evaluator.statistics.intervals import difference_interval, mean_interval
+
+Limit = Literal["min", "max", "not worse", "coverage"]
+COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
+MOST_STEPS = 1000  # tried for the score from which on missing rows let a rule pass
+MOST_ROWS = 200_000  # looked at when a rule needs more rows
+MEAN = "mean:"
+RULE = re.compile(r"\s*(mean:)?\s*(.+?)\s*(>=|<=)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a metric must keep; as text `faithfulness >= 0.8`.
+
+    Attributes:
+        limit: what `number` is: the least or the greatest value, how much worse than a baseline it may be (a margin, in
+            units of the metric), or the least coverage.
+        of_mean: the rule is about the mean, not about the worse end of its interval.
+    """
+
+    metric: str
+    limit: Limit
+    number: float
+    of_mean: bool = False
+
+    def __str__(self) -> str:
+        name = (MEAN if self.of_mean else "") + self.metric
+        sign = {"min": ">=", "max": "<=", "not worse": "not worse by", "coverage": "coverage >="}[self.limit]
+        return f"{name} {sign} {self.number:g}"
+
+
+class MissingRows(NamedTuple):
+    """Rows that a baseline scored and a run did not.
+
+    Attributes:
+        rows: how many; `named` names some of them.
+        ignored: the difference without them.
+        estimate: the difference if each of them had a score.
+    """
+
+    rows: int
+    named: str
+    ignored: Estimate
+    estimate: Callable[[float], Estimate]
+
+
+class Measured(NamedTuple):
+    """What is known of a metric, or of its difference from a baseline.
+
+    Attributes:
+        coverage: share of the weight of all rows that have a score; of a difference: that both sides scored.
+        clusters, weights: of the scored rows, if they have any: a rule then needs more rows.
+        lost: rows that count as the worst score, if there are any.
+        notes: sentences that belong to every verdict.
+        fault: why no rule can pass, whatever the figures are.
+    """
+
+    scale: Scale
+    estimate: Estimate
+    coverage: float
+    clusters: Sequence[Hashable] | None = None
+    weights: Sequence[float] | None = None
+    lost: MissingRows | None = None
+    notes: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a rule is kept, and what was measured, in one line.
+
+    Attributes:
+        noted: whether the line says more than the figures: also of a rule that is kept it should be read.
+    """
+
+    rule: Rule
+    passed: bool
+    reason: str
+    noted: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}"
+
+    def to_json(self) -> dict[str, str | float | bool]:
+        """The rule's text and parts, and the verdict."""
+        return {"rule": str(self.rule), **asdict(self.rule), "passed": self.passed, "reason": self.reason}
+
+
+def parse_rule(text: str) -> Rule:
+    """The rule that a text such as `faithfulness >= 0.8` or `mean:noise_sensitivity <= 0.2` says.
+
+    Raises `ConfigError` for another text.
+    """
+    parts = RULE.fullmatch(text)
+    number = _number(parts[4]) if parts else None
+    if parts is None or number is None:
+        raise ConfigError(
+            f"'{text}' is not a rule. Expected a metric, >= or <=, and a number, such as 'faithfulness >= 0.8' or "
+            "'mean:noise_sensitivity <= 0.2'."
+        )
+    return Rule(parts[2], "min" if parts[3] == ">=" else "max", number, parts[1] is not None)
+
+
+def parse_limit(option: str, limit: Limit, text: str) -> Rule:
+    """The rule of an option of the command line, `--min faithfulness=0.8`. Raises `ConfigError`."""
+    name, sign, value = text.rpartition("=")
+    number = _number(value)
+    if not sign or not name.removeprefix(MEAN) or number is None:
+        raise ConfigError(f"{option} {text}: expected METRIC=NUMBER, such as {option} faithfulness=0.8")
+    return Rule(name.removeprefix(MEAN), limit, number, name.startswith(MEAN))
+
+
+def check_rules(
+    rules: Sequence[Rule],
+    measured: Mapping[str, Measured],
+    differences: Mapping[str, Measured] | None = None,
+    min_coverage: float = COVERAGE,
+) -> list[Verdict]:
+    """Whether each rule is kept.
+
+    A rule concerns the worse end of the interval, or the mean if it says so; 1e-6 is allowed for. It fails also where
+    fewer rows than `min_coverage` have a score.
+
+    Args:
+        measured: metric -> its scores, for all rules but `not worse`.
+        differences: metric -> the run minus its baseline.
+
+    Raises `ConfigError` for a rule that its metric cannot have, or whose metric was not scored.
+    """
+    verdicts = []
+    for rule in rules:
+        known = (differences or {}) if rule.limit == "not worse" else measured
+        if rule.metric not in known:
+            raise ConfigError(
+                f"rule '{rule}': there are no scores of '{rule.metric}'.{did_you_mean(rule.metric, known)}"
+            )
+        refuse_senseless(rule, known[rule.metric].scale)
+        verdicts.append(_verdict(rule, known[rule.metric], min_coverage))
+    return verdicts
+
+
+def refuse_senseless(rule: Rule, scale: Scale) -> None:
+    """Raises `ConfigError` for a rule that no metric of this scale can have."""
+    if rule.limit in ("min", "max") and (rule.limit == "min") != (scale.better == "higher"):
+        other = "maximum" if rule.limit == "min" else "minimum"
+        raise ConfigError(f"rule '{rule}': of {rule.metric} {scale.better} is better: give a {other}.")
+    low, high = {"not worse": (0.0, scale.width), "coverage": (0.0, 1.0)}.get(rule.limit, (scale.low, scale.high))
+    if not low <= rule.number <= high:
+        what = "margin" if rule.limit == "not worse" else "number"
+        raise ConfigError(f"rule '{rule}': expected a {what} from {low:g} to {high:g}.")
+
+
+def _verdict(rule: Rule, measured: Measured, min_coverage: float) -> Verdict:
+    if measured.fault is not None:
+        return Verdict(rule, False, measured.fault)
+    least = rule.number if rule.limit == "coverage" else min_coverage
+    is_covered = measured.coverage >= least - TIE
+    uncovered = [] if is_covered else [f"coverage is {measured.coverage:.3f}, below {least:g}{_remedy(rule)}"]
+    if rule.limit == "coverage":
+        return Verdict(rule, is_covered, uncovered[0] if uncovered else f"coverage is {measured.coverage:.3f}")
+    estimate = measured.estimate
+    kept = _keeps(rule, measured.scale, estimate)
+    alone = [] if kept else [*_lost_alone(rule, measured, is_covered)]
+    why = [*alone, *([] if kept or alone else _too_few(rule, measured)), *_lost(measured), *measured.notes]
+    reasons = [*uncovered, _seen(rule, measured.scale, estimate), *why]
+    return Verdict(rule, kept and is_covered, "; ".join(reasons), noted=bool(measured.notes or measured.lost))
+
+
+def _remedy(rule: Rule) -> str:
+    return "" if rule.limit == "coverage" else ": first score what is missing, the command of the run with --update"
+
+
+def _lost(measured: Measured) -> list[str]:
+    """Which rows count as the worst score."""
+    if measured.lost is None:
+        return []
+    rows, worst = measured.lost.rows, _ends(measured.scale)[0]
+    what = f"1 row ({measured.lost.named}) has" if rows == 1 else f"{rows} rows ({measured.lost.named}) have"
+    return [f"{what} no score in this run but in the baseline, and count{'s' if rows == 1 else ''} as {worst:g}"]
+
+
+def _lost_alone(rule: Rule, measured: Measured, is_covered: bool) -> Iterator[str]:
+    """That only missing rows make a rule fail, and from which score of these it would be kept."""
+    lost, scale = measured.lost, measured.scale
+    if lost is None or not _keeps(rule, scale, lost.ignored):
+        return
+    sentence = "only missing rows make it fail"
+    limit = _tipping(rule, scale, lost) if is_covered else None
+    if limit is not None:
+        what = f"the {lost.rows} missing rows average" if lost.rows > 1 else "the missing row has"
+        sentence += f": passes if {what} at {'least' if scale.better == 'higher' else 'most'} {limit:g}"
+    yield f"{sentence}; first score them, the command of the run with --update"
+
+
+def _tipping(rule: Rule, scale: Scale, lost: MissingRows) -> float | None:
+    """The score, with two digits, from which on the rule is kept if each missing row has it; None: no score does it."""
+    worst, best = _ends(scale)
+    steps = min(max(100, round(scale.width * 100)), MOST_STEPS)
+
+    def score(step: int) -> float:
+        return worst + (best - worst) * step / steps
+
+    def passes(step: int) -> bool:
+        return _keeps(rule, scale, lost.estimate(score(step)))
+
+    tried = range(steps, 0, -steps // 10)  # the best scores may spread too far, so that only others pass
+    enough = next((step for step in tried if passes(step)), None)
+    return None if enough is None else round(score(_least(0, enough, passes)), 6)
+
+
+def _ends(scale: Scale) -> tuple[float, float]:
+    """The worst and the best score."""
+    return (scale.low, scale.high) if scale.better == "higher" else (scale.high, scale.low)
+
+
+def _keeps(rule: Rule, scale: Scale, estimate: Estimate) -> bool:
+    """Whether the worse end, or the mean, is on the right side of the limit."""
+    worse = _worse_end(rule, scale, estimate)
+    if worse is None:
+        return False
+    limit = rule.number if rule.limit != "not worse" else -rule.number if scale.better == "higher" else rule.number
+    return worse >= limit - TIE if scale.better == "higher" else worse <= limit + TIE
+
+
+def _worse_end(rule: Rule, scale: Scale, estimate: Estimate) -> float | None:
+    if rule.of_mean:
+        return estimate.mean
+    return estimate.ci_low if scale.better == "higher" else estimate.ci_high
+
+
+def _seen(rule: Rule, scale: Scale, estimate: Estimate) -> str:
+    if estimate.mean is None:
+        return "no row has a score"
+    what = "difference" if rule.limit == "not worse" else "mean"
+    rows = f"{estimate.n} row{'' if estimate.n == 1 else 's'}"
+    if rule.of_mean:
+        return f"the {what} is {estimate.mean:.3f} ({rows})"
+    end, level = "lower" if scale.better == "higher" else "upper", f"{100 * estimate.ci_level:g} %"
+    worse = _worse_end(rule, scale, estimate)
+    return f"the {end} end of the {level} interval is {worse:.3f} ({what} {estimate.mean:.3f}, {rows})"
+
+
+def _too_few(rule: Rule, measured: Measured) -> list[str]:
+    """That perfect scores of so few rows break the rule, whether others keep it, and how many rows it needs."""
+    n, scale = measured.estimate.n, measured.scale
+    if rule.of_mean or n == 0:
+        return []
+    perfect = _perfect(rule, measured)
+    if _keeps(rule, scale, perfect(n)):
+        return []
+    needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n)
+    if rule.limit == "not worse":
+        return [f"even a run equal to its baseline fails with {n} rows; {needed}"]
+    best, end = _best(measured), f"perfect scores: {_worse_end(rule, scale, perfect(n)):.3f}"
+    subject = (
+        f"a perfect run of {n} rows fails, too ({end})"
+        if _keeps(rule, scale, best)
+        else f"no result of {n} rows can pass ({end}, at best {_worse_end(rule, scale, best):.3f})"
+    )
+    return [f"{subject}; for perfect scores {needed}"]
+
+
+def _best(measured: Measured) -> Estimate:
+    """The estimate of the result with the best worse end, of as many rows as were measured.
+
+    Pseudo-rows weigh least where scores differ and none is at an end, so that scores just off the perfect one have a
+    better end than perfect scores. For a given mean the variance is least where scores are as good as equal, so that
+    only their distance from the perfect score is searched for.
+    """
+    from scipy.optimize import minimize_scalar
+
+    scale, level = measured.scale, measured.estimate.ci_level
+    worst, perfect = _ends(scale)
+    labels = measured.clusters or [None] * measured.estimate.n
+    numbers = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    steps = np.array([1 + (place if label is None else numbers[label]) % 10 for place, label in enumerate(labels)])
+
+    def estimate(distance: float) -> Estimate:
+        values = perfect + (worst - perfect) * (distance + 2 * TIE * steps)
+        return mean_interval(values, scale, level, measured.clusters, measured.weights)
+
+    def loss(distance: float) -> float:
+        estimated = estimate(distance)
+        worse = estimated.ci_low if scale.better == "higher" else estimated.ci_high
+        assert worse is not None  # there are rows
+        return abs(worse - perfect) / scale.width
+
+    return estimate(minimize_scalar(loss, bounds=(0.0, 0.5), method="bounded", options={"xatol": 1e-5}).x)
+
+
+def _perfect(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
+    """The estimate from n rows of perfect scores; for a baseline, of a run that is equal to it."""
+    scale, level, clusters = measured.scale, measured.estimate.ci_level, measured.clusters
+    perfect = _ends(scale)[1]
+    nearly = perfect + TIE * (scale.low + scale.high - 2 * perfect)  # continuous scores that are all equal are a rarity
+
+    def labels(rows: int) -> list[Hashable] | None:
+        """Clusters of the same sizes, as many as it takes; rows without a label stay clusters of their own."""
+        if clusters is None:
+            return None
+        places = (divmod(place, len(clusters)) for place in range(rows))
+        return [None if clusters[at] is None else (turn, clusters[at]) for turn, at in places]
+
+    def weights(rows: int) -> list[float] | None:
+        each = measured.weights
+        return None if each is None else [each[place % len(each)] for place in range(rows)]
+
+    def estimate(rows: int) -> Estimate:
+        if rule.limit == "not worse":
+            return difference_interval(np.zeros(rows), scale, level, labels(rows), weights(rows))
+        values = np.full(rows, perfect)
+        values[0] = perfect if scale.kind == "judged" else nearly
+        return mean_interval(values, scale, level, labels(rows), weights(rows))
+
+    return estimate
+
+
+def _rows_needed(is_enough: Callable[[int], bool], few: int) -> str:
+    """The smallest number of rows that is enough, as a sentence; `few` are not."""
+    enough = few
+    while not is_enough(enough):
+        few, enough = enough, 2 * enough
+        if enough > MOST_ROWS:
+            return f"no number of rows up to {MOST_ROWS:,} is enough"
+    return f"{_least(few, enough, is_enough)} rows are needed"
+
+
+def _least(few: int, enough: int, is_enough: Callable[[int], bool]) -> int:
+    """The smallest number that is enough, by halving; `few` is not, `enough` is."""
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return enough
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -10,7 +10,7 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets 80 in its workers, which no output of ours is meant for
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 import tiny_models
 import torch
 from command_starter import Zygote
+from httpx._config import create_ssl_context
 
 from rag_evaluator.files.progress_lines import Lines
 
@@ -37,6 +38,14 @@ def zygote() -> Iterator[Zygote]:
     made = Zygote()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_ssl_context() -> Iterator[None]:
+    """Certificates are read once, not for each client of a fake server."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx._transports.default.create_ssl_context", cache(create_ssl_context))
+        yield
 
 
 @pytest.fixture(autouse=True)

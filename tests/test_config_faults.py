@@ -17,7 +17,7 @@ from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluato
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig, PromptsConfig
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.metrics.table import canonical_name
 
 ROOT = Path(__file__).parent.parent

@@ -21,8 +21,7 @@ from rag_evaluator.files.records import Records
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.prompts.check import Fault, check_pack, is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack, english_source
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, check_examples, write_pack
-from rag_evaluator.prompts.question import CustomQuestion
+from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, check_examples, write_pack
 from rag_evaluator.prompts.translate import DoubtfulSegment, TranslatedText, Translator
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import Run, make_all
 from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
-from rag_evaluator.tasks.own_report import REPORT, write_own_report
+from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer

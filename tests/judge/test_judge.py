@@ -20,7 +20,7 @@ from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecode
 from rag_evaluator.judge.grammar.lark import Budget
 from rag_evaluator.judge.protocol import Opinion
 from rag_evaluator.judge.requests import PromptText, Request, common_beginning
-from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.prompts.loading import PackPrompt, english_pack
 from rag_evaluator.prompts.own import CompareOutput
 

@@ -15,7 +15,7 @@ from rag_evaluator.files.atomic import safe_names, write_wide_json
 from rag_evaluator.files.jsonl import wide_json_text
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks.references import (
     GenerateOptions,

@@ -20,7 +20,7 @@ from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Show
 from rag_evaluator.features.setup.trial import cells_of, key_of, known_records
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.weights import Memory, memory_of
-from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH

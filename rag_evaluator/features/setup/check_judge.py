@@ -126,7 +126,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks:
 async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
-        scorer = await evaluator._scorer()  # the same as a run loads
+        scorer = await evaluator.scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
         checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})

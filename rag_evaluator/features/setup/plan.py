@@ -16,12 +16,11 @@ from rag_evaluator.features.setup.expected import NOTHING, Calls, Expected, call
 from rag_evaluator.features.setup.trial import TrialCost, key_of, known_records, make_some, read_measured
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.run.journal import place_of, read_manifest
-from rag_evaluator.run.known import KnownRecords
+from rag_evaluator.run.journal import KnownRecords, place_of, read_manifest
 from rag_evaluator.run.task import Cell, Record
 from rag_evaluator.statistics.paired import rows_for_interval
 from rag_evaluator.tasks.evaluation import Evaluation, to_score
-from rag_evaluator.tasks.panel import configs_of
+from rag_evaluator.tasks.scoring import configs_of
 
 SAMPLE = 20  # rows that are judged for the estimate
 READ_FASTER = 20  # tokens of a prompt that are read in the time in which one is written, roughly

@@ -7,23 +7,20 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_evaluator.dataset import is_blank
+from rag_evaluator.features.testset.prompts import (
+    AgreeInput,
+    AgreeOutput,
+    KnownInput,
+    KnownOutput,
+    MadeInput,
+    MadeOutput,
+)
 from rag_evaluator.judge import choices
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import (
-    AgreeInput,
-    AgreeOutput,
-    AnswerInput,
-    KnownInput,
-    KnownOutput,
-    MadeInput,
-    MadeOutput,
-    ReferenceOutput,
-    SupportInput,
-    SupportOutput,
-)
+from rag_evaluator.prompts.own import AnswerInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
 
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON

@@ -14,7 +14,7 @@ from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.source import LLM, judges_by_name, source_of
+from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
 from rag_evaluator.metrics.chosen import (
     check_reported,
     chosen_metrics,

@@ -115,7 +115,8 @@ def work(options, stop):
         finally:
             time.sleep(0.3)
 
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", "rag_evaluator.cli.arguments:add_evaluate_command", stoppable=True)}
+arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
+rows = {"evaluate": Command("rag_evaluator.cli.journals:work", arguments, stoppable=True)}
 main.all_commands = lambda: rows
 journals.work = work
 code = main.main(["evaluate", "x"])

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, open_dataset, row_names
+from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.features.app.record import ReviewRecord
 from rag_evaluator.features.app.store import ReviewStore, RowReview, review_of

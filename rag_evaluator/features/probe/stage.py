@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
-from rag_evaluator.embeddings.fingerprint import is_unnamed
+from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.probe.facts import EVASIVE
 from rag_evaluator.features.probe.figures import (

@@ -11,8 +11,9 @@ import numpy as np
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.dataset import Sample, check_readable
+from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.app.queues import FINDINGS

@@ -31,8 +31,8 @@ from rag_evaluator.features.testset.selection import SlotResult, select
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.results.details import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table

@@ -206,8 +206,8 @@ SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
 @pytest.mark.parametrize(
     "family, names",
     [
-        ("r1", JUDGED),
-        *((family, SOME) for family in ("qwen3", "harmony")),
+        pytest.param("r1", JUDGED, marks=pytest.mark.models),
+        *((family, SOME) for family in ("r1", "qwen3", "harmony")),
         *(pytest.param(family, JUDGED, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
     ],
 )

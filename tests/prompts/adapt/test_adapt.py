@@ -407,6 +407,7 @@ def test_a_model_with_too_small_a_window_loses_no_text(model_folder: ModelFolder
     )
 
 
+@pytest.mark.processes
 def test_a_killed_command_is_continued_without_asking_again(
     model_folder: ModelFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

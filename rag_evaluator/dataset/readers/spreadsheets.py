@@ -19,18 +19,13 @@ CELL_BYTES = 1_000_000
 """Limit of one text in a workbook. Excel's 32,767 characters need at most a quarter of it, escapes included."""
 WORKBOOK_BYTES = 1_000_000_000
 """Limit of all parts of a workbook, unpacked."""
-CELLS = (".csv", ".tsv", ".xlsx")  # formats in which a list is JSON text in a cell
 _MANY = 1 << 20  # bytes read together
 _TO_CALCULATE = re.compile(rb"fullCalcOnLoad=[\"'](1|true)")
 
 
 def is_cells(path: Path) -> bool:
     """Whether the values of a file are cells."""
-<<<<<<< HEAD
     return path.suffix.lower() in SUFFIXES
-=======
-    return path.suffix.lower() in CELLS
->>>>>>> h-app
 
 
 def check_workbook(path: Path) -> None:

@@ -16,7 +16,6 @@ from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.app.queues import FINDINGS
 from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig

@@ -301,7 +301,7 @@ def make_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = settings_of(config, language)
-    settings = settings.model_copy(update={"testset": with_arguments(settings.testset, size=size)})
+    settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
     settings = _in_folder(settings, output_dir)
     asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)

@@ -17,9 +17,16 @@ from starlette.responses import Response
 from rag_evaluator import __version__
 from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, render
+from rag_evaluator.features.app.answers import (
+    LINKED,
+    REVIEW_SCRIPTS,
+    REVIEW_STYLES,
+    BadRequest,
+    as_json,
+    as_page,
+    render,
+)
 from rag_evaluator.features.app.labelling import given_labels
-from rag_evaluator.features.app.pages import LINKED, REVIEW_SCRIPTS, REVIEW_STYLES
 from rag_evaluator.features.app.queues import (
     FINDINGS,
     MetricFacts,

@@ -23,7 +23,7 @@ from rag_evaluator.statistics.formulas import Scale
 
 PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
-TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
+SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
 RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
 TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
 MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked

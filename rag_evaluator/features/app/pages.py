@@ -16,7 +16,7 @@ from rag_evaluator.features.app.index import Indexes, RowIndex, RunsTable, read_
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns, parts_of, seen, state_of
 from rag_evaluator.features.app.state import REPORT, AppState, FileCache, NotThere, RunComparisons, stamp_of
 from rag_evaluator.report.document import columns_of
-from rag_evaluator.report.pages import clean, render
+from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.resources import command

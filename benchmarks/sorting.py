@@ -25,9 +25,9 @@ from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.metrics.english import load_prompts
-from rag_evaluator.tasks.ranking import compare_orders
-from rag_evaluator.tasks.sorting import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
+from rag_evaluator.metrics.prompts import load_prompts
+from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders
+from rag_evaluator.tasks.sort import Ranking, Sorter, SortOptions, summarise, with_relevance
 
 FIGURES = Path("benchmarks/sorting.json")
 GRADES = [f"nDCG@{depth}" for depth in (1, 5, 10)]

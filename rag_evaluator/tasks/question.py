@@ -11,8 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Section
-from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, CHECKING

@@ -11,8 +11,9 @@ from typing import Any
 
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import GenerateConfig
-from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
 from rag_evaluator.judge.cached import RESERVE, Window

@@ -15,8 +15,7 @@ from tiny_models import plain_of
 
 from rag_evaluator import Judge
 from rag_evaluator.judge.engines.transformers.decoder import why_alone
-from rag_evaluator.judge.judge import Opinion
-from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.judge.protocol import Opinion, PromptText
 
 pytestmark = pytest.mark.models
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.checks import Checks, State
@@ -126,7 +126,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks:
 async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
-        scorer = await evaluator._scorer()  # the same as a run loads
+        scorer = await evaluator.scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
         checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})

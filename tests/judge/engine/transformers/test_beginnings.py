@@ -14,8 +14,8 @@ from rag_evaluator import Judge
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings
-from rag_evaluator.metrics.english import load_prompts
-from rag_evaluator.tasks.sorting import Sorter, SortOptions
+from rag_evaluator.metrics.prompts import load_prompts
+from rag_evaluator.tasks.sort import Sorter, SortOptions
 
 RNG = random.Random(5)
 HEAD, *TEXTS = (tuple(RNG.choices(range(20, 600), k=size)) for size in (60, 30, 31, 32, 33, 34))

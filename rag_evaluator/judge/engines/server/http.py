@@ -24,7 +24,7 @@ import httpx
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.protocol import common_beginning
+from rag_evaluator.judge.protocol import Ids, common_beginning
 
 UNIX = "unix:"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -116,9 +116,6 @@ class RequestFailure(Exception):
     def __init__(self, reason: str, busy: bool = False, wait: float | None = None, answered: bool = True) -> None:
         super().__init__(reason)
         self.busy, self.wait, self.answered = busy, wait, answered
-
-
-Ids = tuple[int, ...]
 
 
 class OpenRequests:

@@ -21,6 +21,7 @@ from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import (
     Capabilities,
     Draw,
+    Ids,
     JudgeProtocol,
     Opinion,
     PromptText,
@@ -31,7 +32,6 @@ from rag_evaluator.judge.protocol import (
 )
 
 CUT = frozenset({"thinking"})
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)

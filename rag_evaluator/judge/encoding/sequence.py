@@ -164,10 +164,6 @@ def _digit(text: bytes) -> int:
     return int(first) if first.isdigit() else -1
 
 
-if TYPE_CHECKING:
-    pass
-
-
 class Sequence:
     """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
 
@@ -234,12 +230,12 @@ class Sequence:
         """Whether the budget may take something away from what the grammar allows next."""
         budget = self.request.budget
         long_string = self.in_string and self.string_tokens >= budget.string_tokens
-        return long_string or self._spare() < budget.reserve or self._spare_length() < budget.reserve_length
+        return long_string or self._spare() < budget.reserve or self.spare_length < budget.reserve_length
 
     @property
     def spare_length(self) -> int:
         """Tokens that the answer may still have, forced ones included."""
-        return self._spare_length()
+        return self.request.budget.max_length - len(self.tokens)
 
     def mask(self) -> torch.Tensor:
         """bool `(vocab,)`: what the grammar allows next."""
@@ -279,13 +275,10 @@ class Sequence:
         return text
 
     def _ended(self) -> bool:
-        return self.failure is not None or self.matcher.is_stopped() or self._spare_length() <= 0
+        return self.failure is not None or self.matcher.is_stopped() or self.spare_length <= 0
 
     def _spare(self) -> int:
         return self.request.max_new_tokens - self.chosen
-
-    def _spare_length(self) -> int:
-        return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
         """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
@@ -315,7 +308,7 @@ class Sequence:
                 self.cut.add("string")
                 return only
         budget = self.request.budget
-        if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
+        if self._spare() < budget.reserve or self.spare_length < budget.reserve_length:
             ending = mask.clone()
             if self.open.endswith(b"["):
                 ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)

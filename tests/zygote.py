@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import langchain_huggingface  # noqa: F401  # what a run imports late
-import rag_evaluator.api.evaluator
 import ragas.metrics.collections
 import sentence_transformers  # noqa: F401
 import torch
@@ -25,6 +24,7 @@ import transformers
 import rag_evaluator.cli.console
 import rag_evaluator.cli.main
 import rag_evaluator.cli.tasks
+import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
 from rag_evaluator.embeddings.batching import MODELS

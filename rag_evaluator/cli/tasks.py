@@ -9,7 +9,6 @@ from typing import Any
 from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
 from rag_evaluator.cli.start import OK, beginning, read_config, refuse_no_judge
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.results.overview import means
@@ -76,5 +75,5 @@ def run_task(
     folder, began = config.results_dir, now()
     clock = time.perf_counter()
     with ACTIVITY.counted(stage.plan.cell_noun) as progress:
-        journal = run_stage(stage, folder, worker, run, progress, stop, start)
+        journal = run_stage(stage, folder, worker, progress, stop, start)
     return ChunkTable(journal, stage), time.perf_counter() - clock, *outcome(journal, began)

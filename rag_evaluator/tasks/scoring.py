@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
@@ -275,7 +274,7 @@ class Scoring:
         """The scores, with all judgements; nothing is written."""
         tables = {}
         for name, judge in self.judges.items():
-            tables[name] = score_in_memory(judge.stage, run, self._progress_of(name, progress))
+            tables[name] = score_in_memory(judge.stage, self._progress_of(name, progress))
             if self.config.judges:
                 judge.release()
         return self._results(tables, on_disk=False)
@@ -313,7 +312,7 @@ class Scoring:
                 f"{folder} holds scores of a panel, and this run has one judge. Choose another name or output_dir."
             )
         judge = self.judges[name]
-        return run_stage(judge.stage, folder, worker, run, progress, stop, start, judge.run_digest)
+        return run_stage(judge.stage, folder, worker, progress, stop, start, judge.run_digest)
 
     def _results(self, tables: Mapping[str, Table], on_disk: bool) -> Results:
         table = panel_table(self.config, self.metrics, tables) if self.config.judges else tables[""]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import rag_evaluator.api.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 
+import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
 from rag_evaluator.files.progress import ACTIVITY, Activity, State

@@ -19,7 +19,7 @@ from rag_evaluator.features.chains.outputs import is_named, output_row
 from rag_evaluator.files.atomic import write_lines, writing
 from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
-from rag_evaluator.tasks.calls import shown
+from rag_evaluator.tasks.question import shown
 
 # Any in this module: chains and their results are of any library.
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.comparison.saved_scores import read_scores
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.duel.stage import TASK, WIN_RATE, beside, duel_overview, for_duel, of_runs, recorded_config
 from rag_evaluator.files.progress import Progress, automatic
@@ -14,8 +13,7 @@ from rag_evaluator.results.overview import Overview, WithOverview, counted
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
-from rag_evaluator.tasks.calls import Settings, judge_source, settings_of, shown
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.tasks.question import Settings, TaskJudge, judge_source, settings_of, shown
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def duel(
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, folder, ALONE, run, at, start="fresh" if fresh else "update")
+        journal = run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
         table = ChunkTable(journal, stage)
         return Duel(folder, stage.summary(table), list(stage.rows(table)))
 

@@ -9,7 +9,6 @@ from typing import Any
 from rag_evaluator.config.schema import Config, with_arguments
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.embeddings.embeddings import embeddings_of
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.features.testset.check import NEEDED, check_stage, summary_of
 from rag_evaluator.features.testset.check import TASK as CHECK
 from rag_evaluator.features.testset.prepare import corpus_of
@@ -19,8 +18,7 @@ from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.workers import ALONE
-from rag_evaluator.tasks.calls import Settings, judge_source, settings_of, shown
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.tasks.question import Settings, TaskJudge, judge_source, settings_of, shown
 
 OWNERS = ("testset", "generate")  # of prompts
 
@@ -79,7 +77,7 @@ def make_testset(
     source = embeddings_of(embeddings, settings.embeddings, settings.offline)
     stage = testset_stage(settings, corpus, asking, source, second_judge)
     with shown(progress, stage.plan.cell_noun) as at:
-        run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
+        run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
 
@@ -127,7 +125,7 @@ def check_testset(
     rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
     stage = check_stage(rows, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
     with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
+        journal = run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
     findings = stage.findings(ChunkTable(journal, stage))
     return CheckedTestset(settings.results_dir, findings, summary_of(findings))
 

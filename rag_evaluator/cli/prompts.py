@@ -184,7 +184,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.offline:
         disable_network()
     with ACTIVITY.phase(LIBRARIES):
-        from rag_evaluator.judge.source import LazyJudge
+        from rag_evaluator.judge.judge import LazyJudge
         from rag_evaluator.metrics.prompts import all_prompts
         from rag_evaluator.prompts.adapt import adapt
         from rag_evaluator.prompts.loading import PackSet, definition_prompts

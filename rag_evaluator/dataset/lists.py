@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.dataset import as_text, plain
-from rag_evaluator.dataset.json_values import Unwritable
+from rag_evaluator.dataset import plain
+from rag_evaluator.dataset.json_values import Unwritable, as_text
 from rag_evaluator.errors import DatasetError
 
 

@@ -13,12 +13,12 @@ from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRub
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.prompts.loading import PackPrompt, PackSet, TracedPrompt, english_pack, english_source
-from rag_evaluator.prompts.own import OWN_PROMPTS, own_prompts
+from rag_evaluator.prompts.own import own_prompts, prompt_models
 from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
 
 
@@ -29,7 +29,7 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
         (name, attribute): getattr(metric.create(judge, embeddings), attribute)
         for name, metric in METRICS.items()
         for attribute in metric.prompts
-        if (metric.owner or name, attribute) not in OWN_PROMPTS
+        if (metric.owner or name, attribute) not in prompt_models()
     }
     return {**of_metrics, **own_prompts()}
 

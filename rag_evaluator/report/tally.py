@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import ALIASES, Sample
-from rag_evaluator.dataset.columns import accepted_names, weight_of
+from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.rows import Add, Heading, Score

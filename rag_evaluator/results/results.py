@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.details import details_lines
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
 from rag_evaluator.results.questions import ROWS_TOGETHER, keep_prompts

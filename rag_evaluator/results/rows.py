@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.judgement import count_thoughts
 from rag_evaluator.statistics.intervals import row_means
 

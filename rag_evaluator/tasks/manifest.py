@@ -13,7 +13,7 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import file_digest, short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics

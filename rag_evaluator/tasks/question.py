@@ -16,15 +16,15 @@ from markupsafe import escape
 from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config, load_config, make_config
 from rag_evaluator.config.sections import DEMO, Section
-from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, State, automatic
 from rag_evaluator.files.progress_lines import CallbackDisplay, Display, Displays, Lines, Watch, line_of
 from rag_evaluator.judge.cached import CachedJudge
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.metrics.given_metrics import with_metrics
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt

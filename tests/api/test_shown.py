@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.features.chains import shown as showing
 from rag_evaluator.files.progress import ACTIVITY, Activity, State, automatic, silent
 from rag_evaluator.files.progress_lines import Watch
+from rag_evaluator.tasks import calls as showing
 
 Rows = list[dict[str, Any]]
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import evaluator as evaluating
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.chains import evaluator as evaluating
 from rag_evaluator.results.summary import REPORTED_BY
 from rag_evaluator.tasks import evaluation
 

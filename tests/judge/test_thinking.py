@@ -17,9 +17,8 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.judge.protocol import Opinion, Shares
-from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.judge.source import judge_parts
+from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.judge.protocol import Opinion, PromptText, Reply, Request, Shares
 from rag_evaluator.results.judgement import thought_figures
 from rag_evaluator.results.overview import means
 from rag_evaluator.results.rows import Score

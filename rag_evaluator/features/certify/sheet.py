@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.certify.table import DRAW, ROW, SAMPLE
 from rag_evaluator.features.certify.texts import choices_of, question_of, texts_of

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rag_evaluator.config.languages import Language
-from rag_evaluator.config.sections import TestsetConfig
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.prepare import NOT_CHECKED, Candidate, FilterVerdict, Neighbours
 from rag_evaluator.features.testset.questions import Questions
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.prompts.language_id import foreign, script_of
 
 LIKELY = 0.5  # a probability above it is a yes

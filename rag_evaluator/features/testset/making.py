@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.dataset import is_blank
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.checker import AMONG_OTHERS, LIKELY, MEASURED, Checker
 from rag_evaluator.features.testset.corpus import DocumentChunk

@@ -9,9 +9,9 @@ import numpy as np
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 
-from rag_evaluator.config.sections import TestsetConfig
 from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.prepare import in_turn, unit_vectors
+from rag_evaluator.features.testset.section import TestsetConfig
 
 AT_ONCE = 256  # questions that are compared with all before them
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.config.sections import JudgeConfig, TestsetConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import ConfigError, ResultsError
@@ -26,12 +26,13 @@ from rag_evaluator.features.testset.prepare import (
     useful,
 )
 from rag_evaluator.features.testset.questions import Questions
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, select
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.results.details import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table
@@ -80,7 +81,7 @@ class Testset(QuestionStage[Slot]):
     @property
     def settings(self) -> TestsetConfig:
         """Of the configuration of this start."""
-        return make_config(self.about["config"]).testset
+        return make_config(self.about["config"]).section(TestsetConfig)
 
     def make(self, judge: JudgeProtocol, *more_judges: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
@@ -100,7 +101,7 @@ class Testset(QuestionStage[Slot]):
             questions=Questions(judge, self.asking.prompts),
             embed=model.aembed_text,
             language=find_language(config.language),
-            settings=config.testset,
+            settings=config.section(TestsetConfig),
             second=Questions(judge, self.asking.prompts, more_judges[0]) if more_judges else None,
         )
         return CandidateMaker(self.corpus, frozenset(self.useful), checker).make
@@ -140,7 +141,7 @@ def testset_stage(
     Args:
         second_judge: as users give judges; None takes the configured one, if there is one. Any: see `source_of`.
     """
-    settings = config.testset
+    settings = config.section(TestsetConfig)
     places = useful(corpus)
     wanted = settings.candidates or 2 * settings.size
     most = most_slots(places, settings.kinds)
@@ -172,7 +173,7 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
     about = _as_last_chosen(journal)
-    settings = make_config(about["config"]).testset
+    settings = make_config(about["config"]).section(TestsetConfig)
     corpus = Corpus(journal.results / FOLDER)
     places = useful(corpus)
     slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)

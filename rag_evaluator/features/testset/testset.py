@@ -12,6 +12,7 @@ from rag_evaluator.embeddings.embeddings import embeddings_of
 from rag_evaluator.features.testset.check import NEEDED, check_stage, summary_of
 from rag_evaluator.features.testset.check import TASK as CHECK
 from rag_evaluator.features.testset.prepare import corpus_of
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.stage import ROWS, read_summary, testset_stage
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import Progress, automatic
@@ -70,7 +71,7 @@ def make_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = settings_of(config, language)
-    settings = settings.model_copy(update={"testset": with_arguments(settings.testset, size=size)})
+    settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
     settings = _in_folder(settings, output_dir)
     asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)

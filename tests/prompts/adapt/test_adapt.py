@@ -24,8 +24,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.files.records import Records
-from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.source import source_of
+from rag_evaluator.judge.judge import as_judge, source_of
 from rag_evaluator.metrics.prompts import all_prompts, load_prompts
 from rag_evaluator.prompts.adapt import AdaptedPacks, adapt
 from rag_evaluator.prompts.check import check_language

@@ -11,11 +11,10 @@ import transformers
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engines.transformers import attention, trial
+from rag_evaluator.judge.engines.transformers import attention, decoder
 from rag_evaluator.judge.engines.transformers import packed as packed_module
-from rag_evaluator.judge.engines.transformers.attention import NotPackableError
+from rag_evaluator.judge.engines.transformers.attention import LayerKind, NotPackableError, TailCache
 from rag_evaluator.judge.engines.transformers.packed import PackedModel, attention_error
-from rag_evaluator.judge.engines.transformers.tail_cache import LayerKind, TailCache
 
 VOCAB = 300
 WINDOW = 12
@@ -216,7 +215,7 @@ def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
 
     model = model_of("Mistral", **WINDOWED).to(torch.bfloat16)
     model.hf_quantizer = object() if quantised else None
-    monkeypatch.setattr(trial, "InFloat32", full)
+    monkeypatch.setattr(decoder, "InFloat32", full)
     PackedModel.of(model)
     assert used == ([] if quantised else ["float32"])
     argument = AttentionInterface._global_mapping[attention.NAME]

@@ -9,7 +9,7 @@ from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.resources import command
-from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.rows import is_panel
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
 from rag_evaluator.tasks import all_tasks

@@ -20,8 +20,8 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import __version__, command, packaged
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS, read_manifest
-from rag_evaluator.results.panel_names import is_panel
 from rag_evaluator.results.questions import are_kept
+from rag_evaluator.results.rows import is_panel
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_rewritten, read_finished

@@ -20,8 +20,19 @@ from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, State, automatic
-from rag_evaluator.files.progress_lines import CallbackDisplay, Display, Displays, Lines, Watch, line_of
+from rag_evaluator.files.progress import (
+    ACTIVITY,
+    CHECKING,
+    CallbackDisplay,
+    Display,
+    Displays,
+    Lines,
+    Progress,
+    State,
+    Watch,
+    automatic,
+    line_of,
+)
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol

@@ -25,10 +25,8 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
 from rag_evaluator.results.manifest import read_manifest
-from rag_evaluator.results.panel import PanelTable
-from rag_evaluator.results.panel_names import FOLDER, NOTE, is_panel
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Table
+from rag_evaluator.results.results import PanelTable, Results
+from rag_evaluator.results.rows import FOLDER, NOTE, Table, is_panel
 from rag_evaluator.results.writers import PANEL_WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of
 from rag_evaluator.run.journal import read_manifest as read_plan

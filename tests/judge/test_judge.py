@@ -42,6 +42,10 @@ PIECES = [
 ]
 
 
+PACKED_KINDS = [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"]
+FEW_KINDS = ["llama-bytelevel", "gemma-metaspace-unigram"]  # a tokenizer of bytes and one of pieces
+
+
 class Note(BaseModel):
     note: str
 
@@ -72,8 +76,14 @@ def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> lis
     return opinions
 
 
-@pytest.mark.parametrize("kind", tiny_models.KINDS)
-@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        *((kind, 12) for kind in FEW_KINDS),
+        *(pytest.param(kind, 12, marks=pytest.mark.models) for kind in tiny_models.KINDS if kind not in FEW_KINDS),
+        *(pytest.param(kind, 400, marks=pytest.mark.slow) for kind in tiny_models.KINDS),
+    ],
+)
 def test_judgements_of_random_weights_of_every_kind_all_parse(
     model_folder: Callable[..., Path], kind: str, count: int
 ) -> None:
@@ -90,8 +100,14 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(
             assert [item.statement for item in opinion.answer.statements] == prompt.data.statements  # type: ignore
 
 
-@pytest.mark.parametrize("kind", [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"])
-@pytest.mark.parametrize("count", [6, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        *((kind, 6) for kind in FEW_KINDS),
+        *(pytest.param(kind, 6, marks=pytest.mark.models) for kind in PACKED_KINDS if kind not in FEW_KINDS),
+        *(pytest.param(kind, 24, marks=pytest.mark.slow) for kind in PACKED_KINDS),
+    ],
+)
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str, count: int) -> None:
     """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")

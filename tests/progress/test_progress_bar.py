@@ -13,8 +13,7 @@ import pytest
 
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
-from rag_evaluator.files.progress import Activity, State
-from rag_evaluator.files.progress_lines import Watch
+from rag_evaluator.files.progress import Activity, State, Watch
 
 pytestmark = pytest.mark.processes
 

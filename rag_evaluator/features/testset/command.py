@@ -85,8 +85,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
         from rag_evaluator.features.testset.prepare import corpus_of
-        from rag_evaluator.features.testset.stage import TASK, read_summary, start_of, testset_stage
-        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
         from rag_evaluator.tasks.question import TaskJudge
 
     asking = TaskJudge(TASK, config, owners=OWNERS)
@@ -150,15 +149,15 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
-        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, summary_of
-        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
+        from rag_evaluator.features.testset.stage import OWNERS
         from rag_evaluator.tasks.question import TaskJudge, read_rows
 
     rows = read_rows(config, TASK, NEEDED)
     asking = TaskJudge(TASK, config, owners=OWNERS)
     stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
-    summary = summary_of(stage.findings(table))
+    summary = findings_summary(stage.findings(table))
     code = FLAGGED if summary["flagged"] else OK
     if options.json:
         print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})

@@ -23,7 +23,7 @@ from rag_evaluator import Judge, JudgementError, PromptError, RAGEvaluator, Resu
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.files.records import Records
+from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.judge import as_judge, source_of
 from rag_evaluator.metrics.prompts import all_prompts, load_prompts
 from rag_evaluator.prompts.adapt import AdaptedPacks, adapt
@@ -407,6 +407,7 @@ def test_a_model_with_too_small_a_window_loses_no_text(model_folder: ModelFolder
     )
 
 
+@pytest.mark.processes
 def test_a_killed_command_is_continued_without_asking_again(
     model_folder: ModelFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,9 +37,9 @@ from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of
 from rag_evaluator.tasks.manifest import describe, run_digest_of
+from rag_evaluator.tasks.question import shown
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,6 @@ from typing import Any
 
 from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.probe.figures import probe_overview
 from rag_evaluator.features.probe.stage import ProbeStage, probe_stage, read_report
@@ -20,8 +19,8 @@ from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import outcome
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
-from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.manifest import describe, refresh_report
+from rag_evaluator.tasks.question import shown
 
 
 class ProbeReport(WithOverview, dict[str, Any]):
@@ -73,7 +72,7 @@ def run_probe(
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
     began = now()
-    journal = run_stage(probing(evaluator, data), folder, worker, run, progress, stop, start)
+    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start)
     if outcome(journal, began)[0]:
         refresh_report(folder)
     return journal

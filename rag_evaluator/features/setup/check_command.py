@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_config, add_rows, with_examples
 from rag_evaluator.errors import JudgeLostError, MissingChunksError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.checks import Check, CheckReport
@@ -40,7 +40,7 @@ def add_check_command(commands: Any) -> None:
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.cli.start import LIBRARIES, read_config
+    from rag_evaluator.cli.evaluate import read_config
 
     config = read_config(options)
     with ACTIVITY.phase(LIBRARIES):

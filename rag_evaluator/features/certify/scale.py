@@ -9,8 +9,8 @@ import numpy as np
 
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.certify.table import Label
-from rag_evaluator.statistics.agreement import Measure
 from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.krippendorff import Measure
 
 MOST_GRADES = 101
 

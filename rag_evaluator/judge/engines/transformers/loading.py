@@ -17,7 +17,7 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.hub import find_model, in_one_line, load_failure, loading, read_settings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.encoding.chat import PLACE, check_template, check_tokenizer, read_tokenizer
+from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
 from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files, refuse_gguf
 
 FILL = 0.8  # of a GPU's free memory for the weights
@@ -347,6 +347,8 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     try:
         with loading(config.model), hub(offline):
             tokenizer = read_tokenizer(model_files.source, **model_files.kwargs)
+            if config.thinking == "on":  # whether the model can is known before its weights are read
+                PromptEncoder.of(tokenizer, config)
             model = _load_model(model_files, device_map(config, Path(model_files.source)))
             return _pipeline(model, tokenizer, model_files)
     except ModelError:
@@ -360,13 +362,6 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 "or quantised weights."
             ) from error
         raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
-
-
-def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
-    """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
-    model_files = find_judge(config, offline)
-    with hub(offline):
-        return read_tokenizer(model_files.source, **model_files.kwargs)
 
 
 def check_model(model: Any, tokenizer: Any) -> None:

@@ -13,14 +13,15 @@ from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.features.certify.figures import (
     Chosen,
     Labelled,
+    LabelScale,
     binary_json,
     enough,
     figures_of,
     joined,
+    scale_of_labels,
     to_keep,
     worst_rows,
 )
-from rag_evaluator.features.certify.scale import LabelScale, scale_of_labels
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.statistics import LEAST, judge_verdict, with_clusters, with_weights
 from rag_evaluator.features.certify.table import Label, LabelTable

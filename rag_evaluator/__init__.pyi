@@ -1,6 +1,6 @@
 """The public names, and where each lives."""
 
-from .comparison.compare import compare
+from .comparison.compare import compare, write_report
 from .comparison.gate import GateVerdicts, gate
 from .config.schema import Config, load_config
 from .dataset import load_dataset
@@ -24,13 +24,13 @@ from .features.certify.certify import Certification, certify, label_sheet
 from .features.chains.collect import collect
 from .features.chains.evaluate_lists import Scores, evaluate
 from .features.chains.langchain import EvaluatorChain
-from .features.duel.duel import Duel, duel
+from .features.duel.stage import Duel, duel
 from .features.probe.probe import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
 from .features.setup.doctor import Diagnosis, doctor
 from .features.setup.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
-from .features.testset.testset import CheckedTestset, MadeTestset, check_testset, make_testset
+from .features.testset.stage import CheckedTestset, MadeTestset, check_testset, make_testset
 from .ground_truth import generate
 from .judge.judge import Judge
 from .judge.scripted import ScriptedJudge
@@ -39,7 +39,6 @@ from .metrics.table import METRICS
 from .results.questions import read_questions
 from .results.results import Results
 from .sort import sort
-from .tasks.report_of_runs import write_report
 
 __version__: str
 

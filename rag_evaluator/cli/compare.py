@@ -106,7 +106,7 @@ def one_line(text: str) -> str:
 
 
 def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
-    from rag_evaluator.dataset.readers.spreadsheets import harmless
+    from rag_evaluator.features.setup.machine import harmless
     from rag_evaluator.files.atomic import write_whole
 
     def write(to: Path) -> None:

@@ -24,8 +24,7 @@ from rag_evaluator import (
     load_config,
 )
 from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.features.setup.starter import InitOptions, Proposal, propose, write_new
-from rag_evaluator.features.setup.survey import WORDS, recognised
+from rag_evaluator.features.setup.starter import WORDS, InitOptions, Proposal, propose, recognised, write_new
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.resources import packaged
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.embeddings.hub import devices
-from rag_evaluator.features.chains import doctor as doctoring
+from rag_evaluator.features.setup import doctor as doctoring
 from rag_evaluator.features.setup import machine
 from rag_evaluator.features.setup.machine import answer_of, probes
 

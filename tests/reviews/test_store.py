@@ -47,6 +47,7 @@ def killed_after(process: "subprocess.Popen[str]", lines: int, wait: float) -> l
     return confirmed
 
 
+@pytest.mark.processes
 def test_every_confirmed_review_is_there_though_two_writers_are_killed_again_and_again(tmp_path: Path) -> None:
     chance, confirmed = random.Random(3), []
     for round_number in range(3):

@@ -38,10 +38,10 @@ from rag_evaluator.features.app.state import (
     open_folders,
     stamp_of,
 )
+from rag_evaluator.report.document import columns_of
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.rows_index import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
 

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, open_dataset, row_names
+from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ConfigError, DatasetError, RagEvaluatorError, ResultsError, did_you_mean
 from rag_evaluator.features.app.formats import LINES, WRITERS, OldDataset, RowToWrite
 from rag_evaluator.features.app.store import FLAGS, NAME, ReviewRecord, ReviewStore, RowReview, review_of

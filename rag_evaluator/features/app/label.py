@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -18,8 +18,8 @@ from rag_evaluator.features.app.review import Reviews, about_of, body_of, keep, 
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
-from rag_evaluator.features.certify.sheet import ASKED_BY, choices_of, label_of, question_of, write_draw
-from rag_evaluator.features.certify.table import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, SAMPLED, STATEMENT
+from rag_evaluator.features.certify.sheet import DRAW, ROW, SAMPLE, choices_of, label_of, question_of, write_draw
+from rag_evaluator.features.certify.table import ANNOTATOR, LABEL, METRIC, SAMPLED, STATEMENT
 from rag_evaluator.files.atomic import replace_bytes, safe_names
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of
@@ -29,12 +29,12 @@ from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 
+MOST = 1000  # rows of a queue to label
 NOT_SAMPLED = "not-sampled"  # in place of the name of a draw
 Json = Mapping[str, Any]  # Any: JSON
 
 
-@dataclass(frozen=True)
-class LabelItem:
+class LabelItem(NamedTuple):
     """One question to a person.
 
     Attributes:
@@ -46,8 +46,7 @@ class LabelItem:
     statement: str | None = None
 
 
-@dataclass(frozen=True)
-class LabelChoice:
+class LabelChoice(NamedTuple):
     """An answer that is offered.
 
     Attributes:
@@ -91,24 +90,18 @@ def statements_of(record: Json) -> list[str]:
 
 
 def given_labels(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:
-    """The labels of a person; those that were taken back, and those of rows that are others since, are left out."""
+    """The labels of a person, as `store.labels` has them."""
     return {
         LabelItem(record.row, record.field, record.statement): float(record.after)
-        for record in _labels(store, draw, by, digests)
+        for record in store.labels(draw, by, digests)
         if record.row is not None
     }
 
 
-def annotators(store: ReviewStore, draw: str | None) -> list[str]:
-    """Everybody who has labelled rows of a draw, in the order of their first labels."""
-    return list(dict.fromkeys(record.by for record in _of_draw(store, draw)))
-
-
 def label_path(store: ReviewStore, draw: str | None, by: str) -> Path:
     """The table of a person's labels: `labels/<draw>.<name>.jsonl`; `not-sampled` for rows that were not drawn."""
-    names = annotators(store, draw)
-    name = safe_names(names)[names.index(by)]
-    return store.folder / FOLDER / f"{draw or NOT_SAMPLED}.{name}.jsonl"
+    names = store.annotators(draw)
+    return store.folder / FOLDER / f"{draw or NOT_SAMPLED}.{safe_names(names)[names.index(by)]}.jsonl"
 
 
 def write_label_table(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> Path:
@@ -120,7 +113,7 @@ def write_label_table(store: ReviewStore, draw: str | None, by: str, digests: Se
     with store.locked():
         path = label_path(store, draw, by)
         path.parent.mkdir(exist_ok=True)
-        lines = map(json_line, map(_line, _labels(store, draw, by, digests)))
+        lines = map(json_line, map(_line, store.labels(draw, by, digests)))
         replace_bytes(path.with_name(f".{path.name}.new"), b"".join(lines), path)
     return path
 
@@ -129,37 +122,6 @@ def _line(record: ReviewRecord) -> dict[str, Any]:
     line = {ROW: record.row, SAMPLE: record.sample, ANNOTATOR: record.by, METRIC: record.field}
     sampled = {SAMPLED: False} if record.draw is None else {DRAW: record.draw}
     return {**line, STATEMENT: record.statement, LABEL: record.after, **sampled}
-
-
-def _labels(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
-    """The last label of each item, in the order in which items were first labelled."""
-    last = {record.key: record for record in _of_draw(store, draw) if record.by == by}
-    return [record for record in last.values() if record.after is not None and _is_there(record, digests)]
-
-
-def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
-    """Whether the row is still the one that was labelled."""
-    return record.row is not None and record.row < len(digests) and digests[record.row] == record.sample
-
-
-def _of_draw(store: ReviewStore, draw: str | None) -> Iterator[ReviewRecord]:
-    return (record for record in store.records() if record.kind == "label" and record.draw == draw)
-
-
-# Any in this module: JSON.
-
-MOST = 1000  # rows of a queue to label
-STATEMENT_QUESTIONS = {
-    "supported": "Does this statement follow from the contexts?",
-    "answers": "Is this statement right?",
-    "correct": "Is this statement supported by the other text?",
-    "relevant": "Does this statement hold?",
-    "complete": "Does this statement of the reference follow from the contexts?",
-    "refusal": "Does this statement hold?",
-    "errors": "Is this statement right?",
-    "other": "Does this statement hold, by the texts on this page?",
-}
-"""What is asked of a statement, by what is asked of the whole score."""
 
 
 @dataclass(frozen=True)
@@ -228,20 +190,18 @@ class LabelRoutes:
             {
                 "draw": draw,
                 "closed": draw is not None and self.reviews.store(run).is_closed(draw, by),
-                "items": [[item.row, item.metric, item.statement, labels.get(item)] for item in items],
+                "items": [[*item, labels.get(item)] for item in items],
                 "asks": [self._ask(run, *kind) for kind in sorted(kinds)],
             }
         )
 
     def _ask(self, run: Run, metric: str, per_statement: bool) -> dict[str, Any]:
         """The question that is asked for a metric, and the answers."""
-        scale, kind = about_of(run).scales[metric], ASKED_BY.get(metric, "other")
-        whole = question_of(metric, "english")
         return {
             "metric": metric,
             "statement": per_statement,
-            "question": STATEMENT_QUESTIONS[kind] if per_statement else whole,
-            "choices": [[choice.key, choice.word, choice.value] for choice in choices(scale, per_statement)],
+            "question": question_of(metric, "english", per_statement),
+            "choices": choices(about_of(run).scales[metric], per_statement),
         }
 
     def _asked(self, run: Run, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
@@ -256,11 +216,10 @@ class LabelRoutes:
         chosen = request.query_params.getlist("metric") or metrics
         if not set(chosen) <= set(metrics):
             raise BadRequest("expected metrics of this run.")
-        queues = [*self.reviews.queues(run, path), self.reviews.reviewed(run)]
-        for each in queues:
-            if each.name == queue:
-                return None, list(rows_in(each))[:MOST], chosen
-        raise NotThere(str(queue))
+        queues = {each.name: each for each in (*self.reviews.queues(run, path), self.reviews.reviewed(run))}
+        if queue not in queues:
+            raise NotThere(str(queue))
+        return None, list(rows_in(queues[queue]))[:MOST], chosen
 
     def row(self, request: Request) -> Response:
         """The texts that are needed to label some metrics in a row: neither scores nor reasons nor other columns."""
@@ -315,13 +274,12 @@ class LabelRoutes:
         name, store = request.query_params.get("draw", ""), self.reviews.store(run)
         if name not in self.reviews.draws(run) or not store.is_closed(name, by):
             return as_json({"error": "Agreement is shown after you have closed the draw."}, 403)
-        closed = [who for who in annotators(store, name) if store.is_closed(name, who)]
+        closed = [who for who in store.annotators(name) if store.is_closed(name, who)]
         tables = [label_path(store, name, who) for who in closed]
         figures, problem = _figures(run.folder, tables)
         labels = [word for table in tables for word in ("--labels", f"{run.folder}/labels/{table.name}")]
         again = command("certify", run.folder, *labels)
-        values = {"figures": list(_shown(figures)), "problem": problem, "people": closed, "command": again}
-        return as_page(render("agreement.html", **values))
+        return as_page(render("agreement.html", figures=figures, problem=problem, people=closed, command=again))
 
 
 def _figures(folder: Path, tables: Sequence[Path]) -> tuple[Mapping[str, Any], str]:
@@ -331,35 +289,3 @@ def _figures(folder: Path, tables: Sequence[Path]) -> tuple[Mapping[str, Any], s
             return certify(folder, tables, out=Path(place) / "certificate.json").certificate["metrics"], ""
         except RagEvaluatorError as error:
             return {}, str(error)
-
-
-def _shown(figures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A line for each metric, and for its statements: (value, low, high), or why there is nothing."""
-    for metric, part in figures.items():
-        statements = part.get("statements")
-        if statements is None or "compared" in part:
-            mean = part.get("label_mean") or {}
-            means = {"mean": _interval(mean, "label_mean"), "judge": mean.get("judge_mean")}
-            yield {
-                "title": metric,
-                "labels": part.get("labels"),
-                "reason": part.get("reason"),
-                **_agreed(part),
-                **means,
-            }
-        if statements is not None:
-            title = f"statements of {metric}"
-            about = {"title": title, "labels": statements["labels"], "reason": statements.get("reason")}
-            yield {**about, **_agreed(statements), "mean": None, "judge": None}
-
-
-def _agreed(part: Mapping[str, Any]) -> dict[str, Any]:
-    binary, graded = part.get("binary") or {}, part.get("graded") or {}
-    kappa = binary.get("kappa") or graded.get("kappa_quadratic") or {}
-    agreement = _interval(binary.get("agreement") or {}, "mean")
-    return {"verdict": part["verdict"], "agreement": agreement, "kappa": _interval(kappa, "value")}
-
-
-def _interval(figure: Mapping[str, Any], name: str) -> tuple[float, float | None, float | None] | None:
-    value = figure.get(name)
-    return None if value is None else (value, figure.get("ci_low"), figure.get("ci_high"))

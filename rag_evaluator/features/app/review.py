@@ -29,7 +29,6 @@ from rag_evaluator.features.app.answers import (
     number_of,
     render,
 )
-from rag_evaluator.features.app.label import given_labels
 from rag_evaluator.features.app.queues import (
     FINDINGS,
     MetricFacts,
@@ -55,7 +54,7 @@ from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import columns_of, row_html
 from rag_evaluator.results.certificate import FOLDER, NAME
-from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.rows import judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 
@@ -183,7 +182,7 @@ class Reviews:
         return {
             row
             for name, draw in self.draws(run).items()
-            if not store.is_closed(name, by) and given_labels(store, name, by, run.digests)
+            if not store.is_closed(name, by) and store.labels(name, by, run.digests)
             for row in draw.rows
         }
 

@@ -254,6 +254,24 @@ class ReviewStore:
             records = list(self._rows.get((row, sample), ()))
         return review_of(records)
 
+    def labels(self, draw: str | None, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
+        """A person's labels of a draw, the last of each item, in the order in which items were first labelled.
+
+        Those that were taken back, and those of rows that are others since, are left out.
+
+        Args:
+            digests: of the rows of the run.
+        """
+        last = {record.key: record for record in self.of_draw(draw) if record.by == by}
+        return [record for record in last.values() if record.after is not None and _is_there(record, digests)]
+
+    def annotators(self, draw: str | None) -> list[str]:
+        """Everybody who has labelled rows of a draw, in the order of their first labels."""
+        return list(dict.fromkeys(record.by for record in self.of_draw(draw)))
+
+    def of_draw(self, draw: str | None) -> list[ReviewRecord]:
+        return [record for record in self.records() if record.kind == "label" and record.draw == draw]
+
     def is_closed(self, draw: str, by: str) -> bool:
         """Whether a person has ended a draw: no label of theirs is added or changed any more."""
         with self._thread:
@@ -356,6 +374,11 @@ def review_of(records: Sequence[ReviewRecord]) -> RowReview:
             fields.setdefault(record.field, []).append(record)
     flags = {record.field: record for record in last.values() if record.kind == "flag" and record.after}
     return RowReview(flags, fields, last)
+
+
+def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
+    """Whether the row is still the one that was labelled."""
+    return record.row is not None and record.row < len(digests) and digests[record.row] == record.sample
 
 
 def _record(line: bytes, path: Path, number: int) -> ReviewRecord:

@@ -34,10 +34,10 @@ from rag_evaluator.results.certificate import (
 from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
-from rag_evaluator.run.finished import note_rewritten
+from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.tasks.manifest import refresh_report
 from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.own_report import refresh_report
 
 LEVEL = 0.95
 

@@ -4,7 +4,7 @@ import json
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset import Sample, is_blank
-from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.certify.table import DRAW, ROW, SAMPLE
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.certificate import FOLDER
@@ -32,6 +32,7 @@ class Texts:
         steps: how to fill in a sheet.
         grades: of metrics with grades; `{low}` and `{high}` are the ends.
         questions: by what a metric asks for; `{metric}` is its name.
+        statements: the same of a single statement; in English only, as the pages of the app.
     """
 
     accept: Sequence[str]
@@ -39,6 +40,7 @@ class Texts:
     steps: Sequence[str]
     grades: str
     questions: Mapping[str, str]
+    statements: Mapping[str, str] = field(default_factory=dict)
 
 
 def _read() -> dict[str, Texts]:
@@ -107,10 +109,10 @@ ASKED_BY: Mapping[str, str] = {
 }
 
 
-def question_of(metric: str, language: str) -> str:
+def question_of(metric: str, language: str, of_statement: bool = False) -> str:
     """What is asked of people for a metric; in English where the language has no texts."""
-    asked = ASKED_BY.get(metric, "other")
-    return texts_of(language).questions[asked].format(metric=metric)
+    texts, asked = texts_of(language), ASKED_BY.get(metric, "other")
+    return (texts.statements if of_statement else texts.questions)[asked].format(metric=metric)
 
 
 def texts_of(language: str) -> Texts:
@@ -126,6 +128,7 @@ def choices_of(language: str, low: float, high: float) -> list[str | int]:
     return [words.accept[0], words.reject[0]]
 
 
+ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too
 PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
 SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")

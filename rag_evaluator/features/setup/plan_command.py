@@ -12,8 +12,7 @@ from rag_evaluator.files.progress import ACTIVITY, duration
 from rag_evaluator.files.signals import GRACE, Stop
 
 if TYPE_CHECKING:
-    from rag_evaluator.features.setup.expected import Expected
-    from rag_evaluator.features.setup.plan import PlannedJudge, PlannedMetric, PlannedRun
+    from rag_evaluator.features.setup.plan import Expected, PlannedJudge, PlannedMetric, PlannedRun
 
 OK = 0
 OTHERS = ("sort", "generate", "probe", "duel", "testset")  # tasks that have no plan
@@ -137,7 +136,7 @@ def _row(metric: "PlannedMetric", judged: int) -> list[str]:
 
 
 def _figures(part: "Expected | None") -> list[str]:
-    from rag_evaluator.features.setup.expected import Expected
+    from rag_evaluator.features.setup.plan import Expected
 
     if part is None:
         return ["not known"] * 3

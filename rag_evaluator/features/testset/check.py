@@ -11,15 +11,14 @@ import numpy as np
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.config.sections import TestsetConfig
-from rag_evaluator.dataset import Sample, check_readable
+from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.checker import DUPLICATE, NOT_FOUND, Checker
-from rag_evaluator.features.testset.making import DECIMALS
+from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
-from rag_evaluator.features.testset.questions import Questions
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
@@ -135,7 +134,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
     @property
     def settings(self) -> TestsetConfig:
         """Of the configuration of this start."""
-        return make_config(self.about["config"]).testset
+        return make_config(self.about["config"]).section(TestsetConfig)
 
     def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
         assert self.asking is not None and self.contexts is not None and self.embeddings is not None
@@ -148,7 +147,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
             questions=Questions(judge, self.asking.prompts),
             embed=model.aembed_text,
             language=find_language(self.asking.config.language),
-            settings=self.asking.config.testset,
+            settings=self.asking.config.section(TestsetConfig),
         )
 
         async def check(unit: RowUnit) -> Record:
@@ -180,7 +179,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
     def write(self, table: Table[RowUnit], folder: Path) -> None:
         findings = self.findings(table)
         write_lines(folder / FINDINGS, findings)
-        write_json(folder / SUMMARY, summary_of(findings))
+        write_json(folder / SUMMARY, findings_summary(findings))
         write_wide_json(folder / MANIFEST, manifest_of(table))
 
 
@@ -208,7 +207,7 @@ def check_stage(rows: CheckedRows, config: Config, asking: TaskJudge, embeddings
     """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
     units, contexts = units_of(rows), Contexts.of(rows.whole)
-    settings, pool = config.testset, short_digest("\n".join(contexts.texts))
+    settings, pool = config.section(TestsetConfig), short_digest("\n".join(contexts.texts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
     signature = signature_with(asking, embeddings, parts)
     data = digest_of(units_of(rows.whole))
@@ -222,7 +221,7 @@ def of_journal(journal: Journal) -> TestsetCheck:
     return TestsetCheck(units_of(samples), journal.plan, journal.about)
 
 
-def summary_of(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def findings_summary(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How many rows have each flag, and why some could not be checked."""
     flags = Counter(flag for finding in findings for flag in finding["flags"])
     return {

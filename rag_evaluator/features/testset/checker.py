@@ -1,17 +1,121 @@
 """The filters that candidates pass, and `Checker`, which applies them."""
 
+import asyncio
+import random
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language
-from rag_evaluator.config.sections import TestsetConfig
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.prepare import NOT_CHECKED, Candidate, FilterVerdict, Neighbours
-from rag_evaluator.features.testset.questions import Questions
+from rag_evaluator.features.testset.corpus import DocumentChunk
+from rag_evaluator.features.testset.prepare import KINDS, NOT_CHECKED, Candidate, FilterVerdict, Neighbours, Slot
+from rag_evaluator.features.testset.prompts import (
+    AgreeInput,
+    AgreeOutput,
+    KnownInput,
+    KnownOutput,
+    MadeInput,
+    MadeOutput,
+)
+from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.judge.cached import RESERVE, Window
+from rag_evaluator.judge.grammar.lark import MAX_STRING
+from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.language_id import foreign, script_of
+from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.own import AnswerInput, ReferenceOutput, SupportInput, SupportOutput
+from rag_evaluator.prompts.pack import Key
+from rag_evaluator.run.task import Record
+
+ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
+ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
+AGREES, DIFFERS = AgreeOutput(verdict=1), AgreeOutput(verdict=0)
+SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Questions:
+    """Asks a judge what test sets need. Every method raises `JudgementError`.
+
+    Args:
+        prompts: of `testset` and `generate`.
+        answering: a model that answers the questions, and whose answers the judge compares; None: the judge itself.
+    """
+
+    def __init__(
+        self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], answering: JudgeProtocol | None = None
+    ) -> None:
+        self.judge, self.prompts, self.answering = judge, prompts, answering or judge
+        self.window = Window(self.answering)
+
+    async def made(self, prompt: str, contexts: Sequence[str]) -> MadeOutput:
+        """A question and its answer from contexts.
+
+        Args:
+            prompt: attribute of the prompt.
+        """
+        return await self._ask(self.judge, "testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
+
+    async def answer(self, question: str, contexts: Sequence[str], seed: str = "") -> str | None:
+        """The answer from contexts, None if they do not hold it.
+
+        Args:
+            contexts: the ones that matter first: the last ones are left out if they do not fit into the window.
+            seed: of the order in which they are shown; empty: as given.
+        """
+        shown = self._fitting(question, contexts)
+        if seed:
+            shown = random.Random(seed).sample(shown, len(shown))
+        asked = _contexts(question, shown)
+        answer = await self._ask(self.answering, "generate", "answer_prompt", asked, ReferenceOutput)
+        return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
+
+    async def known(self, question: str) -> str | None:
+        """The answer from memory, None if the judge does not know it."""
+        asked = KnownInput(user_input=question)
+        answer = await self._ask(self.answering, "testset", "known_prompt", asked, KnownOutput)
+        return answer.answer.strip() if answer.known and not is_blank(answer.answer) else None
+
+    async def agreement(self, question: str, reference: str, answer: str) -> float:
+        """The probability that two answers say the same, [0, 1]."""
+        shown = AgreeInput(user_input=question, reference=reference, answer=answer)
+        prompt = self.prompts["testset", "agree_prompt"].to_string(shown)
+        return await probability(self.judge, prompt, AGREES, DIFFERS)
+
+    async def support(self, question: str, answer: str, context: str) -> float:
+        """The probability that a context supports the answer, [0, 1]."""
+        shown = SupportInput(user_input=question, answer=answer, context=context)
+        prompt = self.prompts["generate", "support_prompt"].to_string(shown)
+        return await probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
+
+    async def _ask(self, judge: JudgeProtocol, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
+        answer = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
+        assert isinstance(answer, kind)
+        return answer
+
+    def _fitting(self, question: str, contexts: Sequence[str]) -> list[str]:
+        """The first contexts that fit into the window, at least one."""
+        prompt = self.prompts["generate", "answer_prompt"].to_string(_contexts(question, []))
+        free = self.window.room(prompt)
+        room = free - min(ANSWER_TOKENS, free // 2)
+        fitting: list[str] = []
+        for context in contexts:
+            room -= self.window.tokens(context) + ITEM_TOKENS
+            if fitting and room < 0:
+                break
+            fitting.append(context)
+        return fitting
+
+
+def _contexts(question: str, contexts: Sequence[str]) -> Any:
+    return AnswerInput(user_input=question, contexts=list(contexts))
+
 
 LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
@@ -191,3 +295,110 @@ class Checker:
             candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
         )
         return [self.text(place) for place in near]
+
+
+DECIMALS = 4  # of a kept vector
+ALONE = "its document has no other chunk"
+NO_OTHER = "there is no other document"
+NOTHING_WRITTEN = "the judge wrote no question, or no answer"
+
+
+@dataclass(frozen=True)
+class CandidateMaker:
+    """Makes candidates.
+
+    Attributes:
+        useful: places of the chunks that questions are made from.
+        checker: what its candidates pass through.
+    """
+
+    corpus: Sequence[DocumentChunk]
+    useful: frozenset[int]
+    checker: Checker
+
+    async def make(self, slot: Slot) -> Record:
+        """The candidate with its verdicts, or the reason why there is none."""
+        kind = KINDS[slot.kind]
+        partner = self._partner(slot)
+        if partner is None and kind.contexts != "one":
+            return Record(None, ALONE if kind.contexts == "same document" else NO_OTHER)
+        chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
+        contexts = tuple(self.corpus[place].text for place in chunks)
+        try:
+            made = await self.checker.questions.made(kind.prompt, contexts)
+        except JudgementError as error:
+            return Record(None, str(error), retry=True)
+        question, answer = made.question.strip(), made.answer.strip()
+        if is_blank(question) or is_blank(answer):
+            return Record(None, NOTHING_WRITTEN)
+        vector = tuple(await self.checker.embed(question))
+        return await self._checked(Candidate(slot.kind, question, answer, chunks, contexts, vector))
+
+    async def _checked(self, candidate: Candidate) -> Record:
+        """The candidate with what the filters say, until one leaves it out."""
+        is_kept, verdicts = await self.checker.verdicts(candidate)
+        second = await self.checker.of_second(candidate) if is_kept else None
+        value = {
+            **candidate.to_json(),
+            "keep": is_kept,
+            "verdicts": verdicts,
+            "difficulty": difficulty(verdicts),
+            "correct": await self._correct(candidate) if is_kept else None,
+            "vector": [round(number, DECIMALS) for number in candidate.vector],
+        }
+        if second is not None:
+            value["second"] = {"difficulty": difficulty(second), "verdicts": second}
+        return Record(value)
+
+    async def _correct(self, candidate: Candidate) -> dict[str, Any]:
+        """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
+        if not candidate.is_answerable:
+            return {"pool": 0, "chunks": [], "support": {}}
+        near = self.checker.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
+        pool = [*candidate.chunks, *near]
+
+        async def support(place: int) -> float | None:
+            try:
+                return await self.checker.questions.support(
+                    candidate.question, candidate.answer, self.corpus[place].text
+                )
+            except JudgementError:
+                return None  # the chunk does not fit into the window: not known
+
+        shares = dict(zip(pool, await asyncio.gather(*map(support, pool)), strict=True))
+        supporting = {place for place, share in shares.items() if share is not None and share > LIKELY}
+        return {
+            "pool": len(pool),
+            "chunks": sorted(supporting or candidate.chunks),
+            "support": {str(place): share for place, share in shares.items()},
+        }
+
+    def _partner(self, slot: Slot) -> int | None:
+        """The second chunk of a question that needs one: the nearest useful one where the kind looks for it."""
+        where = KINDS[slot.kind].contexts
+        if where == "one":
+            return None
+        document = self.corpus[slot.chunk].document
+        vector = self.checker.neighbours.vector(slot.chunk)
+        if where == "same document":
+            inside = [place for place in self._of(document) if place != slot.chunk and place in self.useful]
+            vectors = self.checker.neighbours.vectors
+            similar = {place: float(vectors[place] @ vectors[slot.chunk]) for place in inside}
+            return max(similar, key=lambda place: similar[place], default=None)
+        near = self.checker.neighbours.nearest(vector, len(self.corpus), (), {document})
+        return next((place for place in near if place in self.useful), None)
+
+    def _of(self, document: str) -> list[int]:
+        return [int(place) for place in (self.checker.neighbours.documents == document).nonzero()[0]]
+
+
+def difficulty(verdicts: dict[str, Any]) -> str | None:
+    """`easy`: the model knows the answer by heart; `hard`: not even among similar chunks; None: not measured."""
+    measured = [verdicts[name] for name in MEASURED if name in verdicts]
+    if any(str(verdict["reason"]).startswith(NOT_CHECKED) for verdict in measured):
+        return None
+    if "not_known" in verdicts and not verdicts["not_known"]["keep"]:
+        return "easy"
+    if AMONG_OTHERS not in verdicts:
+        return None
+    return "medium" if verdicts[AMONG_OTHERS]["keep"] else "hard"

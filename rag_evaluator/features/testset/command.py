@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
 
@@ -84,8 +85,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.tasks import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
         from rag_evaluator.features.testset.prepare import corpus_of
-        from rag_evaluator.features.testset.stage import TASK, read_summary, start_of, testset_stage
-        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
         from rag_evaluator.tasks.question import TaskJudge
 
     asking = TaskJudge(TASK, config, owners=OWNERS)
@@ -96,7 +96,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    code = OK if summary["chosen"] >= config.testset.size else TOO_FEW
+    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else TOO_FEW
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
@@ -149,15 +149,15 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
         from rag_evaluator.cli.tasks import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
-        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, summary_of
-        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
+        from rag_evaluator.features.testset.stage import OWNERS
         from rag_evaluator.tasks.question import TaskJudge, read_rows
 
     rows = read_rows(config, TASK, NEEDED)
     asking = TaskJudge(TASK, config, owners=OWNERS)
     stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
-    summary = summary_of(stage.findings(table))
+    summary = findings_summary(stage.findings(table))
     code = FLAGGED if summary["flagged"] else OK
     if options.json:
         print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
@@ -187,7 +187,7 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
 
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
     section = with_arguments(
-        config.testset,
+        config.section(TestsetConfig),
         documents=documents,
         size=options.size,
         names=options.names,
@@ -196,18 +196,18 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     return config.model_copy(update={"testset": section})
 
 
-def make_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
-    """The arguments of each worker of `submit --task testset`. Raises `ConfigError` without documents."""
+def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
+    """Results folder and arguments of the workers of `submit --task testset`. Raises `ConfigError`: no documents."""
     from rag_evaluator.features.testset.prepare import sources_of
 
     sources_of(config)
-    return [MAKE, str(options.config.resolve())]
+    return config.results_dir, [MAKE, str(options.config.resolve())]
 
 
-def check_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
-    """The arguments of each worker of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
+def check_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
+    """The same of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
     from rag_evaluator.errors import ConfigError
 
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
-    return [CHECK, str(config.dataset), "--config", str(options.config.resolve())]
+    return config.results_dir, [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

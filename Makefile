@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-processes test-models test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval prompts clean
+.PHONY: run setup docs test test-docs test-processes test-models test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -71,6 +71,9 @@ bench: setup ## measure; writes benchmarks/results.md
 
 demo-judge: setup ## train the bundled demo judge
 	$(BIN)/python -m tools.demo_judge.train --out rag_evaluator/demo/judge
+
+test-demo-judge: setup ## the tests of the training of the demo judge
+	$(BIN)/python -m pytest tools/demo_judge/tests -n 2
 
 demo-judge-eval: setup ## measure the bundled demo judge
 	$(BIN)/python -m tools.demo_judge.evaluate

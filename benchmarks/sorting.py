@@ -25,9 +25,9 @@ from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.metrics.english import load_prompts
-from rag_evaluator.tasks.ranking import compare_orders
-from rag_evaluator.tasks.sorting import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
+from rag_evaluator.metrics.prompts import load_prompts
+from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders
+from rag_evaluator.tasks.sort import Ranking, Sorter, SortOptions, summarise, with_relevance
 
 FIGURES = Path("benchmarks/sorting.json")
 GRADES = [f"nDCG@{depth}" for depth in (1, 5, 10)]
@@ -83,7 +83,7 @@ def measure(
     figures: dict[str, Any] = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     if grades:
         rankings = [with_relevance(*pair) for pair in zip(rankings, grades, strict=True)]
-    figures["computed"] = loaded.inner.engine.inner.work.computed
+    figures["computed"] = loaded.inner.engine.work.computed
     summary = summarise(rankings)
     means = {name: row["mean"] for name, row in summary.pop("measures").items()}
     assert all(ranking.fields["sorted"] is not None for ranking in rankings)

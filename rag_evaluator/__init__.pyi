@@ -1,6 +1,6 @@
 """The public names, and where each lives."""
 
-from .comparison.compare import compare
+from .comparison.compare import compare, write_report
 from .comparison.gate import GateVerdicts, gate
 from .config.schema import Config, load_config
 from .dataset import load_dataset
@@ -39,7 +39,6 @@ from .metrics.table import METRICS
 from .results.questions import read_questions
 from .results.results import Results
 from .sort import sort
-from .tasks.report_of_runs import write_report
 
 __version__: str
 

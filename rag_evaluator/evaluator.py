@@ -12,18 +12,23 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
-from rag_evaluator.features.probe.stage import ProbeStage, probe_stage
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.source import LLM, judges_by_name, source_of
-from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, refuse_without_probabilities, with_rubrics
+from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
+from rag_evaluator.metrics.chosen import (
+    check_reported,
+    chosen_metrics,
+    refuse_reproducible,
+    refuse_without_probabilities,
+    times_of,
+    with_repeats,
+)
+from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.definitions import check_functions
-from rag_evaluator.metrics.english import all_prompts
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.prompts import all_prompts, with_rubrics
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
-from rag_evaluator.metrics.signatures import refuse_reproducible, times_of, with_repeats
-from rag_evaluator.metrics.signatures import signatures as signatures_of
 from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -35,8 +40,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of
 from rag_evaluator.tasks.manifest import describe, run_digest_of
-from rag_evaluator.tasks.panel import configs_of, only_of, panel_table
-from rag_evaluator.tasks.scoring import JudgeWork, Scoring
+from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
 
 logger = logging.getLogger(__name__)
 
@@ -232,25 +236,12 @@ class RAGEvaluator:
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
         refuse_panel(self.config.judges, "a stage", self.config.place)
-        rows, signatures, times = self.rows(data), self._signatures(), self._times()
+        rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
         metrics = about_metrics(self.metrics, self.config.thresholds)
         plan = plan_of(rows, self.config.columns, signatures, self.config.chunk_size, times)
         lines = with_repeats(signatures, times)
         about = describe(self.config, lines, self.prompts, plan.units, metrics, plan.part)
-        return Evaluation(rows, self.metrics, plan, about, self._scorer)
-
-    @ACTIVITY.phase(CHECKING)
-    def probing(self, data: Any = None) -> ProbeStage:
-        """What `probe` is to do: rows changed for the worse, each side scored by the metrics that it concerns.
-
-        Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
-        """
-        refuse_panel(self.config.judges, "probe", self.config.place)
-        rows, signatures = self.rows(data), self._signatures()
-        refuse_without_probabilities(self.metrics, self.judge, self.config.place)
-        metrics = about_metrics(self.metrics)
-        about = describe(self.config, signatures, self.prompts, len(rows), metrics, rows.part)
-        return probe_stage(rows, self.config, self.metrics, about, self._scorer)
+        return Evaluation(rows, self.metrics, plan, about, self.scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
@@ -266,10 +257,10 @@ class RAGEvaluator:
         if self._panel:
             tables = {name: _unscored(evaluator.signatures()) for name, evaluator in self._panel.items()}
             return panel_table(self.config, self.metrics, tables).signatures
-        return with_repeats(self._signatures(), times_of(self.metrics, self.config.repeats))
+        return with_repeats(self.signatures_once(), times_of(self.metrics, self.config.repeats))
 
-    def _signatures(self) -> dict[str, str]:
-        """The same of a single repeat."""
+    def signatures_once(self) -> dict[str, str]:
+        """The same of a single repeat; not for a panel."""
         if not self.prompts:
             self.set_prompts()
         judge, embeddings = self.judge, self._embeddings
@@ -293,7 +284,7 @@ class RAGEvaluator:
     def _checked_rows(self, source: Any) -> CheckedRows:
         return checked_rows(source, self.config, self.metrics, are_scored=True)
 
-    async def _scorer(self) -> Scorer:
+    async def scorer(self) -> Scorer:
         scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self.judge, self._embeddings)
         self._times()  # now its capabilities are known
         return scorer

@@ -152,7 +152,7 @@ def test_nothing_is_traced_and_no_connection_opened_although_the_user_traces_his
 
 
 DATASETS_LATER = """
-from rag_evaluator.offline import hub
+from rag_evaluator.config.offline import hub
 with hub(offline=True):
     import datasets.config
 print(json.dumps([datasets.config.HF_HUB_OFFLINE, datasets.config.HF_DATASETS_OFFLINE]))

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import langchain_huggingface  # noqa: F401  # what a run imports late
-import rag_evaluator.api.evaluator
 import ragas.metrics.collections
 import sentence_transformers  # noqa: F401
 import torch
@@ -25,15 +24,16 @@ import transformers
 import rag_evaluator.cli.console
 import rag_evaluator.cli.main
 import rag_evaluator.cli.tasks
+import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.embeddings.batching import MODELS
+from rag_evaluator.embeddings.event_loop import MODELS
 from rag_evaluator.features.duel.judging import AnswerComparison, Outcome, Pair
 from rag_evaluator.features.testset.checker import CandidateMaker
 from rag_evaluator.features.testset.prepare import Slot
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.tasks.references import Generator
-from rag_evaluator.tasks.sorting import Sorter
+from rag_evaluator.tasks.sort import Sorter
 
 torch.set_num_threads(1)
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)

@@ -70,9 +70,9 @@ def language_names(**about: Any) -> list[str]:
 
 def config_keys(**about: Any) -> list[str]:
     """`--set judge.model=`."""
-    from rag_evaluator.config.schema import Config
+    from rag_evaluator.config.schema import config_class
 
-    return [f"{key}=" for key in _keys(Config)]
+    return [f"{key}=" for key in _keys(config_class())]
 
 
 def _keys(model: Any, before: str = "") -> Iterator[str]:

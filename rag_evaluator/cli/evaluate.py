@@ -28,7 +28,7 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.summary import read_summary
-    from rag_evaluator.run.finished import outcome
+    from rag_evaluator.run.status import outcome
     from rag_evaluator.tasks.manifest import find_finished
 
     began = now()
@@ -47,7 +47,7 @@ def _evaluate_panel(
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import read_manifest, rows_of
     from rag_evaluator.results.summary import read_summary
-    from rag_evaluator.tasks.panel import Panel, is_finished
+    from rag_evaluator.tasks.scoring import Panel, is_finished
 
     began = now()
     if start == "fresh" or not is_finished(config, chosen):

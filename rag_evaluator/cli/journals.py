@@ -6,7 +6,7 @@ from typing import Any
 
 from rag_evaluator.cli.start import OK
 from rag_evaluator.errors import MissingChunksError
-from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.rows import is_panel
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
 
@@ -62,7 +62,7 @@ def _journals(folder: Path) -> list[Journal]:
     """The journals in a results folder; in that of a panel those of its judges first."""
     if not is_panel(folder):
         return journals_in(folder)
-    from rag_evaluator.tasks.panel import panel_of
+    from rag_evaluator.tasks.scoring import panel_of
 
     remaining = journals_in(folder) if any((folder / "journal").glob("*.*/manifest.json")) else []
     return [*panel_of(folder).journals().values(), *remaining]
@@ -70,7 +70,7 @@ def _journals(folder: Path) -> list[Journal]:
 
 def _merge_panel(folder: Path) -> list[str]:
     """Write the panel's own files from the scores of its judges; their names."""
-    from rag_evaluator.tasks.panel import panel_of
+    from rag_evaluator.tasks.scoring import panel_of
 
     panel = panel_of(folder)
     panel.write()
@@ -81,7 +81,7 @@ def _print_panel_status(folder: Path, as_json: bool) -> int:
     """How far each judge is."""
     from rag_evaluator.cli.console import print_json, print_status, say
     from rag_evaluator.run.status import read_status
-    from rag_evaluator.tasks.panel import panel_of
+    from rag_evaluator.tasks.scoring import panel_of
 
     panel = panel_of(folder)
     begun = {name: (place / "journal" / "manifest.json").is_file() for name, place in panel.folders.items()}

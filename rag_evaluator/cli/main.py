@@ -3,75 +3,35 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
-from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.cli.arguments import all_commands, parser_of_commands
 from rag_evaluator.cli.completion import ASKED, complete
 from rag_evaluator.cli.start import LIBRARIES
 from rag_evaluator.cli.watching import end_watching, watching
+from rag_evaluator.config.features import load
 from rag_evaluator.config.offline import libraries_quiet, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.features.certify.command import SHEET
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop, StopSignal
 
 BAD_INPUT, TRY_AGAIN, INTERRUPTED = 2, 75, 130
 
 
-class Command(NamedTuple):
-    """A command.
-
-    Attributes:
-        function: `module:name` in `rag_evaluator`; it takes the options, and gives the exit code.
-        stoppable: whether it also takes a `Stop`, and ends soon after a first signal.
-    """
-
-    function: str
-    stoppable: bool = False
-
-
-COMMANDS: Mapping[str, Command] = {
-    "init": Command("features.setup.init_command:init"),
-    "check": Command("features.setup.check_command:check"),
-    "evaluate": Command("cli.evaluate:evaluate", stoppable=True),
-    "merge": Command("cli.journals:merge"),
-    "status": Command("cli.journals:status"),
-    "submit": Command("cli.submit:submit"),
-    "sort": Command("cli.tasks:sort", stoppable=True),
-    "generate": Command("cli.tasks:generate", stoppable=True),
-    "probe": Command("features.probe.command:probe", stoppable=True),
-    "duel": Command("features.duel.command:duel", stoppable=True),
-    "plan": Command("features.setup.plan_command:plan", stoppable=True),
-    "testset": Command("features.testset.command:testset", stoppable=True),
-    "report": Command("cli.report:report"),
-    "compare": Command("cli.compare:compare"),
-    "gate": Command("cli.gate:gate"),
-    "certify": Command("features.certify.command:certify"),
-    SHEET: Command("features.certify.command:sheet"),
-    "view": Command("features.app.view_command:view"),
-    "review": Command("features.app.review_command:review"),
-    "prompts": Command("cli.prompts:prompts"),
-    "list": Command("features.setup.init_command:list_names"),
-    "doctor": Command("features.setup.doctor_command:doctor"),
-}
-"""Name of a command -> what runs it."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
+    commands = all_commands()
     if ASKED in os.environ:
-        complete(parser_of_commands(), COMMANDS)
+        complete(parser_of_commands(), commands)
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if " ".join(arguments[:2]) == SHEET:
-        arguments[:2] = [SHEET]
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+    if (two_words := " ".join(arguments[:2])) in commands:
+        arguments[:2] = [two_words]
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
         if not _is_path(arguments[0]):
             print(
-                f"error: '{arguments[0]}' is neither a command nor a file.{did_you_mean(arguments[0], COMMANDS)}",
+                f"error: '{arguments[0]}' is neither a command nor a file.{did_you_mean(arguments[0], commands)}",
                 file=sys.stderr,
             )
             return BAD_INPUT
@@ -107,10 +67,9 @@ def _is_path(word: str) -> bool:
 
 def _run(options: argparse.Namespace) -> int:
     """The exit code of a command."""
-    command = COMMANDS[options.command]
-    module, _, name = command.function.partition(":")
+    command = all_commands()[options.command]
     with ACTIVITY.phase(LIBRARIES):
-        function = getattr(import_module(f"rag_evaluator.{module}"), name)
+        function = load(command.function)
     return int(_until_stopped(function, options) if command.stoppable else function(options))
 
 

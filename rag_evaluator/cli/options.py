@@ -79,3 +79,22 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
     )
+
+
+def add_task_command(
+    commands: Any, name: str, help_text: str, *examples: str, rows: tuple[str, ...] = tuple(ROWS)
+) -> argparse.ArgumentParser:
+    """Add a command that does something with the rows of a configuration.
+
+    Args:
+        examples: what stands behind `config.yaml` in the examples of its help.
+        rows: the flags for which rows are taken.
+    """
+    lines = [f"rag-evaluator {name} config.yaml {more}".rstrip() for more in examples]
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=help_text, description=f"{help_text.capitalize()}.", **with_examples(*lines)
+    )
+    add_config(command)
+    add_rows(command, *rows)
+    add_beginning(command)
+    return command

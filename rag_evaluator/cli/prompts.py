@@ -107,7 +107,7 @@ def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
 
 def export_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts export`: write ragas' English prompts."""
-    from rag_evaluator.metrics.english import export
+    from rag_evaluator.metrics.prompts import export
 
     written = export(options.folder)
     print(
@@ -152,7 +152,7 @@ def _sources(installed: bool) -> "Mapping[Key, Source]":
 
     if not installed:
         return packaged_sources()
-    from rag_evaluator.metrics.english import installed_sources
+    from rag_evaluator.metrics.prompts import installed_sources
 
     return installed_sources()
 
@@ -162,8 +162,7 @@ def _own_sources(config: Config) -> "Mapping[Key, Source]":
     questions = questions_of(own_metrics(config))
     if not questions:
         return {}
-    from rag_evaluator.prompts.loading import english_source
-    from rag_evaluator.prompts.question import definition_prompts
+    from rag_evaluator.prompts.loading import definition_prompts, english_source
 
     return {key: english_source(prompt) for key, prompt in definition_prompts(questions).items()}
 
@@ -185,11 +184,10 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.offline:
         disable_network()
     with ACTIVITY.phase(LIBRARIES):
-        from rag_evaluator.judge.source import LazyJudge
-        from rag_evaluator.metrics.english import all_prompts
+        from rag_evaluator.judge.judge import LazyJudge
+        from rag_evaluator.metrics.prompts import all_prompts
         from rag_evaluator.prompts.adapt import adapt
-        from rag_evaluator.prompts.loading import PackSet
-        from rag_evaluator.prompts.question import definition_prompts
+        from rag_evaluator.prompts.loading import PackSet, definition_prompts
 
     refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))

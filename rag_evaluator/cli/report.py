@@ -31,7 +31,7 @@ def add_report_command(commands: Any) -> None:
 def report(options: argparse.Namespace) -> int:
     """`rag-evaluator report results/a results/b`."""
     from rag_evaluator.cli.console import say
-    from rag_evaluator.tasks.report_of_runs import write_report
+    from rag_evaluator.comparison.compare import write_report
 
     path = write_report(*options.runs, out=options.out, on=options.on, force=options.force)
     say(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB). Open it in a browser.")

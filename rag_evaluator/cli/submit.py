@@ -4,13 +4,11 @@ import argparse
 from pathlib import Path
 
 from rag_evaluator.cli.start import OK, read_config
+from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.features.duel.command import duel_inputs
-from rag_evaluator.features.testset.command import check_inputs, make_inputs
 from rag_evaluator.resources import command
-
-TESTSET_INPUTS = {"testset": make_inputs, "testset_check": check_inputs}
+from rag_evaluator.tasks import all_tasks
 
 
 def submit(options: argparse.Namespace) -> int:
@@ -21,7 +19,7 @@ def submit(options: argparse.Namespace) -> int:
     config = read_config(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
-    if options.runs and options.task != "duel":
+    if options.runs and not all_tasks()[options.task].takes_runs:
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     task, results, inputs = _submitted(options, config)
     node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
@@ -52,8 +50,6 @@ def submit(options: argparse.Namespace) -> int:
 
 def _submitted(options: argparse.Namespace, config: Config) -> tuple[str, Path, list[str] | None]:
     """The command of each worker, the results folder, and the command's arguments; None: the configuration."""
-    if options.task == "duel":
-        return options.task, *duel_inputs(options)
-    if options.task in TESTSET_INPUTS:
-        return "testset", config.results_dir, TESTSET_INPUTS[options.task](options, config)
-    return options.task, config.results_dir, None
+    task = all_tasks()[options.task]
+    results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
+    return task.command or options.task, results, inputs

@@ -13,9 +13,9 @@ from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.results.overview import means
-from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.status import outcome
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker, now
 from rag_evaluator.tasks import references as generating

@@ -1,8 +1,9 @@
-"""`compare`: what runs over the same questions differ in, and how sure that is."""
+"""`compare`: what runs over the same questions differ in, and how sure that is; `write_report` of runs."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,16 @@ import numpy as np
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
 from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.certify.certification import labelled_differences
+from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.results.aligned import (
     QUESTION,
     Aligned,
     align,
+    caveats,
     column_of,
     common_metrics,
+    equal_rows,
     groups_of,
     keys_of,
     match,
@@ -25,15 +28,27 @@ from rag_evaluator.results.aligned import (
     row_match,
     weights_of,
 )
-from rag_evaluator.results.caveats import caveats, equal_rows
-from rag_evaluator.results.certificate import own_standing
-from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, Direction, JudgeStanding, word
+from rag_evaluator.results.certificate import KeptLabels, kept_labels, own_standing
+from rag_evaluator.results.comparison import (
+    ChangedScore,
+    ComparedMetric,
+    Comparison,
+    Direction,
+    JudgeStanding,
+    LabelDifference,
+    word,
+)
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines
-from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.summary import reporting_of, unit_of
+from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.bootstrap import Floats
-from rag_evaluator.statistics.formulas import TIE
+from rag_evaluator.statistics.formulas import TIE, Array, Scale
 from rag_evaluator.statistics.intervals import tie_warning
 from rag_evaluator.statistics.paired import EFFECT, Paired, compare_scores
+from rag_evaluator.statistics.ppi import LabelMean, label_difference, with_clusters, with_weights
+from rag_evaluator.tasks.manifest import REPORT
+from rag_evaluator.tasks.open_run import open_run
 
 LEVEL = 0.95
 
@@ -246,3 +261,115 @@ def _judgements(side: Aligned, chosen: Sequence[Place]) -> list[list[JudgedVerdi
 
 def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def labelled_differences(
+    a: Aligned, b: Aligned, level: float, cluster: str | None = None, weight: str | None = None
+) -> Iterator[LabelDifference]:
+    """For each metric with labels in both runs the mean label of the second minus that of the first.
+
+    Rows whose key is there twice in a run are left out. `cluster` and `weight` are columns of the first run.
+    """
+    first, second = kept_labels(a.run), kept_labels(b.run)
+    places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
+    rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
+    counts = np.asarray(run_weights(a.run, weight), np.float64)[rows[0]] if weight else None
+    clusters = keys_of([a.run.samples[row] for row in rows[0]], cluster) if cluster else None
+    reporting = replace(reporting_of(a.run.manifest), cluster=cluster)
+    units = [unit_of(a.run.samples[row], reporting) for row in rows[0]]
+    for metric in first:
+        if metric in second:
+            pair = first[metric], second[metric]
+            yield _difference(b.run.name, metric, pair, rows, units, level, clusters, counts)
+
+
+def _difference(
+    run: str,
+    metric: str,
+    pair: tuple[KeptLabels, KeptLabels],
+    rows: Sequence[Sequence[int]],
+    units: Sequence[str],
+    level: float,
+    clusters: Sequence[str | None] | None,
+    counts: Array | None,
+) -> LabelDifference:
+    a, b = pair
+    labels = tuple(_of(kept.labels, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
+    both = int(np.count_nonzero(~np.isnan(labels[0] + labels[1])))
+    reason = _reason(a, b)
+    if reason:
+        return LabelDifference(run, metric, both, None, reason)
+    scores = tuple(_of(kept.scores, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
+    drawn, drawn_rows = (a, rows[0]) if a.draw is not None else (b, rows[1])
+    design: dict[str, Any] = {}
+    if drawn.probabilities is not None and drawn.strata is not None and drawn.drawn is not None:
+        design = {
+            "probabilities": [drawn.probabilities[row] for row in drawn_rows],
+            "strata": [drawn.strata[row] for row in drawn_rows],
+            "drawn": [drawn.drawn[row] for row in drawn_rows],
+        }
+    wide = Scale(a.low - a.high, a.high - a.low)
+    gains, changes = labels[1] - labels[0], scores[1] - scores[0]
+    kept = np.where(design.get("drawn", True), gains, np.nan)
+
+    def estimate(changes: Array, gains: Array, scale: Scale) -> LabelMean:
+        """Of differences alone, each as two sides of which the worse one is 0."""
+        judged, labelled = ((np.maximum(-values, 0), np.maximum(values, 0)) for values in (changes, gains))
+        most = Scale(0.0, max(-scale.low, scale.high))
+        return label_difference(judged, labelled, most, **design, level=level, units=units, plain_labels=kept)
+
+    figures = with_weights(estimate, changes, kept, wide, counts)
+    chances = None if "probabilities" not in design else np.asarray(design["probabilities"])
+    figures = with_clusters(figures, changes, kept, wide, clusters, counts, chances)
+    return LabelDifference(run, metric, both, figures, None)
+
+
+def _reason(a: KeptLabels, b: KeptLabels) -> str | None:
+    """Why the labels of two runs say nothing of their difference; None if they do."""
+    if (a.low, a.high) != (b.low, b.high):
+        return f"labels go from {a.low:g} to {a.high:g} in one run, from {b.low:g} to {b.high:g} in the other"
+    if a.draw is not None and b.draw is not None and (a.like or a.draw) != (b.like or b.draw):
+        return "their rows were drawn separately: 'certify sheet --like' draws the rows of another run"
+    if "unknown" in (a.chosen, b.chosen):
+        return "how the labelled rows were chosen is not known"
+    return None
+
+
+def _of(values: Sequence[float | None], rows: Sequence[int]) -> Array:
+    return np.array([np.nan if values[row] is None else values[row] for row in rows], dtype=np.float64)
+
+
+def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None, force: bool = False) -> Path:
+    """Write the report of finished runs: figures, a table of the rows, and all that the judge said of each row.
+
+    Args:
+        runs: results folders; of several the baseline first, with which the others are compared.
+        out: the file. None: `report.html` in the folder of the run; of several runs in the current folder.
+        on: the column by which rows of several runs belong together, see `compare`.
+        force: replace a file that is there and is no report.
+
+    Returns:
+        The file. It needs no other file and no network.
+
+    Raises `RagEvaluatorError` for results that are not there, not finished or have no row in common, before it is
+    written.
+    """
+    from rag_evaluator.report import document
+
+    if not runs:
+        raise ConfigError("report: expected a results folder, received none.")
+    folders = [Path(run).expanduser() for run in runs]
+    for folder in folders:
+        if folder.is_file():
+            raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
+        open_run(folder)
+    default = folders[0] / REPORT
+    path = Path(out).expanduser() if out is not None else default if len(folders) == 1 else Path(REPORT)
+    if path.is_dir():
+        raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
+    if path != default or len(folders) > 1:
+        check_replaceable(path, document.MARK, force, folders)
+    document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None)
+    if path == default and len(folders) == 1:
+        note_rewritten(folders[0], [REPORT])
+    return path

@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -14,8 +15,10 @@ from pydantic import (
     PrivateAttr,
     StringConstraints,
     ValidationError,
+    create_model,
 )
 
+from rag_evaluator.config.features import features, load
 from rag_evaluator.config.judges import PanelJudge, check_engine_keys, name_judges, refuse_both
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
@@ -26,12 +29,10 @@ from rag_evaluator.config.sections import (
     GenerateConfig,
     JudgeConfig,
     Number,
-    ProbeConfig,
     PromptsConfig,
     RetrievalConfig,
     Section,
     SortConfig,
-    TestsetConfig,
     section_of,
 )
 from rag_evaluator.errors import ConfigError
@@ -71,7 +72,6 @@ FolderName = Annotated[
 Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
 
-SECOND = ("testset", "second_judge")  # the key of a section that may be null
 AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
 RowCount = Annotated[int, Field(ge=1)]
 
@@ -99,8 +99,6 @@ class Config(Section):
         embeddings: the model for metrics that compare meanings.
         sort: of the command and the function `sort`.
         generate: of the command and the function `generate`.
-        probe: of the command `probe`.
-        testset: of the command `testset` and the functions `make_testset` and `check_testset`.
         group_by: columns; figures are also given for the rows of each of their values.
         cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
         weight: a column; how much each row counts, a number from 0 up.
@@ -134,8 +132,6 @@ class Config(Section):
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
-    probe: ProbeConfig = ProbeConfig()
-    testset: TestsetConfig = TestsetConfig()
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
     weight: str | None = None
@@ -167,6 +163,24 @@ class Config(Section):
     @property
     def results_dir(self) -> Path:
         return self.output_dir / self.name
+
+    def section(self, kind: type[AnySection]) -> AnySection:
+        """The section of a feature; its defaults where the configuration was made without features."""
+        return next((value for _, value in self.feature_sections() if isinstance(value, kind)), None) or kind()
+
+    def feature_sections(self) -> Iterator[tuple[str, Section]]:
+        """Key and section of each feature."""
+        for name in type(self).model_fields:
+            if name not in Config.model_fields:
+                yield name, getattr(self, name)
+
+
+@cache
+def config_class() -> type[Config]:
+    """The configuration with the sections of all features."""
+    sections = {key: load(name) for feature in features().values() for key, name in feature.sections.items()}
+    fields: dict[str, Any] = {key: (kind, kind()) for key, kind in sections.items()}  # Any: as pydantic takes them
+    return create_model("Config", __base__=Config, __doc__=Config.__doc__, **fields)
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -205,15 +219,19 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     origin = origin or Origin()
     try:
-        config = Config.model_validate(dict(data))
+        config = config_class().model_validate(dict(data))
     except ValidationError as error:
         raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys(data)))) from None
     config._origin = origin
     refuse_both(data, origin.place)
     listed = [(("judges", place), judge) for place, judge in enumerate(config.judges)]
-    second = config.testset.second_judge
-    of_testset = [] if second is None else [(SECOND, second)]
-    check_engine_keys([(("judge",), config.judge), *listed, *of_testset], origin.place)
+    of_features = [
+        ((name, key), value)
+        for name, section in config.feature_sections()
+        for key, value in section
+        if isinstance(value, JudgeConfig)
+    ]
+    check_engine_keys([(("judge",), config.judge), *listed, *of_features], origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
@@ -253,21 +271,31 @@ def _resolve_paths(config: Config, base: Path) -> Config:
     resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
     judges = [_resolve_judge(config, judge, base, "judges", place) for place, judge in enumerate(config.judges)]
     embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
-    documents = [
-        _try(config, ("testset", "documents", place), resolve) for place in range(len(config.testset.documents))
-    ]
-    second = config.testset.second_judge
-    if second is not None:
-        second = _resolve_judge(config, second, base, *SECOND)
+    of_features = {
+        name: section.model_copy(update=dict(_resolved_section(config, name, section, base)))
+        for name, section in config.feature_sections()
+    }
     return config.model_copy(
         update={
             **resolved,
             "judge": _resolve_judge(config, config.judge, base, "judge"),
             "judges": name_judges(judges, config.place),
             "embeddings": config.embeddings.model_copy(update=embeddings),
-            "testset": config.testset.model_copy(update={"documents": documents, "second_judge": second}),
+            **of_features,
         }
     )
+
+
+def _resolved_section(config: Config, name: str, section: Section, base: Path) -> Iterator[tuple[str, Any]]:
+    """Keys of a feature's section that hold paths, or a judge, with what they come to."""
+    for key, value in section:
+        if isinstance(value, JudgeConfig):
+            yield key, _resolve_judge(config, value, base, name, key)
+        elif isinstance(value, list) and value and isinstance(value[0], Path):
+            yield (
+                key,
+                [_try(config, (name, key, place), lambda path: base / expand(path)) for place in range(len(value))],
+            )
 
 
 def _resolve_judge(config: Config, judge: AnyJudge, base: Path, *key: str | int) -> AnyJudge:
@@ -300,19 +328,21 @@ def _try(config: Config, key: Key, read: Callable[[Any], Any]) -> Any:
 
 def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
     """Every key of a configuration, and whether what is below it is the user's own: names, items of a list."""
-    known: dict[Key, bool] = {}
-    for name, field in Config.model_fields.items():
-        known[(name,)] = get_origin(field.annotation) in (dict, list)
-        section = section_of(field.annotation)
-        known |= {(name, *key): is_collection for key, is_collection in _keys_in(section).items()} if section else {}
+    known = _keys_in(config_class(), data)
     listed = data.get("judges")
     for place in range(len(listed)) if isinstance(listed, list) else ():
-        known |= {("judges", place, *key): is_collection for key, is_collection in _keys_in(PanelJudge).items()}
-    testset = data.get(SECOND[0])
-    if isinstance(testset, Mapping) and testset.get(SECOND[1]):
-        known |= {(*SECOND, *key): is_collection for key, is_collection in _keys_in(JudgeConfig).items()}
+        known |= {("judges", place, *key): is_collection for key, is_collection in _keys_in(PanelJudge, {}).items()}
     return known
 
 
-def _keys_in(section: type[Section]) -> dict[Key, bool]:
-    return {(name,): get_origin(field.annotation) in (dict, list) for name, field in section.model_fields.items()}
+def _keys_in(section: type[Section], data: Any) -> dict[Key, bool]:
+    """The keys of a section and of those in it; those of one that may be null only where `data` has it."""
+    known: dict[Key, bool] = {}
+    for name, field in section.model_fields.items():
+        known[(name,)] = get_origin(field.annotation) in (dict, list)
+        inner, written = section_of(field.annotation), data.get(name) if isinstance(data, Mapping) else None
+        if inner is None and written:
+            inner = next(filter(None, map(section_of, get_args(field.annotation))), None)
+        if inner is not None and get_origin(field.annotation) is not list:
+            known |= {(name, *key): is_collection for key, is_collection in _keys_in(inner, written).items()}
+    return known

@@ -20,8 +20,8 @@ from rag_evaluator.dataset.columns import (
 )
 from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank, plain
 from rag_evaluator.dataset.on_disk import OnDiskSamples, rows_of_log
+from rag_evaluator.dataset.readers import READERS, read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.readers.table import READERS, read_records
 from rag_evaluator.dataset.sample import Sample, whole_of
 from rag_evaluator.errors import DatasetError
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, as_key, column_names, descending
-from rag_evaluator.dataset.field import is_written_by_python, json_or_text
 from rag_evaluator.dataset.json_values import EMPTY, Differing, is_blank
+from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.readers.table import iterate_records
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import as_number, is_number
+from rag_evaluator.dataset.values import as_number, is_number, is_written_by_python, json_or_text
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY

@@ -1,8 +1,9 @@
 """The judge that asks a local model: question to request, reply to validated answer, each asked once."""
 
+import asyncio
 import functools
 import math
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,12 +15,20 @@ from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.choices import probabilities
-from rag_evaluator.judge.engines.protocol import Engine, WeighsTexts
+from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion, Shares
-from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.judge.protocol import (
+    Capabilities,
+    Draw,
+    JudgeProtocol,
+    Opinion,
+    PromptText,
+    Reply,
+    Request,
+    Shares,
+    common_beginning,
+)
 
 CUT = frozenset({"thinking"})
 Ids = tuple[int, ...]
@@ -120,7 +129,7 @@ class EngineJudge:
 
     Attributes:
         window: tokens of prompt and answer together that the model can read.
-        signature: of the source that loaded it, see `rag_evaluator.judge.source`; None until then.
+        signature: of the source that loaded it, see `rag_evaluator.judge.judge`; None until then.
     """
 
     signature: str | None = None
@@ -157,7 +166,7 @@ class EngineJudge:
         thought = await self._think(asked.input_ids, asked.seed, asked.group)
         request = replace(asked, input_ids=asked.input_ids + thought.continuation)
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
-        reply = await self._replies.get(key, lambda: self._generate(request))
+        reply = await self._replies.get(key, lambda: self.engine.generate(request))
         ACTIVITY.answers += 1
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
@@ -173,7 +182,7 @@ class EngineJudge:
         Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
         `capabilities.probabilities` is false.
         """
-        if isinstance(self.engine, WeighsTexts):
+        if isinstance(self.engine, TextEngine):
             key = short_digest(repr((str(prompt), tuple(map(str, options)))))
             engine = self.engine
             return await self._weighed.get(key, lambda: engine.weigh(prompt, options))
@@ -250,30 +259,6 @@ class EngineJudge:
         number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
         return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
 
-    async def _generate(self, request: Request) -> Reply:
-        """The engine's reply; an engine that cannot exchange the grammar in mid-answer is asked for both parts."""
-        if request.rest is None or "lark" not in self.engine.accepts or "lark in parts" in self.engine.accepts:
-            return await self.engine.generate(request)
-        first = await self.engine.generate(replace(request, rest=None))
-        if not first.complete:
-            return first
-        second = await self.engine.generate(
-            replace(
-                request,
-                input_ids=(*request.input_ids, *first.token_ids),
-                grammar=request.rest(first.text),
-                rest=None,
-                max_new_tokens=max(request.max_new_tokens - len(first.token_ids), 1),
-            )
-        )
-        return Reply(
-            first.text + second.text,
-            first.token_ids + second.token_ids,
-            second.complete,
-            first.confidence + second.confidence,
-            first.cut | second.cut,
-        )
-
 
 def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
     if reply.complete:
@@ -292,3 +277,44 @@ def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: in
 def engine_of(judge: JudgeProtocol) -> Engine | None:
     """The engine behind a judge; None for a ragas or LangChain LLM."""
     return judge.engine if isinstance(judge, EngineJudge) else None
+
+
+NextLogprobs = Callable[[Ids, Sequence[int]], Awaitable[Sequence[float]]]
+
+
+async def probabilities(prompt: Ids, options: Sequence[Ids], next_logprobs: NextLogprobs) -> list[float]:
+    """The probability of each option as what follows a prompt, in order; they sum to 1.
+
+    An option's probability is the product, over the places where options differ, of its branch's share among the
+    branches there; NaN where the model gives no number. Where an option ends and another continues, the branch of the
+    first is everything that does not continue the other.
+
+    Args:
+        prompt: token ids.
+        options: their token ids, all different.
+        next_logprobs: log probabilities of candidates for the token after a sequence.
+    """
+    shares = [1.0] * len(options)
+
+    async def fork(numbers: Sequence[int]) -> None:
+        """Share out what these options have in common among the branches where they differ."""
+        shared = common_beginning([options[number] for number in numbers])
+        branches: dict[int, list[int]] = {}  # next token, or -1 where the option ends
+        for number in numbers:
+            option = options[number]
+            branches.setdefault(option[len(shared)] if len(option) > len(shared) else -1, []).append(number)
+        candidates = [token for token in branches if token >= 0]
+        logprobs = await next_logprobs(prompt + shared, candidates)
+        weights = {token: math.exp(logprob) for token, logprob in zip(candidates, logprobs, strict=True)}
+        if -1 in branches:
+            weights[-1] = 1.0 - min(sum(weights.values()), 1.0)
+        total = sum(weights.values())
+        for token, members in branches.items():
+            share = 1 / len(branches) if total == 0 else weights[token] / total
+            for number in members:
+                shares[number] *= share
+        await asyncio.gather(*(fork(members) for members in branches.values() if len(members) > 1))
+
+    if len(options) > 1:
+        await fork(range(len(options)))
+    return shares

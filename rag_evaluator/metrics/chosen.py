@@ -1,26 +1,29 @@
-"""The metrics of a configuration: the chosen rows of `METRICS` with the options that it sets."""
+"""The metrics of a configuration: the chosen rows of `METRICS` with their options, and what their scores depend on."""
 
-import re
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
-from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
-from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
 
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Section
-from rag_evaluator.errors import ConfigError, PromptError, ResultsError, did_you_mean
+from rag_evaluator.embeddings.hub import as_line
+from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
+from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.judge.requests import PromptText
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
-from rag_evaluator.prompts.loading import PackPrompt, TracedPrompt
+from rag_evaluator.resources import __version__
+
+if TYPE_CHECKING:
+    from rag_evaluator.prompts.loading import TracedPrompt
 
 
 def chosen_metrics(config: Config) -> dict[str, Metric]:
@@ -94,54 +97,6 @@ def _valid(config: Config, name: str, settings: type[Section]) -> Section:
         raise ConfigError("\n".join(explain(details, config.origin, known))) from None
 
 
-LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)
-"""Rubrics in an instruction: their keys are the same in all languages."""
-
-
-class RubricsPrompt(TracedPrompt):
-    """A prompt of ragas' rubric scores with rubrics of the user; its language and examples stay.
-
-    Args:
-        prompt: as its pack has it.
-        rubrics: key as `score1_description` -> what the score means.
-
-    Raises `PromptError` if the instruction does not hold rubrics once.
-    """
-
-    def __init__(self, prompt: TracedPrompt, rubrics: Mapping[str, str]) -> None:
-        pack = prompt.pack
-        if len(LINES.findall(pack.instruction)) != 1:
-            raise PromptError(
-                f"the {pack.language} pack of {prompt.name} must have its rubrics once, as lines that begin with "
-                "'score1_description:' and so on, so that those of metric_options can take their place."
-            )
-        text = format_rubrics(dict(rubrics))
-        pack = replace(pack, instruction=LINES.sub(lambda _: text, pack.instruction))
-        super().__init__(PackPrompt(pack, prompt.prompt), prompt.name, pack)
-        self.rubrics = dict(rubrics)
-
-    def to_string(self, data: BaseModel) -> PromptText:
-        text = super().to_string(data)
-        text.data = InstanceRubricScoreInput(**data.model_dump(), rubrics=self.rubrics)  # the judge reads the scale
-        return text
-
-
-if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key as PromptKey
-
-
-def with_rubrics(
-    prompts: "Mapping[PromptKey, TracedPrompt]", metrics: Mapping[str, Metric]
-) -> "dict[PromptKey, TracedPrompt]":
-    """The prompts with the rubrics that options of metrics have. Raises `PromptError`."""
-
-    rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
-    return {
-        key: RubricsPrompt(prompt, rubrics[key[0]]) if key[0] in rubrics else prompt for key, prompt in prompts.items()
-    }
-
-
 def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSource, place: Callable[..., str]) -> None:
     """Raises `ConfigError` if a metric asks for probabilities and the judge is known to give none.
 
@@ -204,3 +159,71 @@ def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
     if metric is None:
         raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
     return metric
+
+
+Parts = Callable[[], Mapping[str, Any]]
+
+
+def signatures(
+    metrics: Mapping[str, Metric],
+    language: str,
+    prompts: Mapping[tuple[str, str], "TracedPrompt"],
+    judge: Parts,
+    embeddings: Parts,
+) -> dict[str, str]:
+    """Metric -> one line: equal lines and equal input mean comparable numbers.
+
+    Args:
+        judge, embeddings: what answers and vectors depend on; called only for metrics that use them.
+    """
+    lines = {}
+    for name, metric in metrics.items():
+        parts: dict[str, Any] = {"metric": name, "rag-evaluator": __version__, "ragas": version("ragas")}
+        if metric.prompts or metric.words:
+            parts["language"] = find_language(language).name
+        if metric.options:
+            parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
+        if "function" in metric.options:
+            from rag_evaluator.metrics.own.function import source_digest
+
+            parts["source"] = source_digest(metric.options["function"])
+        if metric.prompts:
+            sources = "".join(
+                prompt.source
+                for (owner, attribute), prompt in prompts.items()
+                if owner == name and attribute in metric.prompts
+            )
+            parts["prompts"] = short_digest(sources)
+        if metric.judge:
+            parts |= judge()
+        if metric.embeddings:
+            parts |= embeddings()
+        lines[name] = as_line(parts)
+    return lines
+
+
+def times_of(metrics: Mapping[str, Metric], repeats: int) -> dict[str, int]:
+    """How often each metric's scores are made: only a judge may answer differently."""
+    return {name: repeats if metric.judge else 1 for name, metric in metrics.items()}
+
+
+def with_repeats(signatures: Mapping[str, str], times: Mapping[str, int]) -> dict[str, str]:
+    """The signatures of scores that are means of so many repeats.
+
+    A single repeat has the signature without this part, so that raising their number loses none that is there.
+    """
+    return {name: f"{line}|repeats:{times[name]}" if times[name] > 1 else line for name, line in signatures.items()}
+
+
+def refuse_reproducible(times: Mapping[str, int], judge: JudgeSource, place: str) -> None:
+    """Raises `ConfigError` if a judge that is known to answer always the same is to repeat scores.
+
+    Args:
+        place: where the number of repeats was written.
+    """
+    repeats = max(times.values())
+    if repeats > 1 and judge.capabilities is not None and judge.capabilities.greedy:
+        raise ConfigError(
+            f"{place}: repeats is {repeats}, but this judge is reproducible: it would give the same score {repeats} "
+            "times. Set judge.temperature above 0, give a judge that samples, or set repeats: 1."
+        )

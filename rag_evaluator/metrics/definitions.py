@@ -11,13 +11,12 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, dotted, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Number, Section
-from rag_evaluator.dataset import ALIASES, is_blank
-from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import canonical_name, plain_name
-from rag_evaluator.prompts.pack import ENGLISH
-from rag_evaluator.prompts.question import CustomQuestion, as_shown
+from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
 
 # Any in this module: whatever the user wrote.
@@ -225,7 +224,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     question = CustomQuestion(options.question, options.scale, language, _examples(config, name, options, columns))
     _check_language(config, name, question, written["scale"])
     return Metric(
-        "rag_evaluator.metrics.own.sentences:QuestionMetric",
+        "rag_evaluator.metrics.own.judged:QuestionMetric",
         columns,
         options={"columns": columns},
         prompts=("prompt",),

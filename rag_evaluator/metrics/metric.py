@@ -1,19 +1,16 @@
-"""What is known of a metric without loading anything: a row of `METRICS`."""
+"""What is known of a metric without loading anything: a row of `METRICS`, and the options that users may set."""
 
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from ragas.metrics.collections import BleuScore, RougeScore
-from ragas.metrics.collections.base import BaseMetric
-from ragas.metrics.result import MetricResult
+from pydantic import Field, field_validator
 
 from rag_evaluator.config.languages import LANGUAGES, Language
-from rag_evaluator.config.sections import Section
-from rag_evaluator.errors import UndefinedScoreError
-from rag_evaluator.prompts.question import CustomQuestion
+from rag_evaluator.config.sections import RetrievalConfig, Section
+from rag_evaluator.judge.grammar.schema import rubric_numbers
+from rag_evaluator.prompts.pack import CustomQuestion
 from rag_evaluator.statistics.formulas import Better, Kind, Scale
 
 if TYPE_CHECKING:
@@ -124,10 +121,6 @@ class Metric:
             llm: a judge as ragas sees one.
             greedy: whether it decodes greedily: then AnswerRelevancy asks once, as its three answers would be one.
         """
-
-        localised = localized(self.made_by, language, self.options)
-        if localised is not None:
-            return localised
         options = dict(self.options)
         if self.judge:
             options["llm"] = llm
@@ -142,78 +135,185 @@ class Metric:
         return metric
 
 
-UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # scripts in which each letter is a word of its own here
-BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
+class FactualCorrectnessOptions(Section):
+    """Of `factual_correctness`.
 
-
-class DefinedBleu(BleuScore):
-    """BLEU, refused where it would be 0 whatever the response says.
-
-    BLEU is the mean of how many runs of one to four words two texts have in common. Where neither has four words,
-    sacrebleu divides nothing by nothing and gives 0, also for equal texts.
+    Attributes:
+        mode: F1 of precision and recall of the claims, or one of these.
+        beta: above 1 weighs recall more.
+        atomicity, coverage: into how small claims a text is divided, and how much of it they cover.
     """
 
-    async def ascore(self, reference: str, response: str) -> MetricResult:  # type: ignore[override]  # as in ragas
-        from sacrebleu.metrics.bleu import BLEU
-
-        bleu = BLEU(tokenize=self.kwargs.get("tokenize"))
-        compared = (response.split(". ")[0], *reference.split(". "))  # as ragas divides them
-        if all(len(bleu.tokenizer(text).split()) < bleu.max_ngram_order for text in compared):
-            raise UndefinedScoreError(
-                f"BLEU compares runs of {bleu.max_ngram_order} words; neither the response nor the reference has one"
-            )
-        result: MetricResult = await super().ascore(reference=reference, response=response)
-        return result
+    mode: Literal["f1", "precision", "recall"] = "f1"
+    beta: float = Field(default=1.0, gt=0, le=100)
+    atomicity: Literal["low", "high"] = "low"
+    coverage: Literal["low", "high"] = "low"
 
 
-class WordRouge(RougeScore):
-    """ROUGE in which any script has words.
+class NoiseSensitivityOptions(Section):
+    """Of `noise_sensitivity`.
 
-    rouge-score reads a-z and 0-9 only, so that two equal Chinese texts score 0. Here each word is handed to it as a
-    number. Words are not stemmed: its stemmer is English.
+    Attributes:
+        mode: wrong claims that come from relevant contexts, or from irrelevant ones.
     """
 
-    async def ascore(self, reference: str, response: str) -> MetricResult:  # type: ignore[override]  # as in ragas
-        numbers: dict[str, str] = {}
-        texts = [
-            " ".join(numbers.setdefault(word, f"{len(numbers):04d}") for word in words(text))
-            for text in (reference, response)
-        ]
-        result: MetricResult = await super().ascore(reference=texts[0], response=texts[1])
-        return result
+    mode: Literal["relevant", "irrelevant"] = "relevant"
 
 
-def words(text: str) -> list[str]:
-    """Runs of letters, marks and digits, lower case; single letters where the script has no blanks between words."""
-    parts: list[str] = []
-    before = ""  # what the letter before belongs to: a word, a single letter, or nothing
-    for letter in unicodedata.normalize("NFKC", text).lower():
-        kind = unicodedata.category(letter)[0]
-        if kind == "M" and before:
-            parts[-1] += letter
-        elif kind not in "LN":
-            before = ""
-        elif is_unspaced(letter):
-            parts.append(letter)
-            before = "single"
-        elif before == "word":
-            parts[-1] += letter
-        else:
-            parts.append(letter)
-            before = "word"
-    return parts
+class RefusalOptions(Section):
+    """Of `refusal_correctness`.
+
+    Attributes:
+        missing_reference: what a row without a reference means, if it has no column `answerable`.
+    """
+
+    missing_reference: Literal["unknown", "unanswerable"] = "unknown"
 
 
-def is_unspaced(letter: str) -> bool:
-    """Whether a character is a letter of a script that writes no spaces between words."""
-    return unicodedata.category(letter)[0] == "L" and unicodedata.name(letter, "").partition(" ")[0] in UNSPACED
+class RougeOptions(Section):
+    """Of `rouge_score`.
+
+    Attributes:
+        rouge_type: the longest common subsequence, or single words.
+        mode: F-measure of precision and recall, or one of these.
+    """
+
+    rouge_type: Literal["rougeL", "rouge1"] = "rougeL"
+    mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
 
 
-def localized(made_by: str, language: Language, options: Mapping[str, Any]) -> BaseMetric | None:
-    """BLEU, and ROUGE for a language in which ragas' own does not see the words; None where ragas' own is right."""
-    if made_by == "BleuScore":
-        tokenizer = BLEU_TOKENIZERS.get(language.name)
-        return DefinedBleu(kwargs={"tokenize": tokenizer} if tokenizer else {})
-    if made_by == "RougeScore" and language.scripts and "LATIN" not in language.scripts:
-        return WordRouge(**options)
-    return None
+class AnswerRubricOptions(Section):
+    """Of `answer_rubric`.
+
+    Attributes:
+        expected: the expectation over the probabilities of the labels, in place of the label that the judge writes.
+    """
+
+    expected: bool = False
+
+
+class RubricsScoreOptions(Section):
+    """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
+
+    Attributes:
+        rubrics: what each score means, from `score0_description` to `score9_description`; None: ragas' own, 1 to 5.
+    """
+
+    rubrics: dict[str, str] | None = None
+
+    @field_validator("rubrics")
+    @classmethod
+    def _describe_scores(cls, rubrics: dict[str, str] | None) -> dict[str, str] | None:
+        if rubrics is None:
+            return None
+        wrong = [name for name in rubrics if not rubric_numbers([name])]
+        if wrong or len(rubrics) < 2:
+            got = f", not {wrong[0]}" if wrong else ""
+            raise ValueError(f"expected at least two of score0_description to score9_description{got}")
+        empty = [name for name, text in rubrics.items() if not text.strip()]
+        if empty:
+            raise ValueError(f"expected a text for {empty[0]}")
+        return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
+
+
+class QuotesOptions(Section):
+    """Of `quoted_spans_alignment`.
+
+    Attributes:
+        casefold: whether upper and lower case count as equal.
+        min_span_words: words that a quotation must have to count.
+    """
+
+    casefold: bool = True
+    min_span_words: int = Field(default=3, ge=1, le=100)
+
+
+class SummaryOptions(Section):
+    """Of `summary_score`.
+
+    Attributes:
+        length_penalty: whether long summaries lose.
+        coeff: the weight of conciseness in the score.
+    """
+
+    length_penalty: bool = True
+    coeff: float = Field(default=0.5, ge=0, le=1)
+
+
+def expectation(options: AnswerRubricOptions) -> Mapping[str, Any]:
+    """An expectation needs probabilities. It stays `judged`: after a reason it is near one of the five values."""
+    return {"probabilities": options.expected}
+
+
+def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
+    """The range is that of the scores described."""
+    numbers = rubric_numbers(options.rubrics or ())
+    return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}
+
+
+IDS = ("retrieved_context_ids", "reference_context_ids")
+KNOWN, UNKNOWN = "total_relevant: known", "total_relevant: unknown"
+CHUNK, MATCH = "chunk_prompt", "match_prompt"
+JUDGED = ("user_input", "retrieved_contexts", "reference")
+EXPECTED = ("retrieved_contexts", "reference_contexts")
+
+
+def _row(name: str, *prompts: str, columns: Sequence[str] = JUDGED, **fields: Any) -> Metric:
+    """A row; Any: other fields of `Metric`."""
+    return Metric(
+        f"rag_evaluator.metrics.own.retrieval:{name}",
+        columns,
+        optional=[name for name in ("reference_contexts", "document_score") if name not in columns],
+        may_be_empty=("retrieved_contexts", "retrieved_context_ids"),
+        prompts=prompts,
+        owner="retrieval",
+        stage="retrieval",
+        settings=RetrievalConfig,
+        section="retrieval",
+        changes=_changes,
+        **fields,
+    )
+
+
+def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
+    """Where texts or ids are compared there is no judge and no prompt."""
+    if options.match == "judge":
+        return {}
+    ids = IDS if options.match == "exact" else ()
+    return {
+        "judge": False,
+        "prompts": (),
+        "owner": "",
+        "columns": EXPECTED,
+        "optional": ("document_score", *ids),
+        "instead": ids,
+    }
+
+
+RETRIEVAL: Mapping[str, Metric] = {
+    "retrieval_precision": _row(
+        "RetrievalPrecision", CHUNK, aliases=("precision_at_k",), about="retrieved contexts that are relevant"
+    ),
+    "retrieval_ndcg": _row(
+        "RetrievalNDCG",
+        CHUNK,
+        MATCH,
+        aliases=("ndcg", "ndcg_at_k"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, nDCG",
+    ),
+    "retrieval_map": _row(
+        "RetrievalMAP",
+        CHUNK,
+        MATCH,
+        aliases=("map", "average_precision"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, average precision",
+    ),
+    "retrieval_mrr": _row(
+        "RetrievalMRR", CHUNK, aliases=("mrr", "reciprocal_rank"), about="how early the first relevant context comes"
+    ),
+    "retrieval_recall": _row(
+        "RetrievalRecall", MATCH, columns=EXPECTED, aliases=("recall_at_k",), about="expected contexts that were found"
+    ),
+}

@@ -4,10 +4,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics import options
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.options import RETRIEVAL
-from rag_evaluator.prompts.question import CustomQuestion
+from rag_evaluator.metrics.metric import (
+    RETRIEVAL,
+    AnswerRubricOptions,
+    FactualCorrectnessOptions,
+    Metric,
+    NoiseSensitivityOptions,
+    QuotesOptions,
+    RefusalOptions,
+    RougeOptions,
+    RubricsScoreOptions,
+    SummaryOptions,
+    expectation,
+    scale_of_rubrics,
+)
+from rag_evaluator.prompts.pack import CustomQuestion
 from rag_evaluator.statistics.formulas import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -70,7 +81,7 @@ METRICS: Mapping[str, Metric] = {
         about="rating of the contexts as a whole; context_relevancy counts sentences",
     ),
     "context_relevancy": Metric(
-        "rag_evaluator.metrics.own.sentences:ContextRelevancy",
+        f"{OWN}.judged:ContextRelevancy",
         CONTEXT,
         prompts=("prompt",),
         words=True,
@@ -101,7 +112,7 @@ METRICS: Mapping[str, Metric] = {
         PAIR,
         prompts=("prompt", "nli_prompt"),
         aliases=("factual_correctness(mode=f1)",),
-        settings=options.FactualCorrectnessOptions,
+        settings=FactualCorrectnessOptions,
         about="claims shared with the reference",
     ),
     "answer_accuracy": Metric(
@@ -119,12 +130,12 @@ METRICS: Mapping[str, Metric] = {
         about="rating of how far the contexts support the response",
     ),
     "refusal_correctness": Metric(
-        "rag_evaluator.metrics.own.refusal:RefusalCorrectness",
+        f"{OWN}.judged:RefusalCorrectness",
         ("user_input", "response"),
         optional=("answerable", "reference", "retrieved_contexts"),
         prompts=("answerable_prompt", "refused_prompt"),
         aliases=("abstention",),
-        settings=options.RefusalOptions,
+        settings=RefusalOptions,
         outcomes=("rightly answered", "wrongly answered", "rightly refused", "wrongly refused"),
         about="whether it refused to answer where it should have, and only there",
     ),
@@ -134,7 +145,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("statement_prompt", "faithfulness_prompt"),
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
-        settings=options.NoiseSensitivityOptions,
+        settings=NoiseSensitivityOptions,
         about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(
@@ -146,7 +157,7 @@ METRICS: Mapping[str, Metric] = {
     ),
     **RETRIEVAL,
     "bleu_score": Metric(
-        "BleuScore",
+        f"{OWN}.of_ragas:BleuScore",
         PAIR,
         judge=False,
         words=True,
@@ -156,14 +167,14 @@ METRICS: Mapping[str, Metric] = {
         about="runs of words shared with the reference",
     ),
     "rouge_score": Metric(
-        "RougeScore",
+        f"{OWN}.of_ragas:RougeScore",
         PAIR,
         judge=False,
         words=True,
         aliases=("rouge", "rouge_score(mode=fmeasure)"),
         kind="continuous",
         atoms=BOTH_ENDS,
-        settings=options.RougeOptions,
+        settings=RougeOptions,
         about="words shared with the reference, in order",
     ),
     "chrf_score": Metric(
@@ -181,8 +192,8 @@ METRICS: Mapping[str, Metric] = {
         prompts=("scoring_prompt",),
         aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
         range=RATING,
-        settings=options.RubricsScoreOptions,
-        changes=options.scale_of_rubrics,
+        settings=RubricsScoreOptions,
+        changes=scale_of_rubrics,
         about="rating from 1 to 5 by a rubric",
     ),
     "rubrics_score_with_reference": Metric(
@@ -190,8 +201,8 @@ METRICS: Mapping[str, Metric] = {
         ("user_input", *PAIR),
         prompts=("scoring_prompt",),
         range=RATING,
-        settings=options.RubricsScoreOptions,
-        changes=options.scale_of_rubrics,
+        settings=RubricsScoreOptions,
+        changes=scale_of_rubrics,
         about="rating from 1 to 5 by a rubric, against the reference",
     ),
     "instance_specific_rubrics": Metric(
@@ -208,22 +219,22 @@ METRICS: Mapping[str, Metric] = {
         ("reference_contexts", "response"),
         prompts=("extract_keyphrases_prompt", "generate_questions_prompt", "generate_answers_prompt"),
         aliases=("summarization_score",),
-        settings=options.SummaryOptions,
+        settings=SummaryOptions,
         about="whether a summary answers questions made from the text",
     ),
     "quoted_spans_alignment": Metric(
         f"{OWN}.of_ragas:DefinedQuotes",
         ("response", "retrieved_contexts"),
         judge=False,
-        settings=options.QuotesOptions,
+        settings=QuotesOptions,
         about="quotes of the response that are in the contexts",
     ),
     "answer_rubric": Metric(
         f"{OWN}.sentences:AnswerRubric",
         ("user_input", *PAIR),
         prompts=("prompt",),
-        settings=options.AnswerRubricOptions,
-        changes=options.expectation,
+        settings=AnswerRubricOptions,
+        changes=expectation,
         about="one of five labels: agreement with the reference, with a reason",
     ),
     "exact_match": Metric(

@@ -13,8 +13,18 @@ from pydantic import BaseModel
 from rag_evaluator.config.languages import Language, find_language
 from rag_evaluator.errors import PromptError
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
-from rag_evaluator.prompts.legacy import LEGACY_NAMES, legacy_path, load_pack
-from rag_evaluator.prompts.pack import ENGLISH, Key, Models, Pack, Source, pack_path, packaged_sources
+from rag_evaluator.prompts.pack import (
+    ENGLISH,
+    LEGACY_NAMES,
+    Key,
+    Models,
+    Pack,
+    Source,
+    legacy_path,
+    load_pack,
+    pack_path,
+    packaged_sources,
+)
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 LABELS = frozenset({"atomicity", "coverage"})  # fields whose texts are levels, not prose

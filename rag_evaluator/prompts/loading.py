@@ -5,22 +5,31 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.languages import Language, file_name, find_language, nearest_language
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.prompts.legacy import legacy_path, load_pack
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, Source, pack_path
-from rag_evaluator.prompts.question import DEFINITION, SHELL, CustomQuestion, definition_prompts, translated
+from rag_evaluator.prompts.pack import (
+    DEFINITION,
+    ENGLISH,
+    SHELL,
+    CustomQuestion,
+    Key,
+    Pack,
+    Source,
+    legacy_path,
+    load_pack,
+    pack_path,
+)
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results.questions import Frame, put_together
 
@@ -316,3 +325,64 @@ def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:
 
 def _levels(data: BaseModel) -> tuple[Any, ...]:
     return tuple(getattr(data, level, None) for level in LEVELS)
+
+
+class DefinitionInput(BaseModel):
+    """The scale, or the texts of an example."""
+
+    scale: dict[str, str] | None = Field(default=None, description="What each label means")
+    values: dict[str, str] | None = Field(default=None, description="The texts that the question is about, by name")
+
+
+class DefinitionOutput(BaseModel):
+    """The answer of an example."""
+
+    reason: str | None = Field(default=None, description="Why this label fits")
+    label: int | None = Field(default=None, description="The number in the scale that fits best")
+
+
+class DefinitionPrompt(BasePrompt[DefinitionInput, DefinitionOutput]):
+    """An English question to be translated."""
+
+    input_model, output_model = DefinitionInput, DefinitionOutput
+
+    def __init__(self, question: CustomQuestion) -> None:
+        self.instruction, self.language = question.text, ENGLISH
+        scale = {str(label): text for label, text in question.scale.items()}
+        self.examples = [
+            (DefinitionInput(scale=scale), DefinitionOutput()),
+            *(
+                (
+                    DefinitionInput(values=example["values"]),
+                    DefinitionOutput(reason=example["reason"], label=example["label"]),
+                )
+                for example in question.examples
+            ),
+        ]
+
+
+def definition_prompts(questions: Mapping[str, CustomQuestion]) -> dict[Key, BasePrompt[Any, Any]]:
+    """The English questions that may be translated: metric -> prompt under its key."""
+    return {
+        (name, DEFINITION): DefinitionPrompt(question)
+        for name, question in questions.items()
+        if not question.needs_pack(ENGLISH)
+    }
+
+
+def translated(question: CustomQuestion, pack: Pack, path: Path) -> CustomQuestion:
+    """The question as a pack has it. Raises `PromptError` unless it has the same labels."""
+    first, *more = pack.examples
+    labels = [str(label) for label in question.scale]
+    if sorted(first["input"].get("scale") or ()) != sorted(labels):
+        raise PromptError(
+            f"{path}: the first example has not the labels {', '.join(labels)}. The scale was changed after the pack "
+            f"was made: correct the pack, or make it anew with '{command('prompts', 'adapt', '--force')}'."
+        )
+    return replace(
+        question,
+        text=pack.instruction,
+        scale={label: first["input"]["scale"][str(label)] for label in question.scale},
+        examples=[{"values": example["input"].get("values") or {}, **example["output"]} for example in more],
+        language=pack.language,
+    )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
+from rag_evaluator.config.features import features, load
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, read_pack
 from rag_evaluator.resources import packaged
 
@@ -17,6 +18,7 @@ READ = BeforeValidator(TypeAdapter(int).validate_python)
 """Reads `"1"` as 1, which LLMs write and the integers of ragas' models accept; a bare `Literal` does not."""
 SHOWN = WithJsonSchema({"type": "integer"}, mode="validation")
 """The prompt shows the schema of `validation`: a plain integer, as in ragas' prompts. `tighten` reads the scale."""
+ModelPair = tuple[type[BaseModel], type[BaseModel]]
 Verdict = Annotated[Literal[0, 1], READ, SHOWN]
 Choice = Annotated[Literal[1, 2], READ, SHOWN]
 Label = Annotated[Literal[1, 2, 3, 4, 5], READ, SHOWN]
@@ -170,23 +172,6 @@ class RefusedOutput(BaseModel):
     verdict: Verdict = Field(description="1 if the response refuses to answer, else 0")
 
 
-class DuelInput(BaseModel):
-    """A question with two answers, and what they are measured by."""
-
-    user_input: str = Field(description="The question")
-    contexts: list[str] | None = Field(default=None, description="The contexts to answer from")
-    reference: str | None = Field(default=None, description="The expected answer")
-    answer_1: str = Field(description="The first answer")
-    answer_2: str = Field(description="The second answer")
-
-
-class DuelOutput(BaseModel):
-    """Which answer is better."""
-
-    choice: Choice = Field(description="1 if the first answer is better, 2 if the second is")
-    reason: str = Field(description="Why it is better, in one sentence")
-
-
 class CustomInput(BaseModel):
     """The user's question, the meaning of the labels, and what it is asked about."""
 
@@ -202,47 +187,7 @@ class CustomOutput(BaseModel):
     label: int = Field(description="The number in the scale that fits best")
 
 
-class MadeInput(BaseModel):
-    """What a question is made from."""
-
-    contexts: list[str] = Field(description="The contexts to ask about")
-
-
-class MadeOutput(BaseModel):
-    """A question and its answer."""
-
-    question: str = Field(description="The question")
-    answer: str = Field(description="The answer to the question, from the contexts")
-
-
-class KnownInput(BaseModel):
-    """A question alone."""
-
-    user_input: str = Field(description="The question")
-
-
-class KnownOutput(BaseModel):
-    """An answer from memory, if there is one."""
-
-    known: Verdict = Field(description="1 if you know the answer, else 0")
-    answer: str = Field(description="The answer; empty if you do not know it")
-
-
-class AgreeInput(BaseModel):
-    """A question and two answers to it."""
-
-    user_input: str = Field(description="The question")
-    reference: str = Field(description="The right answer")
-    answer: str = Field(description="The answer to compare with it")
-
-
-class AgreeOutput(BaseModel):
-    """Whether two answers say the same."""
-
-    verdict: Verdict = Field(description="1 if the answer says the same as the right answer, else 0")
-
-
-OWN_PROMPTS: Mapping[Key, tuple[type[BaseModel], type[BaseModel]]] = {
+OWN_PROMPTS: Mapping[Key, ModelPair] = {
     ("sort", "filter_prompt"): (FilterInput, FilterOutput),
     ("sort", "compare_prompt"): (CompareInput, CompareOutput),
     ("generate", "answer_prompt"): (AnswerInput, ReferenceOutput),
@@ -254,31 +199,27 @@ OWN_PROMPTS: Mapping[Key, tuple[type[BaseModel], type[BaseModel]]] = {
     ("context_relevancy", "prompt"): (SentencesInput, SentencesOutput),
     ("refusal_correctness", "answerable_prompt"): (AnswerableInput, AnswerableOutput),
     ("refusal_correctness", "refused_prompt"): (RefusedInput, RefusedOutput),
-    ("duel", "prompt"): (DuelInput, DuelOutput),
     ("custom", "prompt"): (CustomInput, CustomOutput),
-    ("testset", "single_fact_prompt"): (MadeInput, MadeOutput),
-    ("testset", "reasoning_prompt"): (MadeInput, MadeOutput),
-    ("testset", "several_chunks_prompt"): (MadeInput, MadeOutput),
-    ("testset", "across_documents_prompt"): (MadeInput, MadeOutput),
-    ("testset", "comparison_prompt"): (MadeInput, MadeOutput),
-    ("testset", "list_prompt"): (MadeInput, MadeOutput),
-    ("testset", "unanswerable_prompt"): (MadeInput, MadeOutput),
-    ("testset", "false_premise_prompt"): (MadeInput, MadeOutput),
-    ("testset", "known_prompt"): (KnownInput, KnownOutput),
-    ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
 }
 """(owner, prompt) -> models of input and answer. An owner is a metric, metrics that share prompts, or a task."""
 
 
+@cache
+def prompt_models() -> Mapping[Key, ModelPair]:
+    """`OWN_PROMPTS`, and those of the features."""
+    tables = [load(feature.prompts) for feature in features().values() if feature.prompts]
+    return {**OWN_PROMPTS, **{key: models for table in tables for key, models in table.items()}}
+
+
 class OwnPrompt(BasePrompt[BaseModel, BaseModel]):
-    """A prompt in the form of ragas' own: instruction and examples from its English pack, models from `OWN_PROMPTS`.
+    """A prompt in the form of ragas' own: instruction and examples from its English pack, models from `prompt_models`.
 
     Raises `PromptError` where the pack is missing or is not readable.
     """
 
     def __init__(self, owner: str, name: str) -> None:
         pack = _english_pack((owner, name))
-        self.input_model, self.output_model = OWN_PROMPTS[owner, name]
+        self.input_model, self.output_model = prompt_models()[owner, name]
         self.instruction = pack.instruction
         self.examples = [
             (self.input_model.model_validate(example["input"]), self.output_model.model_validate(example["output"]))
@@ -292,5 +233,5 @@ def _english_pack(key: Key) -> Pack:
 
 
 def own_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
-    """The prompts of `OWN_PROMPTS` in English."""
-    return {key: OwnPrompt(*key) for key in OWN_PROMPTS}
+    """Our prompts in English, those of features too."""
+    return {key: OwnPrompt(*key) for key in prompt_models()}

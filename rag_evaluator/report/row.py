@@ -12,8 +12,8 @@ from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.apply import is_cells
 from rag_evaluator.report.pages import ShownText, Unit, difference, render, short, shown, shown_pieces
 from rag_evaluator.report.row_scores import MetricView, metric_views
 from rag_evaluator.results.judgement import SIGNS, Tone

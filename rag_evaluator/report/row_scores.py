@@ -12,10 +12,9 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
-from rag_evaluator.results.details import DETAILS
 from rag_evaluator.results.judgement import REASONS, SIGNS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
-from rag_evaluator.results.panel_names import BETWEEN, judges_of
 from rag_evaluator.results.questions import questions_of, resolve
+from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
 from rag_evaluator.results.run import Run
 
 Json = Mapping[str, Any]  # Any in this module: JSON

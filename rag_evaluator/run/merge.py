@@ -9,8 +9,8 @@ from typing import Any
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.run.finished import Finished, describe_files, is_complete
 from rag_evaluator.run.journal import WORKERS, Journal, Line, Part, decode
+from rag_evaluator.run.status import Finished, describe_files, is_complete
 from rag_evaluator.run.task import Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.run.workers import WorkerNote, now

@@ -13,9 +13,9 @@ from rag_evaluator.files.jsonl import SYNC_SECONDS
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.finished import is_complete
 from rag_evaluator.run.journal import Journal, Key, Line, encode, workers_of
 from rag_evaluator.run.merge import merge_once
+from rag_evaluator.run.status import is_complete
 from rag_evaluator.run.task import Cell, Plan, Record, Stage, Work
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id

@@ -1,9 +1,11 @@
-"""The journal as one worker sees it, who may write."""
+"""The journal as one worker sees it, who may write; what a new generation takes over, and what is kept beside it."""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +13,7 @@ from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import json_bytes, publish, replace_json, sync_folder, writing
-from rag_evaluator.files.jsonl import Appender, checked_line
-from rag_evaluator.files.records import Records
-from rag_evaluator.run.finished import Finished, read_finished
+from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
@@ -23,7 +23,11 @@ from rag_evaluator.run.journal import (
     TMP,
     WORKERS,
     Journal,
+    Key,
+    KnownRecords,
+    Line,
     Manifest,
+    encode,
     files_of,
     generation_folder,
     generations,
@@ -32,9 +36,91 @@ from rag_evaluator.run.journal import (
     remove,
     workers_of,
 )
-from rag_evaluator.run.known import KnownRecords, carry_over, remove_spare, spare_files
-from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.status import Finished, read_finished
+from rag_evaluator.run.task import Plan, Stage, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
+
+SPARE = "spare"
+MEASURED = "measured.json"  # what it took to make them, if that was a trial
+
+
+def spare_files(place: Path) -> list[Path]:
+    """The files of a stage's journal; `place` is its folder."""
+    return sorted((place / SPARE).glob("*.jsonl"))
+
+
+def open_spare(place: Path, process: str) -> Appender:
+    """The file of this process, to be written."""
+    (place / SPARE).mkdir(parents=True, exist_ok=True)
+    return Appender(place / SPARE / f"{process}.jsonl")
+
+
+def keep_spare(place: Path, process: str, plan: Plan, lines: Iterable[Line]) -> None:
+    """Keep what a plan could use of an older generation if it took more rows; on disk when this returns."""
+    useful = (line for line in lines if plan.columns.get(line.key.column) == line.key.signature)
+    first = next(useful, None)
+    if first is None:
+        return
+    with closing(open_spare(place, process)) as file:
+        for line in (first, *useful):
+            file.append(encode(plan.task, plan.stage, line.index, line.key, line.record))
+        file.sync()
+
+
+def remove_spare(place: Path) -> None:
+    """Forget these records: they are made anew, or every row has its own."""
+    with suppress(OSError):  # files of others stay
+        for path in spare_files(place):
+            path.unlink(missing_ok=True)
+        (place / SPARE / MEASURED).unlink(missing_ok=True)
+        (place / SPARE).rmdir()
+
+
+def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> None:
+    """Write the records of an older generation that the stage can use into the chunks where they belong now.
+
+    Those of rows that the stage leaves out are kept beside the generations.
+
+    Args:
+        folder: of the new generation.
+    """
+    plan = stage.plan
+    with closing(KnownRecords(old.plan, record_files(old))) as known:
+        carried: set[Key] = set()
+        for chunk in range(plan.chunks):
+            target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
+            lines = list(_kept(stage, chunk, known, carried))
+            if lines:
+                with target.open("wb") as file:
+                    file.writelines(lines)
+                    file.flush()
+                    os.fsync(file.fileno())
+        if plan.part:
+            keep_spare(old.place, process, plan, (line for line in known if line.key not in carried))
+    for path in (old.folder / ANSWERS).glob("*.jsonl"):
+        copy = folder / TMP / f"{path.stem}.{process}"
+        shutil.copy(path, copy)
+        copy.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
+
+
+def record_files(journal: Journal) -> list[Path]:
+    """The files that hold the records of a generation."""
+    return [path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))]
+
+
+def _kept(stage: Stage[Any], chunk: int, known: KnownRecords, carried: set[Key]) -> Iterator[bytes]:
+    """The lines of a chunk's cells that are known; their keys are added to `carried`."""
+    plan = stage.plan
+    units = plan.units_of(chunk)
+    for unit in stage.units[units.start : units.stop]:
+        for column, repeat in plan.slots:
+            key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
+            line = known.find(key)
+            if line is not None:
+                if plan.part:
+                    carried.add(key)
+                yield encode(plan.task, plan.stage, unit.index, key, line.record)
+
 
 Start = Literal["continue", "fresh", "update"]
 ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt

@@ -321,11 +321,6 @@ class RerunNoise:
     icc_mean: float | None
 
 
-def row_means(scores: Sequence[Sequence[float | None]]) -> list[float]:
-    """Mean of the valid repeats of each row; NaN if there are none."""
-    return [_mean(row) for row in map(_valid, scores)]
-
-
 def rerun_noise(scores: Sequence[Sequence[float | None]]) -> RerunNoise:
     """Analysis of variance with one random factor, the row (Shrout and Fleiss 1979, their case 1).
 

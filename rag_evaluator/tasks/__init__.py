@@ -1,26 +1,28 @@
-"""What can be run: `evaluate` and the tasks beside it. A task is a row of `TASKS`."""
+"""What can be run: `evaluate` and the tasks beside it, rows of `TASKS` or of a feature."""
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Stage
+from rag_evaluator.config.features import Task, features, load
 
-TASKS: Mapping[str, str] = {
-    "evaluate": "rag_evaluator.tasks.evaluation:of_journal",
-    "sort": "rag_evaluator.tasks.sort:of_journal",
-    "generate": "rag_evaluator.tasks.references:of_journal",
-    "probe": "rag_evaluator.features.probe.stage:of_journal",
-    "duel": "rag_evaluator.features.duel.stage:of_journal",
-    "testset": "rag_evaluator.features.testset.stage:of_journal",
-    "testset_check": "rag_evaluator.features.testset.check:of_journal",
+if TYPE_CHECKING:
+    from rag_evaluator.run.journal import Journal
+    from rag_evaluator.run.task import Stage
+
+TASKS: Mapping[str, Task] = {
+    "evaluate": Task("rag_evaluator.tasks.evaluation:of_journal"),
+    "sort": Task("rag_evaluator.tasks.sort:of_journal"),
+    "generate": Task("rag_evaluator.tasks.references:of_journal"),
 }
-"""Name of a task -> what makes a stage from its journal, to write the results of."""
+"""Name of a task -> what `merge` and `submit` need of it."""
 
 
-def stage_of(journal: Journal) -> Stage[Any]:
+def all_tasks() -> Mapping[str, Task]:
+    """Those of the core, then those of the features."""
+    return {**TASKS, **{name: task for feature in features().values() for name, task in feature.tasks.items()}}
+
+
+def stage_of(journal: "Journal") -> "Stage[Any]":
     """The stage of a journal; loads no model. Raises `ResultsError` if its units are not there any more."""
-    module, _, name = TASKS[journal.plan.task].partition(":")
-    stage: Stage[Any] = getattr(import_module(module), name)(journal)
+    stage: Stage[Any] = load(all_tasks()[journal.plan.task].stage)(journal)
     return stage

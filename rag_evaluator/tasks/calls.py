@@ -15,9 +15,19 @@ from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config, load_config, make_config
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.files.progress import ACTIVITY, Progress, State, automatic
-from rag_evaluator.files.progress_lines import CallbackDisplay, Display, Displays, Lines, Watch, line_of
-from rag_evaluator.judge.source import LazyJudge, source_of
+from rag_evaluator.files.progress import (
+    ACTIVITY,
+    CallbackDisplay,
+    Display,
+    Displays,
+    Lines,
+    Progress,
+    State,
+    Watch,
+    automatic,
+    line_of,
+)
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.metrics.given_metrics import with_metrics
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config.schema import make_config
-from rag_evaluator.dataset import Sample, row_names
+from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
-from rag_evaluator.embeddings.fingerprint import is_unnamed
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.progress import Progress
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
@@ -27,7 +28,7 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import Run, make_all
 from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
-from rag_evaluator.tasks.own_report import REPORT, write_own_report
+from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer

@@ -1,6 +1,7 @@
-"""What a run is made of: its manifest, and the digest by which a start knows in a moment that nothing has changed."""
+"""What a run is made of: its manifest, the digest by which a start knows that nothing has changed, its report."""
 
 import json
+import logging
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,18 +13,48 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import file_digest, short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.resources import __version__, packaged
-from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
+from rag_evaluator.resources import __version__, command, packaged
+from rag_evaluator.results.manifest import PART, PROMPT_TEXTS, read_manifest
 from rag_evaluator.results.questions import are_kept
+from rag_evaluator.results.rows import is_panel
 from rag_evaluator.results.summary import read_summary
-from rag_evaluator.run.finished import is_complete, read_finished
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.tasks.own_report import REPORT
+from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
+
+REPORT = "report.html"
+QUICK = 1000  # rows; a longer report is not written again by the way
+logger = logging.getLogger(__name__)
+
+
+def write_own_report(folder: Path) -> bool:
+    """Write the report of a run into its results folder; False, with a warning, where that was not possible."""
+    from rag_evaluator.report.document import write_report  # templates and charts: not for commands that write none
+
+    try:
+        write_report([folder], folder / REPORT)
+    except Exception as error:  # whatever it is: the scores are written, and hours of work
+        again = command("report", folder)
+        logger.warning(
+            "%s: the scores are written, the report is not: %s. To try again: %s",
+            folder,
+            error if isinstance(error, ResultsError) else repr(error),
+            again,
+        )
+        return False
+    return True
+
+
+def refresh_report(folder: Path) -> None:
+    """Write a report anew that is there, after figures were added to its run; not if that would take long."""
+    is_quick = (folder / REPORT).is_file() and int(read_manifest(folder).get("rows") or 0) <= QUICK
+    if is_quick and not is_panel(folder) and write_own_report(folder):
+        note_rewritten(folder, [REPORT])
+
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt

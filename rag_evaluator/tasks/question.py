@@ -11,14 +11,14 @@ from typing import Any, Generic, Protocol, TypeVar
 from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Section
-from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, CHECKING
 from rag_evaluator.judge.cached import CachedJudge
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import LazyJudge, source_of
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import own_prompts

@@ -1,26 +1,241 @@
-"""`Scoring`: rows scored by one judge after the other, in memory or in a folder; a single judge is a panel of one."""
+"""`Scoring`: rows scored by one judge after the other, in memory or in a folder; a single judge is a panel of one.
 
+A panel has a complete run of each judge in `judges/<name>/` of its results folder, and one table made of them:
+
+<name>/judges/panel.json        the configuration of the panel: by it the folder is known as one
+<name>/judges/<judge>/          the run of a judge, with journal and result files
+<name>/judges/written.json      from what the panel's own files have been written
+<name>/scores.jsonl, ...        the panel's own files
+"""
+
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rag_evaluator.config.schema import Config
+from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.progress import Progress
+from rag_evaluator.errors import ConfigError, ResultsError, way
+from rag_evaluator.files.atomic import write_json
+from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.results.panel_names import is_panel
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Table
-from rag_evaluator.run.finished import changed_files
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.metrics.table import about_metrics, canonical_name
+from rag_evaluator.results.results import PanelTable, Results
+from rag_evaluator.results.rows import FOLDER, NOTE, Table, is_panel
+from rag_evaluator.results.writers import PANEL_WRITERS, write_table
+from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
 from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.status import changed_files, describe_files, differing_files, is_complete, read_finished
+from rag_evaluator.run.task import Plan, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, scored_table
-from rag_evaluator.tasks.panel import Panel, begin, panel_table
+from rag_evaluator.run.workers import ALONE, Worker, now
+from rag_evaluator.tasks.evaluation import (
+    Evaluation,
+    ScoredTable,
+    of_journal,
+    results_of,
+    score_in_memory,
+    scored_table,
+)
+from rag_evaluator.tasks.manifest import REPORT, find_finished, write_own_report
+
+WRITTEN = "written.json"
+BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
+
+
+def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Config]:
+    """The configuration of each judge's run, by its name.
+
+    The first judge's run has all metrics, the others those that ask a judge. Raises `ConfigError` if none does.
+    """
+    judged = [name for name, metric in metrics.items() if metric.judge]
+    if not judged:
+        raise ConfigError(f"{config.place('judges')}: 'judges': none of the metrics asks a judge. Remove 'judges'.")
+    folder = config.results_dir / FOLDER
+    return {
+        judge.name or "": config.model_copy(
+            update={
+                **({} if place == 0 else _only(config, judged)),
+                "require": [],  # of the panel's means
+                "report": False,  # the panel has one
+                "judge": judge.alone,
+                "judges": [],
+                "output_dir": folder,
+                "name": judge.name,
+            }
+        )
+        for place, judge in enumerate(config.judges)
+    }
+
+
+def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Those of a panel's metrics that the run of one judge has."""
+    names = {canonical_name(name) or name for name in config.metrics}
+    return {name: metric for name, metric in chosen.items() if name in names}
+
+
+def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
+    """What a configuration says of some of its metrics."""
+    by_metric = {
+        key: {name: row for name, row in getattr(config, key).items() if (canonical_name(name) or name) in metrics}
+        for key in BY_METRIC
+    }
+    return {"metrics": metrics, **by_metric}
+
+
+def begin(config: Config, folder: Path, start: Start) -> None:
+    """Note in a results folder that it is a panel's.
+
+    Raises `ResultsError` if a run with one judge, or a panel of other judges, has been there.
+    """
+    if (folder / "journal" / "manifest.json").is_file():
+        raise ResultsError(
+            f"{folder} holds scores of a run with one judge, and 'judges' has several. Choose another name or "
+            "output_dir."
+        )
+    names, note = [judge.name for judge in config.judges], folder / FOLDER / NOTE
+    if is_panel(folder) and start == "continue":
+        before = read_config(folder)
+        names_before = [judge.name for judge in before.judges]
+        if names_before != names:
+            raise ResultsError(
+                f"{folder} holds scores of another panel. Changed: judges: {', '.join(map(str, names_before))} before, "
+                f"{', '.join(map(str, names))} now. Choose another name or output_dir, {way('update')}, or "
+                f"{way('fresh')}."
+            )
+    note.parent.mkdir(parents=True, exist_ok=True)
+    write_json(note, {"config": config.model_dump(mode="json")})
+
+
+def read_config(folder: Path) -> Config:
+    """The configuration of a panel. Raises `ResultsError` if it cannot be read."""
+    path = folder / FOLDER / NOTE
+    try:
+        data = json.loads(path.read_bytes())["config"]
+        return make_config(data)
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
+        raise ResultsError(
+            f"{path}: cannot be read: {error!r}. The command that began the run writes it again."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The runs of a panel's judges in a results folder.
+
+    Attributes:
+        config: of the panel.
+        folder: its results folder.
+        metrics: as the panel has them.
+    """
+
+    config: Config
+    folder: Path
+    metrics: Mapping[str, Metric]
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """The results folder of each judge, in order."""
+        return {judge.name or "": self.folder / FOLDER / (judge.name or "") for judge in self.config.judges}
+
+    def journals(self) -> dict[str, Journal]:
+        """The journal of each judge. Raises `ResultsError` for one that has not begun."""
+        return {name: Journal(folder) for name, folder in self.folders.items()}
+
+    def refuse_fewer_rows(self, plans: Mapping[str, Plan]) -> None:
+        """Raises `ResultsError` if the run of a judge holds rows that its new plan leaves out."""
+        for name, folder in self.folders.items():
+            begun = read_manifest(place_of(folder, MAIN_TASK, STAGES[MAIN_TASK]))
+            if begun is not None and not plans[name].changes(begun.plan, unnamed=False):
+                refuse_fewer_rows(self.folder, plans[name], begun.plan)
+
+    def tables(self, stages: Mapping[str, Evaluation] | None = None) -> dict[str, ScoredTable]:
+        """The finished scores of the judges, by name. Raises `MissingChunksError` if they are not complete.
+
+        Args:
+            stages: of the judges; None makes them from what their journals say.
+        """
+        tables = {}
+        for name, journal in self.journals().items():
+            tables[name] = scored_table(journal, of_journal(journal) if stages is None else stages[name])
+        return tables
+
+    @ACTIVITY.phase("writing results of the panel")
+    def write(self, stages: Mapping[str, Evaluation] | None = None) -> None:
+        """Write the panel's own files, all or none; several workers may do so at once, they write the same bytes.
+
+        Args:
+            stages: see `tables`.
+
+        Raises `ResultsError` if they cannot be written.
+        """
+        table = panel_table(self.config, self.metrics, self.tables(stages))
+        source = self.source()
+        write_table(table, self.folder)
+        reported = [REPORT] if self.config.report and write_own_report(self.folder) else []
+        files = describe_files(self.folder, [*PANEL_WRITERS, *reported])
+        write_json(self.folder / FOLDER / WRITTEN, {"source": source, "ended": now(), "files": files})
+
+    def is_written(self) -> bool:
+        """Whether the panel's files are there, and were made from the scores that its judges have now."""
+        note = self.note
+        files = note.get("files", {})
+        whole = all((self.folder / name).is_file() for name in files) and (REPORT in files or not self.config.report)
+        return whole and note.get("source") == self.source() is not None
+
+    def outcome(self, began: float) -> tuple[bool, list[str]]:
+        """Whether the files were written since a moment; if not, those that are not as they were written."""
+        note = self.note
+        wrote = note.get("ended", 0.0) >= began
+        return wrote, [] if wrote else differing_files(self.folder, note.get("files", {}))
+
+    def source(self) -> str | None:
+        """16 hexadecimal digits of what the panel's files are made from; None while a judge has not finished."""
+        parts: list[Any] = [self.config.model_dump(mode="json")]
+        if not all((folder / "journal" / "manifest.json").is_file() for folder in self.folders.values()):
+            return None
+        for name, journal in self.journals().items():
+            note = read_finished(journal)
+            if note is None or not is_complete(journal):
+                return None
+            parts.append([name, {file: seen[2:] for file, seen in note.files.items()}])
+        return short_digest(json.dumps(parts, sort_keys=True))
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """From what the files were written, when, and what they were; empty where nobody knows. Any: JSON."""
+        try:
+            note = json.loads((self.folder / FOLDER / WRITTEN).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return note if isinstance(note, dict) else {}
+
+
+def panel_of(folder: Path) -> Panel:
+    """The panel in a results folder. Raises `ResultsError` if it cannot be read."""
+    config = read_config(folder)
+    return Panel(config, folder, chosen_metrics(config))
+
+
+def is_finished(config: Config, chosen: Mapping[str, Metric]) -> bool:
+    """Whether exactly this panel has been scored and written: told in a moment, see `find_finished`."""
+    if not is_panel(config.results_dir):
+        return False
+    configs = configs_of(config, chosen).values()
+    if any(find_finished(alone, only_of(alone, chosen)) is None for alone in configs):
+        return False
+    return Panel(config, config.results_dir, chosen).is_written()
+
+
+def panel_table(config: Config, metrics: Mapping[str, Metric], judges: Mapping[str, Table]) -> PanelTable:
+    """The results of judges as one table."""
+    return PanelTable(judges, config.model_dump(mode="json"), about_metrics(metrics, config.thresholds))
+
 
 logger = logging.getLogger(__name__)
 

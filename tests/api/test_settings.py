@@ -12,8 +12,9 @@ import pytest
 
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.config.sections import GenerateConfig, SortConfig
+from rag_evaluator.tasks.ranking import STRATEGIES
 from rag_evaluator.tasks.references import GenerateOptions
-from rag_evaluator.tasks.sorting import STRATEGIES, SortOptions
+from rag_evaluator.tasks.sort import SortOptions
 
 QUESTIONS = ["Where?", "Who?"]
 CONTEXTS = [["c", "a", "d", "b"], ["b", "a"]]

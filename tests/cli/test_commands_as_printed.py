@@ -10,13 +10,14 @@ import pytest
 
 import rag_evaluator
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.cli.main import COMMANDS, main
+from rag_evaluator.cli.arguments import all_commands
+from rag_evaluator.cli.main import main
 from rag_evaluator.errors import SHELL
 from rag_evaluator.resources import command, program
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(rag_evaluator.__file__).parent
-OURS = re.compile(rf"rag-evaluator (?:\w*config\.yaml|{'|'.join(COMMANDS)})\b")
+OURS = re.compile(rf"rag-evaluator (?:\w*config\.yaml|{'|'.join(all_commands())})\b")
 STARTS = {  # how it was started, below the folder of the user: (argv[0], the Python, PATH) -> what commands begin with
     "installed and on the PATH": ("env/bin/rag-evaluator", "env/bin/python", "env/bin", "rag-evaluator"),
     "by its path in the clone": ("env/bin/rag-evaluator", "env/bin/python", "", "env/bin/rag-evaluator"),

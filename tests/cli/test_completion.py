@@ -8,9 +8,8 @@ from typing import NoReturn
 import pytest
 from argcomplete.finders import CompletionFinder
 
-from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.cli.arguments import all_commands, parser_of_commands
 from rag_evaluator.cli.completion import ASKED, complete
-from rag_evaluator.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 CASES = {  # what is typed -> some of what is offered
@@ -44,7 +43,7 @@ def offered(typed: str, started: int, monkeypatch: pytest.MonkeyPatch) -> set[st
     monkeypatch.setattr(CompletionFinder, "_init_debug_stream", lambda self: None)  # it takes pytest's descriptor 9
     words = io.StringIO()
     with pytest.raises(SystemExit):
-        complete(parser_of_commands(), COMMANDS, exit_method=no_more, output_stream=words)
+        complete(parser_of_commands(), all_commands(), exit_method=no_more, output_stream=words)
     return {word.strip() for word in words.getvalue().split("\n")}
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import offline
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.cli.arguments import parser_of_commands
+from rag_evaluator.config import offline
 from rag_evaluator.config.offline import QUIET_LIBRARIES, TALKATIVE
 
 ROOT = Path(__file__).parents[2]

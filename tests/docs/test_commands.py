@@ -18,8 +18,8 @@ from docs_commands import ROOT, Block, help_blocks, page_blocks
 from how_commands_run import NAMES_ONLY, ONCE, reason_not_to_run, stand_in, way_of
 from prepared import fill_in
 
-from rag_evaluator.cli.arguments import parser_of_commands
-from rag_evaluator.cli.main import COMMANDS, main
+from rag_evaluator.cli.arguments import all_commands, parser_of_commands
+from rag_evaluator.cli.main import main
 from tools.docs.commands import parsers
 
 pytestmark = pytest.mark.docs
@@ -140,7 +140,7 @@ def _look_up(line: str) -> None:
     script = next((place for place, word in enumerate(words) if word in {"launcher.sh", "main.py"}), None)
     if script is not None:
         first, *others = words[script + 1 :]
-        parser_of_commands().parse_args([first, *others] if first in COMMANDS else ["evaluate", first, *others])
+        parser_of_commands().parse_args([first, *others] if first in all_commands() else ["evaluate", first, *others])
 
 
 def _view(words: list[str], folder: Path) -> None:

@@ -17,7 +17,7 @@ import rag_evaluator
 from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.judge.judge import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 
@@ -157,7 +157,7 @@ def test_a_device_that_failed_loses_the_judge_and_another_error_costs_one_questi
     def failing(*_: Any, **__: Any) -> Any:
         raise RuntimeError(message)
 
-    monkeypatch.setattr(judge.inner.engine.inner.model, "forward", failing)  # type: ignore[attr-defined]
+    monkeypatch.setattr(judge.inner.engine.model, "forward", failing)  # type: ignore[attr-defined]
     for ask in (lambda: judge.generate("a", Rating), lambda: judge.choose("a", ["1", "2"])):
         with pytest.raises(JudgeLostError if gone else RuntimeError, match=re.escape(message)):
             ask()

@@ -17,12 +17,11 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.judge.protocol import Opinion, Shares
-from rag_evaluator.judge.requests import PromptText, Reply, Request
-from rag_evaluator.judge.source import judge_parts
-from rag_evaluator.results.judgement import thought_figures
+from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.judge.protocol import Opinion, PromptText, Reply, Request, Shares
 from rag_evaluator.results.overview import means
 from rag_evaluator.results.rows import Score
+from rag_evaluator.results.summary import thought_figures
 
 BUDGET = 24
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not
@@ -207,8 +206,8 @@ SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
 @pytest.mark.parametrize(
     "family, names",
     [
-        ("r1", JUDGED),
-        *((family, SOME) for family in ("qwen3", "harmony")),
+        pytest.param("r1", JUDGED, marks=pytest.mark.models),
+        *((family, SOME) for family in ("r1", "qwen3", "harmony")),
         *(pytest.param(family, JUDGED, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
     ],
 )

@@ -22,8 +22,8 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.features.certify.sheet import draw_path
-from rag_evaluator.run.finished import changed_files
 from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.status import changed_files
 
 DAY = datetime.date(2026, 11, 22)
 HUMAN = [row["human"] for row in exact_rows()]

@@ -9,9 +9,8 @@ import pytest
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import certify, compare
-from rag_evaluator.features.certify.statistics import with_clusters, with_weights
 from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.ppi import label_mean
+from rag_evaluator.statistics.ppi import label_mean, with_clusters, with_weights
 
 
 def mean_of(folder: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from rag_evaluator.cli.console import print_parts
 from rag_evaluator.embeddings.embeddings import LocalEmbeddings
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.metrics.scorer import Recorder
 from rag_evaluator.prompts.loading import LEVELS, TracedPrompt
 from rag_evaluator.prompts.pack import Key

@@ -20,12 +20,11 @@ from rag_evaluator import (
     read_questions,
 )
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.choices import Option
 from rag_evaluator.judge.grammar.schema import RULES
 from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.requests import common_beginning
-from rag_evaluator.metrics.english import load_prompts
-from rag_evaluator.metrics.own.sentences import VALUES
+from rag_evaluator.judge.protocol import Option, common_beginning
+from rag_evaluator.metrics.own.judged import VALUES
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.metrics.scorer import Recorder
 from rag_evaluator.prompts.own import RubricInput, RubricOutput
 

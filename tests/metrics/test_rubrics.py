@@ -14,9 +14,8 @@ from test_ragas_equality import answer_at_random
 
 from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, read_questions
 from rag_evaluator.judge.grammar.schema import off_scale, tighten
-from rag_evaluator.metrics.chosen import RubricsPrompt
-from rag_evaluator.metrics.english import load_prompts
 from rag_evaluator.metrics.own.of_ragas import RowRubrics
+from rag_evaluator.metrics.prompts import RubricsPrompt, load_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.pack import read_pack
 

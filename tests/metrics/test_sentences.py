@@ -9,7 +9,7 @@ import pytest
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.own.sentences import sentences_of
+from rag_evaluator.metrics.own.judged import sentences_of
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.prompts.own import SentencesInput, SentencesOutput
 
@@ -99,7 +99,7 @@ def test_both_names_that_differ_by_a_letter_are_named(name: str) -> None:
 
 
 def test_the_metric_is_ragas_like_and_can_be_used_alone() -> None:
-    from rag_evaluator.metrics.own.sentences import ContextRelevancy
+    from rag_evaluator.metrics.own.judged import ContextRelevancy
 
     metric = ContextRelevancy(llm=ScriptedJudge([{"numbers": [1]}]))
     result = asyncio.run(metric.ascore(user_input="q", retrieved_contexts=["One. Two."]))

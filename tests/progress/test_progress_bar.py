@@ -13,8 +13,7 @@ import pytest
 
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
-from rag_evaluator.files.progress import Activity, State
-from rag_evaluator.files.progress_lines import Watch
+from rag_evaluator.files.progress import Activity, State, Watch
 
 pytestmark = pytest.mark.processes
 
@@ -24,7 +23,8 @@ COMMAND = """
 import sys, time
 from rag_evaluator.cli import journals, main, watching
 from rag_evaluator.cli.console import say
-from rag_evaluator.progress import ACTIVITY
+from rag_evaluator.config.features import Command
+from rag_evaluator.files.progress import ACTIVITY
 watching.FIRST = 0.0
 
 def work(options):
@@ -42,7 +42,8 @@ def work(options):
     say("the table")
     return 0
 
-main.COMMANDS["evaluate"] = main.Command("journals:work")
+rows = {"evaluate": Command("rag_evaluator.cli.journals:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
+main.all_commands = lambda: rows
 journals.work = work
 sys.exit(main.main(["evaluate", "x"]))
 """
@@ -97,8 +98,8 @@ def test_the_bar_is_gone_before_the_table_and_the_cursor_was_never_hidden(termin
 STOPPED = """
 import os, signal, sys, time
 from rag_evaluator.cli import journals, main, watching
-from rag_evaluator.progress import ACTIVITY
-from rag_evaluator.signals import StopSignal
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.signals import StopSignal
 watching.FIRST = 0.0
 
 def work(options, stop):
@@ -113,7 +114,9 @@ def work(options, stop):
         finally:
             time.sleep(0.3)
 
-main.COMMANDS["evaluate"] = main.Command("journals:work", stoppable=True)
+arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
+rows = {"evaluate": Command("rag_evaluator.cli.journals:work", arguments, stoppable=True)}
+main.all_commands = lambda: rows
 journals.work = work
 code = main.main(["evaluate", "x"])
 time.sleep(0.6)

@@ -11,7 +11,7 @@ import pytest
 from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import LANGUAGES, find_language, sentences
-from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.prompts.check import (
     Fault,
     check_language,
@@ -277,7 +277,7 @@ def test_packs_are_compared_with_the_packaged_prompts_and_another_installed_raga
 def test_packs_are_compared_with_the_installed_ragas_if_that_is_asked_for(
     broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.metrics.english.installed_sources", lambda: other_ragas("0.4.9"))
+    monkeypatch.setattr("rag_evaluator.metrics.prompts.installed_sources", lambda: other_ragas("0.4.9"))
     command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
     assert main(command) == 0
     assert main([*command, "--installed"]) == 2

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.metrics.english import all_prompts, load_prompts
+from rag_evaluator.metrics.prompts import all_prompts, load_prompts
 from rag_evaluator.prompts.check import check_language
-from rag_evaluator.prompts.legacy import LEGACY_NAMES, legacy_path
-from rag_evaluator.prompts.loading import PackPrompt, PackSet, load_pack
-from rag_evaluator.prompts.pack import Key
+from rag_evaluator.prompts.loading import PackPrompt, PackSet
+from rag_evaluator.prompts.pack import LEGACY_NAMES, Key, legacy_path, load_pack
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
 CLASSES = [

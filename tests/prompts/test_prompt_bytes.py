@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rag_evaluator.judge.grammar.lark import to_lark
 from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.english import all_prompts, load_prompts
+from rag_evaluator.metrics.prompts import all_prompts, load_prompts
 
 ROOT = Path(__file__).parents[2]
 HASHES = Path(__file__).with_name("prompt_bytes.json")

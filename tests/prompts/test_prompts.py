@@ -10,18 +10,18 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics.english import all_prompts, export, installed_sources, load_prompts
+from rag_evaluator.metrics.prompts import all_prompts, export, installed_sources, load_prompts
 from rag_evaluator.prompts.check import label_words
 from rag_evaluator.prompts.loading import PackPrompt, PackSet, english_pack
-from rag_evaluator.prompts.own import OWN_PROMPTS, CompareInput, CompareOutput
+from rag_evaluator.prompts.own import CompareInput, CompareOutput, prompt_models
 from rag_evaluator.prompts.pack import SCHEMAS, Key, pack_path, packaged_sources, read_pack
 from rag_evaluator.resources import packaged
 from rag_evaluator.tasks.manifest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]
-OF_RAGAS = [key for key in OF_METRICS if key not in OWN_PROMPTS]
-KEYS = [*OF_RAGAS, *OWN_PROMPTS]
+OF_RAGAS = [key for key in OF_METRICS if key not in prompt_models()]
+KEYS = [*OF_RAGAS, *prompt_models()]
 TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
 SPANISH_ROW = {
     "user_input": "¿Dónde nació Núria Cañizares?",

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.metrics.english import installed_sources
+from rag_evaluator.metrics.prompts import installed_sources
 from rag_evaluator.report.row import pair_html, row_html, row_view
 from rag_evaluator.report.row_scores import frames_of, judgement_views, percent
 from rag_evaluator.results.judgement import GRADES, judgements_of, meaning_of

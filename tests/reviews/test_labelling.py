@@ -22,7 +22,7 @@ from rag_evaluator.features.app.labelling import (
 from rag_evaluator.features.app.store import ReviewStore
 from rag_evaluator.features.certify.certify import draw_rows
 from rag_evaluator.features.certify.sheet import write_draw
-from rag_evaluator.results.details import row_digests
+from rag_evaluator.results.rows import row_digests
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 

@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from made import correction
-from rag_evaluator.reviews.store import ReviewStore
+from rag_evaluator.features.app.store import ReviewStore
 store, name, last = ReviewStore(Path(sys.argv[1])), sys.argv[2], "old"
 for number in range(10_000):
     text = f"{name}{number}" + "x" * (number % 7 * 900)
@@ -48,6 +48,7 @@ def killed_after(process: "subprocess.Popen[str]", lines: int, wait: float) -> l
     return confirmed
 
 
+@pytest.mark.processes
 def test_every_confirmed_review_is_there_though_two_writers_are_killed_again_and_again(tmp_path: Path) -> None:
     chance, confirmed = random.Random(3), []
     for round_number in range(3):

@@ -168,7 +168,7 @@ class TestStartingOver:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("rag_evaluator.evaluator.RAGEvaluator._scorer", stop)
+            patch.setattr("rag_evaluator.evaluator.RAGEvaluator.scorer", stop)
             assert main([str(config), "--fresh"]) == 130
         assert {path: path.read_bytes() for path in journal_files(config, "parts")} == before
 
@@ -253,7 +253,7 @@ def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_
 ) -> None:
     code = (
         "import sys, time\nfrom rag_evaluator import RAGEvaluator\n"
-        "RAGEvaluator._scorer = lambda self: (print('loading', flush=True), time.sleep(60))\n"
+        "RAGEvaluator.scorer = lambda self: (print('loading', flush=True), time.sleep(60))\n"
         "from rag_evaluator.cli.main import main\nmain([sys.argv[1]])"
     )
     command = [sys.executable, "-c", code, str(config)]

@@ -28,9 +28,10 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.sections import ProbeConfig
 from rag_evaluator.features.probe.facts import normalised
 from rag_evaluator.features.probe.figures import PROBES, pairs_of, probe_overview, report, units_of
+from rag_evaluator.features.probe.probe import probing
+from rag_evaluator.features.probe.section import ProbeConfig
 from rag_evaluator.features.probe.verdicts import Word
 from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.task import Record
@@ -298,7 +299,7 @@ def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) 
 
 def test_repeats_are_ignored(tmp_path: Path) -> None:
     evaluator = RAGEvaluator({"metrics": ["context_recall"], "repeats": 3}, judge=judge_of(*JUDGES["perfect"]))
-    assert evaluator.probing(rows_of(3)).plan.repeats == 1
+    assert probing(evaluator, rows_of(3)).plan.repeats == 1
 
 
 def write_config(folder: Path, model: Path, count: int) -> Path:

@@ -15,11 +15,11 @@ from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge, Window
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.requests import PromptText
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.own import CompareOutput, FilterOutput
-from rag_evaluator.tasks.ranking import compare_orders, retrieval_measures
-from rag_evaluator.tasks.sorting import STRATEGIES, Ranking, Sorter, SortOptions, summarise, with_relevance
+from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures
+from rag_evaluator.tasks.sort import Ranking, Sorter, SortOptions, summarise, with_relevance
 
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
 SORTED_OF_200 = [

@@ -15,8 +15,8 @@ from app_client import asked, client, made_run, write_run
 from rag_evaluator.features.app import pages
 from rag_evaluator.features.app.index import RowIndex, RunsTable
 from rag_evaluator.features.app.state import FileCache
+from rag_evaluator.report.document import rows_of
 from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.rows_index import rows_of
 from rag_evaluator.results.run import Run
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called

@@ -22,7 +22,7 @@ from rag_evaluator import Judge, RAGEvaluator
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.prompts import load_prompts
 from tools.demo_judge.tasks import PACKS
 
 PRECISION = ("context_precision_with_reference", "prompt")

@@ -11,7 +11,7 @@ from random import Random
 from pydantic import BaseModel
 
 from rag_evaluator import PromptError
-from rag_evaluator.metrics.english import load_prompts
+from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from tools.demo_judge import drills, marks, verdicts, writing
 from tools.demo_judge.english import ENGLISH

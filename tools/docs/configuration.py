@@ -15,7 +15,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from rag_evaluator import METRICS, Config
+from rag_evaluator import METRICS
+from rag_evaluator.config.schema import config_class
 from rag_evaluator.config.sections import Section
 from rag_evaluator.metrics.definitions import AskedMetric, ComputedMetric
 
@@ -52,9 +53,9 @@ class Part:
 
 def parts() -> Iterator[Part]:
     """All sections that a file may have, the file itself first."""
-    yield from _parts(Config, "", frozenset())
+    yield from _parts(config_class(), "", frozenset())
     options: dict[type[Section], list[str]] = {}
-    shown = {*_sections_below(Config)}
+    shown = {*_sections_below(config_class())}
     for name, metric in METRICS.items():
         if metric.settings is not None and metric.settings not in shown:
             options.setdefault(metric.settings, []).append(name)
@@ -85,7 +86,7 @@ def _parts(model: type[BaseModel], place: str, elsewhere: frozenset[str]) -> Ite
         place,
         cleandoc(model.__doc__ or "").split("\n\n")[0],
         tuple(
-            Key(name, _type(field), _default(field), " ".join(said.get(name, "").split()))
+            Key(name, _type(field), _default(field), " ".join((said.get(name) or _of_feature(field)).split()))
             for name, field in fields.items()
         ),
     )
@@ -94,6 +95,11 @@ def _parts(model: type[BaseModel], place: str, elsewhere: frozenset[str]) -> Ite
             inside = f"{place}.{name}" if place else name
             is_list = inner is not field.annotation
             yield from _parts(inner, f"{inside}[]" if is_list else inside, _shared(inner) if is_list else frozenset())
+
+
+def _of_feature(field: FieldInfo) -> str:
+    """The meaning of a feature's section: what the section says of itself."""
+    return "".join(cleandoc(section.__doc__ or "").split("\n\n")[0] for section in _sections(field.annotation))
 
 
 def _shared(model: type[BaseModel]) -> frozenset[str]:

@@ -14,12 +14,18 @@ from rag_evaluator.dataset.json_values import Unwritable, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord, joined, library_errors, read_text
 from rag_evaluator.errors import DatasetError
 
+SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell
 CELL_BYTES = 1_000_000
 """Limit of one text in a workbook. Excel's 32,767 characters need at most a quarter of it, escapes included."""
 WORKBOOK_BYTES = 1_000_000_000
 """Limit of all parts of a workbook, unpacked."""
 _MANY = 1 << 20  # bytes read together
 _TO_CALCULATE = re.compile(rb"fullCalcOnLoad=[\"'](1|true)")
+
+
+def is_cells(path: Path) -> bool:
+    """Whether the values of a file are cells."""
+    return path.suffix.lower() in SUFFIXES
 
 
 def check_workbook(path: Path) -> None:

@@ -56,8 +56,12 @@ def make_app(
 
 
 def _review_routes(state: AppState) -> list[BaseRoute]:
+    """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
     if not state.review:
         return []
-    from rag_evaluator.features.app.review_routes import review_routes
+    from rag_evaluator.features.app.label_routes import LabelRoutes
+    from rag_evaluator.features.app.review_pages import Reviews
+    from rag_evaluator.features.app.review_routes import ReviewRoutes
 
-    return review_routes(state)
+    reviews = Reviews(state)
+    return [*ReviewRoutes(reviews).routes(), *LabelRoutes(reviews).routes()]

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, open_dataset, row_names
+from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset.readers.spreadsheets import is_cells
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.features.app.record import ReviewRecord
 from rag_evaluator.features.app.store import ReviewStore, RowReview, review_of
-from rag_evaluator.features.app.written_rows import CELLS
 
 # Any in this module: JSON.
 
@@ -144,10 +145,6 @@ def revise(store: ReviewStore, dataset: Dataset, drop: Collection[str]) -> Revis
 def history_path(dataset: Path) -> Path:
     """Where the history of a revised dataset is: `<name>.history.jsonl`."""
     return dataset.with_name(f"{dataset.stem}.history.jsonl")
-
-
-def is_cells(path: Path) -> bool:
-    return path.suffix.lower() in CELLS
 
 
 def _place(record: ReviewRecord, places: Sequence[int], dataset: Dataset, store: ReviewStore) -> int | None:

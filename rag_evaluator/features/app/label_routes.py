@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of
+from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, render
 from rag_evaluator.features.app.labelling import (
     LabelItem,
     annotators,
@@ -29,7 +29,6 @@ from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
 from rag_evaluator.features.certify.sheet import write_draw
 from rag_evaluator.features.certify.texts import ASKED_BY, question_of
-from rag_evaluator.report.pages import render
 from rag_evaluator.report.row import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run

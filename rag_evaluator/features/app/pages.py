@@ -11,49 +11,21 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import as_json, as_page, number_of, plain_error
+from rag_evaluator.features.app.answers import LINKED, as_json, as_page, file_routes, number_of, plain_error, render
 from rag_evaluator.features.app.index import Indexes, RowIndex, RunsTable, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns, parts_of, seen, state_of
 from rag_evaluator.features.app.state import REPORT, AppState, FileCache, NotThere, RunComparisons, stamp_of
-from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, render
+from rag_evaluator.report.document import columns_of
+from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.rows_index import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
 
-OWN_STYLES = ("runs.css",)
-ENTER = "enter.js"  # of the page without data that comes first
-OWN_SCRIPTS = ("remote.js", "fragments.js", "progress.js", "runs.js")
-REVIEW_STYLES = ("review.css",)
-REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
-EMBEDDED = "embedded.js"  # rows inside a report; here they come from the server
-REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name != EMBEDDED and name != "start.js")
-PACKAGES = {
-    **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), "rag_evaluator.features.app"),
-}
-TYPES = {"css": "text/css", "js": "text/javascript"}
-LINKED = {
-    "styles": [f"/assets/{name}" for name in (*STYLES, *OWN_STYLES)],
-    "scripts": [f"/assets/{name}" for name in (*REPORT_SCRIPTS, *OWN_SCRIPTS, "start.js")],
-}
 FIRST_ROWS = 2000  # rows at the beginning of the file that are read without an index
 PATIENCE = 1.0  # seconds after which the browser hears that the index is in the making, and asks again
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
-
-
-def file_routes() -> list[BaseRoute]:
-    """`GET /assets/<name>`."""
-
-    def file(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in PACKAGES:
-            raise NotThere(name)
-        return Response(asset(name, PACKAGES[name]), media_type=TYPES[name.rpartition(".")[2]])
-
-    return [Route("/assets/{name}", file)]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,16 @@ from starlette.responses import Response
 from rag_evaluator import __version__
 from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.features.app.answers import BadRequest, as_json, as_page
+from rag_evaluator.features.app.answers import (
+    LINKED,
+    REVIEW_SCRIPTS,
+    REVIEW_STYLES,
+    BadRequest,
+    as_json,
+    as_page,
+    render,
+)
 from rag_evaluator.features.app.labelling import given_labels
-from rag_evaluator.features.app.pages import LINKED, REVIEW_SCRIPTS, REVIEW_STYLES
 from rag_evaluator.features.app.queues import (
     FINDINGS,
     MetricFacts,
@@ -35,9 +42,9 @@ from rag_evaluator.features.app.state import FILES, AppState, FileCache, NotTher
 from rag_evaluator.features.app.store import ConflictError, ReviewStore
 from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
 from rag_evaluator.files.jsonl import read_lines
-from rag_evaluator.report.pages import clean, render
+from rag_evaluator.report.pages import clean
 from rag_evaluator.results.certificate import FOLDER, NAME
-from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.rows import judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 

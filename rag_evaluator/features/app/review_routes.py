@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.features.app.answers import BadRequest, as_json, number_of
-from rag_evaluator.features.app.label_routes import LabelRoutes
 from rag_evaluator.features.app.queues import Queue
 from rag_evaluator.features.app.record import CORRECTED, FLAGS
 from rag_evaluator.features.app.review_pages import (
@@ -23,17 +22,11 @@ from rag_evaluator.features.app.review_pages import (
     record_of,
     review_page,
 )
-from rag_evaluator.features.app.state import AppState, NotThere
+from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.report.row import columns_of, row_html
 from rag_evaluator.results.run import Run
 
 # Any in this module: JSON.
-
-
-def review_routes(state: AppState) -> list[BaseRoute]:
-    """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
-    reviews = Reviews(state)
-    return [*ReviewRoutes(reviews).routes(), *LabelRoutes(reviews).routes()]
 
 
 @dataclass(frozen=True)

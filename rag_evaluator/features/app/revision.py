@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, open_dataset, row_names
+from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.readers.spreadsheets import is_cells
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, RagEvaluatorError, ResultsError
-from rag_evaluator.features.app.apply import Dataset, Revision, corrections, history_path, is_cells, old_history
+from rag_evaluator.features.app.apply import Dataset, Revision, corrections, history_path, old_history
 from rag_evaluator.features.app.store import review_of
 from rag_evaluator.features.app.written_rows import LINES, WRITERS, OldDataset, RowToWrite
 from rag_evaluator.files.atomic import write_lines, write_whole

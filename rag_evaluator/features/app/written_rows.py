@@ -11,7 +11,6 @@ from typing import Any  # rows hold whatever the user's columns hold; xlsxwriter
 from rag_evaluator.dataset.readers.spreadsheets import harmless_cell
 from rag_evaluator.files.jsonl import json_line
 
-CELLS = (".csv", ".tsv", ".xlsx")  # formats in which a list is JSON text in a cell
 LINES = (".jsonl", ".ndjson")
 MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rag_evaluator.cli.compare import one_line
 from rag_evaluator.cli.options import add_json
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from rag_evaluator.features.certify.certify import Certification
 
 OK = 0
-SHEET = "certify sheet"  # a command of two words
 Read = TypeVar("Read", str, float)
 EXAMPLES = """examples:
   rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx   # rows for people to label
@@ -28,8 +28,8 @@ EXAMPLES = """examples:
 docs/judging-the-judge.md explains the forms of labels and every figure."""
 
 
-def add_certify_commands(commands: Any) -> None:
-    """Add both commands to the parser. Any: argparse has no public name for a group of subcommands."""
+def add_certify_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
     command = commands.add_parser(
         "certify",
         help="how far a run's scores agree with people's labels",
@@ -64,10 +64,10 @@ def add_certify_commands(commands: Any) -> None:
     add_json(command)
     command.add_argument("--out", type=Path, metavar="FILE", help="default: certificate.json in the results folder")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no certificate")
-    _add_sheet(commands)
 
 
-def _add_sheet(commands: Any) -> None:
+def add_sheet_command(commands: Any) -> None:
+    """Add `certify sheet` to the parser."""
     command = commands.add_parser(
         SHEET,
         help="draw rows of a run for people to label, as a workbook",

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from rag_evaluator.features.certify.scale import LabelScale
 from rag_evaluator.features.certify.sheet import DrawRecord
-from rag_evaluator.features.certify.statistics import LEAST, JudgeVerdict, judge_verdict, with_clusters, with_weights
+from rag_evaluator.features.certify.statistics import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.statistics.agreement import BinaryAgreement, binary_agreement, graded_agreement, krippendorff_alpha
 from rag_evaluator.statistics.formulas import Array, Scale
-from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean
+from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters, with_weights
 
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset import Sample
-from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.certify.table import DRAW, ROW, SAMPLE
 from rag_evaluator.features.certify.texts import choices_of, question_of, texts_of
@@ -23,7 +23,7 @@ from rag_evaluator.statistics.formulas import Scale
 
 PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
-TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
+SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
 RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
 TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
 MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import is_blank
+from rag_evaluator.dataset.json_values import is_blank
 
 
 @dataclass(frozen=True)

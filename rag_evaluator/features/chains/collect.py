@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset import check_readable, open_dataset
+from rag_evaluator.dataset.checked import check_questions, optional_texts
 from rag_evaluator.dataset.columns import accepted_names
-from rag_evaluator.dataset.lists import check_questions, optional_texts
 from rag_evaluator.dataset.readers.json_files import joined
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import is_blank
-from rag_evaluator.dataset.lists import check_lists, optional_texts
+from rag_evaluator.dataset.checked import check_lists, optional_texts
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import write_whole

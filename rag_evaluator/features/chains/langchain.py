@@ -8,8 +8,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from rag_evaluator.config.schema import Config, as_config, make_config
-from rag_evaluator.dataset import ALIASES, check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import check_columns, check_readable, open_dataset
 from rag_evaluator.dataset.checked import CheckedRows, check_custom_columns, needed_columns
+from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator

@@ -97,8 +97,8 @@ def print_duel(summary: Mapping[str, Any]) -> None:
     print_parts(duel_overview(summary))
 
 
-def duel_inputs(options: argparse.Namespace) -> tuple[Path, list[str]]:
-    """The results folder of a duel that is handed to Slurm, and the arguments of each worker.
+def duel_inputs(options: argparse.Namespace, config: object) -> tuple[Path, list[str]]:
+    """The results folder of a duel that is handed to Slurm, and the arguments of each worker; it needs no more.
 
     Raises `RagEvaluatorError` if a run is missing.
     """

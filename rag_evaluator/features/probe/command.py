@@ -4,17 +4,26 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_run, refuse_no_judge_of_metrics
+from rag_evaluator.cli.options import add_count, add_task_command
 from rag_evaluator.files.progress import ACTIVITY
 
-NOTHING = 1  # exit code: nothing could be scored
+OK, NOTHING = 0, 1  # exit codes: nothing could be scored
 
 if TYPE_CHECKING:
     from rag_evaluator.files.signals import Stop
 
 
+def add_probe_command(commands: Any) -> None:
+    """Add `probe` to the parser. Any: argparse has no public name for a group of subcommands."""
+    help_text = "change rows for the worse, by rules, and see whether the judge notices; needs no labels"
+    command = add_task_command(commands, "probe", help_text, "--sample 50", rows=("limit",))
+    add_count(command, "--sample", "probe.sample", "only N rows are changed; default: 50")
+
+
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
+    from rag_evaluator.cli.start import LIBRARIES, beginning, read_run, refuse_no_judge_of_metrics
+
     (config, chosen), (worker, start) = read_run(options), beginning(options)
     refuse_no_judge_of_metrics(config, chosen)
     with ACTIVITY.phase(LIBRARIES):

@@ -4,21 +4,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.probe.figures import probe_overview
-from rag_evaluator.features.probe.stage import read_report
-from rag_evaluator.files.progress import Progress, automatic, silent
+from rag_evaluator.features.probe.stage import ProbeStage, probe_stage, read_report
+from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
+from rag_evaluator.metrics.chosen import refuse_without_probabilities
+from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.results.overview import Overview, WithOverview
-from rag_evaluator.run.finished import outcome
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.status import outcome
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
 from rag_evaluator.tasks.calls import shown
-from rag_evaluator.tasks.own_report import refresh_report
+from rag_evaluator.tasks.manifest import describe, refresh_report
 
 
 class ProbeReport(WithOverview, dict[str, Any]):
@@ -70,7 +73,21 @@ def run_probe(
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
     began = now()
-    journal = run_stage(evaluator.probing(data), folder, worker, run, progress, stop, start)
+    journal = run_stage(probing(evaluator, data), folder, worker, run, progress, stop, start)
     if outcome(journal, began)[0]:
         refresh_report(folder)
     return journal
+
+
+@ACTIVITY.phase(CHECKING)
+def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
+    """What a probe is to do: rows changed for the worse, each side scored by the metrics that it concerns.
+
+    Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
+    """
+    config, metrics = evaluator.config, evaluator.metrics
+    refuse_panel(config.judges, "probe", config.place)
+    rows, signatures = evaluator.rows(data), evaluator.signatures_once()
+    refuse_without_probabilities(metrics, evaluator.judge, config.place)
+    about = describe(config, signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
+    return probe_stage(rows, config, metrics, about, evaluator.scorer)

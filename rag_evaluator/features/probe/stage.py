@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.config.sections import ProbeConfig
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
-from rag_evaluator.embeddings.fingerprint import is_unnamed
+from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.probe.facts import EVASIVE
 from rag_evaluator.features.probe.figures import (
@@ -23,6 +22,7 @@ from rag_evaluator.features.probe.figures import (
     rows_for_reading,
     units_of,
 )
+from rag_evaluator.features.probe.section import ProbeConfig
 from rag_evaluator.files.atomic import write_json, write_lines
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics
@@ -71,7 +71,7 @@ class ProbeStage:
     @property
     def settings(self) -> ProbeConfig:
         """Of the configuration of this start."""
-        return make_config(self.about["config"]).probe
+        return make_config(self.about["config"]).section(ProbeConfig)
 
     def digest(self, unit: ProbeUnit, column: str) -> str:
         return unit.digest_with(self.metrics[unit.metric], self.about["signatures"][unit.metric])
@@ -148,7 +148,7 @@ def probe_stage(
             f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
             f"{', '.join(known)}."
         )
-    settings = config.probe
+    settings = config.section(ProbeConfig)
     drawn, pairs = pairs_of(rows, settings.sample, find_language(config.language), settings.seed)
     units = units_of(pairs, chosen)
     if not units:
@@ -177,8 +177,8 @@ def _plan(
         cell_noun="scores",
         data=rows.digest,
         options={
-            "sample": str(config.probe.sample),
-            "seed": str(config.probe.seed),
+            "sample": str(config.section(ProbeConfig).sample),
+            "seed": str(config.section(ProbeConfig).seed),
             "metrics": ", ".join(metrics),
             "texts": short_digest("\n".join(unit.sample.digest for unit in units)),
             "signatures": short_digest("\n".join(map(str, lines))),

@@ -20,12 +20,11 @@ from rag_evaluator.features.setup.trial import TrialCost, key_of, known_records,
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.run.journal import place_of, read_manifest
-from rag_evaluator.run.known import KnownRecords
+from rag_evaluator.run.journal import KnownRecords, place_of, read_manifest
 from rag_evaluator.run.task import Cell, Record
 from rag_evaluator.statistics.paired import rows_for_interval
 from rag_evaluator.tasks.evaluation import Evaluation, to_score
-from rag_evaluator.tasks.panel import configs_of
+from rag_evaluator.tasks.scoring import configs_of
 
 LEVEL = 0.95  # nominal, of the ranges
 

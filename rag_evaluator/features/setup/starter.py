@@ -21,10 +21,10 @@ from rag_evaluator.config.schema import make_config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
-from rag_evaluator.dataset.field import json_or_text
+from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.readers.table import iterate_records
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError

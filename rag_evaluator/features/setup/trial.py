@@ -13,10 +13,10 @@ from rag_evaluator.files.atomic import replace_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
-from rag_evaluator.run.journal import Journal, Key, encode, place_of, read_manifest
-from rag_evaluator.run.known import MEASURED, SPARE, KnownRecords, open_spare, record_files, spare_files
+from rag_evaluator.run.journal import Journal, Key, KnownRecords, encode, place_of, read_manifest
 from rag_evaluator.run.stages import Run, work_all
 from rag_evaluator.run.task import Cell, Plan, Record, Stage
+from rag_evaluator.run.worker_journal import MEASURED, SPARE, open_spare, record_files, spare_files
 from rag_evaluator.run.workers import ALONE, process_name
 
 Memory = Callable[[], tuple[int | None, int | None]]

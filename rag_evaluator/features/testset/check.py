@@ -11,14 +11,14 @@ import numpy as np
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.config.sections import TestsetConfig
-from rag_evaluator.dataset import Sample, check_readable
+from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.app.queues import FINDINGS
 from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
@@ -96,6 +96,7 @@ def candidate_of(sample: Sample, contexts: Contexts, vector: Sequence[float]) ->
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
 NEEDED = ("user_input",)
+FINDINGS = "testset_check.jsonl"
 SUMMARY, MANIFEST = "testset_check_summary.json", "testset_check_manifest.json"
 FLAGS: Mapping[str, str] = {
     "not_known": "too_easy",
@@ -133,7 +134,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
     @property
     def settings(self) -> TestsetConfig:
         """Of the configuration of this start."""
-        return make_config(self.about["config"]).testset
+        return make_config(self.about["config"]).section(TestsetConfig)
 
     def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
         assert self.asking is not None and self.contexts is not None and self.embeddings is not None
@@ -146,7 +147,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
             questions=Questions(judge, self.asking.prompts),
             embed=model.aembed_text,
             language=find_language(self.asking.config.language),
-            settings=self.asking.config.testset,
+            settings=self.asking.config.section(TestsetConfig),
         )
 
         async def check(unit: RowUnit) -> Record:
@@ -206,7 +207,7 @@ def check_stage(rows: CheckedRows, config: Config, asking: TaskJudge, embeddings
     """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
     units, contexts = units_of(rows), Contexts.of(rows.whole)
-    settings, pool = config.testset, short_digest("\n".join(contexts.texts))
+    settings, pool = config.section(TestsetConfig), short_digest("\n".join(contexts.texts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
     signature = signature_with(asking, embeddings, parts)
     data = digest_of(units_of(rows.whole))

@@ -10,29 +10,25 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language
-from rag_evaluator.config.sections import TestsetConfig
-from rag_evaluator.dataset import is_blank
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
 from rag_evaluator.features.testset.prepare import KINDS, NOT_CHECKED, Candidate, FilterVerdict, Neighbours, Slot
-from rag_evaluator.judge import choices
-from rag_evaluator.judge.cached import RESERVE, Window
-from rag_evaluator.judge.grammar.lark import MAX_STRING
-from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.prompts.language_id import foreign
-from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import (
+from rag_evaluator.features.testset.prompts import (
     AgreeInput,
     AgreeOutput,
-    AnswerInput,
     KnownInput,
     KnownOutput,
     MadeInput,
     MadeOutput,
-    ReferenceOutput,
-    SupportInput,
-    SupportOutput,
 )
+from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.judge.cached import RESERVE, Window
+from rag_evaluator.judge.grammar.lark import MAX_STRING
+from rag_evaluator.judge.protocol import JudgeProtocol, probability
+from rag_evaluator.prompts.language_id import foreign
+from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.own import AnswerInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.run.task import Record
 
@@ -89,13 +85,13 @@ class Questions:
         """The probability that two answers say the same, [0, 1]."""
         shown = AgreeInput(user_input=question, reference=reference, answer=answer)
         prompt = self.prompts["testset", "agree_prompt"].to_string(shown)
-        return await choices.probability(self.judge, prompt, AGREES, DIFFERS)
+        return await probability(self.judge, prompt, AGREES, DIFFERS)
 
     async def support(self, question: str, answer: str, context: str) -> float:
         """The probability that a context supports the answer, [0, 1]."""
         shown = SupportInput(user_input=question, answer=answer, context=context)
         prompt = self.prompts["generate", "support_prompt"].to_string(shown)
-        return await choices.probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
+        return await probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
 
     async def _ask(self, judge: JudgeProtocol, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
         answer = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
 
@@ -95,7 +96,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    code = OK if summary["chosen"] >= config.testset.size else TOO_FEW
+    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else TOO_FEW
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
@@ -186,7 +187,7 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
 
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
     section = with_arguments(
-        config.testset,
+        config.section(TestsetConfig),
         documents=documents,
         size=options.size,
         names=options.names,
@@ -195,18 +196,18 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     return config.model_copy(update={"testset": section})
 
 
-def make_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
-    """The arguments of each worker of `submit --task testset`. Raises `ConfigError` without documents."""
+def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
+    """Results folder and arguments of the workers of `submit --task testset`. Raises `ConfigError`: no documents."""
     from rag_evaluator.features.testset.prepare import sources_of
 
     sources_of(config)
-    return [MAKE, str(options.config.resolve())]
+    return config.results_dir, [MAKE, str(options.config.resolve())]
 
 
-def check_inputs(options: argparse.Namespace, config: "Config") -> list[str]:
-    """The arguments of each worker of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
+def check_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
+    """The same of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
     from rag_evaluator.errors import ConfigError
 
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
-    return [CHECK, str(config.dataset), "--config", str(options.config.resolve())]
+    return config.results_dir, [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

@@ -16,6 +16,7 @@ from rag_evaluator.embeddings.embeddings import EmbeddingsSource, find_embedding
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, locked, write_corpus
 from rag_evaluator.features.testset.readers import read_documents
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.digest import file_digest, short_digest
 from rag_evaluator.tasks.question import TaskJudge
@@ -35,7 +36,7 @@ def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
     sources = sources_of(config, documents)
     folder = config.results_dir / FOLDER
     tokenizer = _tokenizer(config)
-    settings = config.testset
+    settings = config.section(TestsetConfig)
     source = short_digest(
         f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
     )
@@ -59,7 +60,7 @@ def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mappi
 
 def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
     """What a corpus is made of. Raises `ConfigError` without any, `DatasetError` for what is no document."""
-    documents = config.testset.documents if documents is None else documents
+    documents = config.section(TestsetConfig).documents if documents is None else documents
     sources = [documents] if isinstance(documents, str | Path) else list(documents)
     if not sources:
         raise ConfigError(

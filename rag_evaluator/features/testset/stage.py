@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig, TestsetConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource, embeddings_of
@@ -29,14 +29,15 @@ from rag_evaluator.features.testset.prepare import (
     slots_of,
     useful,
 )
+from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of, write_sheet
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
+from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.judge.source import LazyJudge, source_of
-from rag_evaluator.results.details import DETAILS
+from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
@@ -87,7 +88,7 @@ class Testset(QuestionStage[Slot]):
     @property
     def settings(self) -> TestsetConfig:
         """Of the configuration of this start."""
-        return make_config(self.about["config"]).testset
+        return make_config(self.about["config"]).section(TestsetConfig)
 
     def make(self, judge: JudgeProtocol, *more_judges: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
@@ -107,7 +108,7 @@ class Testset(QuestionStage[Slot]):
             questions=Questions(judge, self.asking.prompts),
             embed=model.aembed_text,
             language=find_language(config.language),
-            settings=config.testset,
+            settings=config.section(TestsetConfig),
             second=Questions(judge, self.asking.prompts, more_judges[0]) if more_judges else None,
         )
         return CandidateMaker(self.corpus, frozenset(self.useful), checker).make
@@ -147,7 +148,7 @@ def testset_stage(
     Args:
         second_judge: as users give judges; None takes the configured one, if there is one. Any: see `source_of`.
     """
-    settings = config.testset
+    settings = config.section(TestsetConfig)
     places = useful(corpus)
     wanted = settings.candidates or 2 * settings.size
     most = most_slots(places, settings.kinds)
@@ -179,7 +180,7 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
     about = _as_last_chosen(journal)
-    settings = make_config(about["config"]).testset
+    settings = make_config(about["config"]).section(TestsetConfig)
     corpus = Corpus(journal.results / FOLDER)
     places = useful(corpus)
     slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
@@ -300,7 +301,7 @@ def make_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = settings_of(config, language)
-    settings = settings.model_copy(update={"testset": with_arguments(settings.testset, size=size)})
+    settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
     settings = _in_folder(settings, output_dir)
     asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     corpus = corpus_of(settings, documents)

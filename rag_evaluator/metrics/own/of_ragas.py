@@ -1,14 +1,17 @@
-"""ragas' metrics that are missing with a reason where ragas gives a number that means nothing."""
+"""ragas' metrics that see the words of more languages, or have no score where ragas gives a number without meaning."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from ragas.metrics import collections
 from ragas.metrics.collections import InstanceSpecificRubrics, QuotedSpansAlignment, SummaryScore
 from ragas.metrics.collections.quoted_spans.util import extract_quoted_spans
 from ragas.metrics.result import MetricResult
 
+from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
-from rag_evaluator.metrics.metric import is_unspaced
 
 UNSEEN = "«»‹›「」『』《》〈〉"  # marks of quotations that ragas does not look for
 
@@ -72,3 +75,79 @@ class RowRubrics(InstanceSpecificRubrics):
             rubrics=dict(rubrics), user_input=user_input, response=response, reference=reference
         )
         return result
+
+
+UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # scripts in which each letter is a word of its own here
+BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
+
+
+class BleuScore(collections.BleuScore):
+    """ragas' own with the words of the language, refused where it would be 0 whatever the response says.
+
+    BLEU is the mean of how many runs of one to four words two texts have in common. Where neither has four words,
+    sacrebleu divides nothing by nothing and gives 0, also for equal texts.
+    """
+
+    def __init__(self, language: Language) -> None:
+        tokenizer = BLEU_TOKENIZERS.get(language.name)
+        super().__init__(kwargs={"tokenize": tokenizer} if tokenizer else {})
+
+    async def ascore(self, reference: str, response: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+        from sacrebleu.metrics.bleu import BLEU
+
+        bleu = BLEU(tokenize=self.kwargs.get("tokenize"))
+        compared = (response.split(". ")[0], *reference.split(". "))  # as ragas divides them
+        if all(len(bleu.tokenizer(text).split()) < bleu.max_ngram_order for text in compared):
+            raise UndefinedScoreError(
+                f"BLEU compares runs of {bleu.max_ngram_order} words; neither the response nor the reference has one"
+            )
+        result: MetricResult = await super().ascore(reference=reference, response=response)
+        return result
+
+
+class RougeScore(collections.RougeScore):
+    """ragas' own, in which scripts other than Latin have words.
+
+    rouge-score reads a-z and 0-9 only, so that two equal Chinese texts score 0. Here each word of such a language is
+    handed to it as a number. These words are not stemmed: its stemmer is English.
+    """
+
+    def __init__(self, language: Language, **options: Any) -> None:
+        super().__init__(**options)
+        self.reads_words = not language.scripts or "LATIN" in language.scripts
+
+    async def ascore(self, reference: str, response: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+        texts = [reference, response]
+        if not self.reads_words:
+            numbers: dict[str, str] = {}
+            texts = [
+                " ".join(numbers.setdefault(word, f"{len(numbers):04d}") for word in words(text)) for text in texts
+            ]
+        result: MetricResult = await super().ascore(reference=texts[0], response=texts[1])
+        return result
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, marks and digits, lower case; single letters where the script has no blanks between words."""
+    parts: list[str] = []
+    before = ""  # what the letter before belongs to: a word, a single letter, or nothing
+    for letter in unicodedata.normalize("NFKC", text).lower():
+        kind = unicodedata.category(letter)[0]
+        if kind == "M" and before:
+            parts[-1] += letter
+        elif kind not in "LN":
+            before = ""
+        elif is_unspaced(letter):
+            parts.append(letter)
+            before = "single"
+        elif before == "word":
+            parts[-1] += letter
+        else:
+            parts.append(letter)
+            before = "word"
+    return parts
+
+
+def is_unspaced(letter: str) -> bool:
+    """Whether a character is a letter of a script that writes no spaces between words."""
+    return unicodedata.category(letter)[0] == "L" and unicodedata.name(letter, "").partition(" ")[0] in UNSPACED

@@ -11,7 +11,7 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.metrics.options import IDS, KNOWN, UNKNOWN
+from rag_evaluator.metrics.metric import IDS, KNOWN, UNKNOWN
 from rag_evaluator.prompts.own import (
     ChunkInput,
     ChunkOutput,

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.prompts.loading import english_pack
 
 TOKENIZER = PreTrainedTokenizerFast(tokenizer_object=tiny_models.byte_level(["</s>"]), eos_token="</s>")

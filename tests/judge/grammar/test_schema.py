@@ -13,25 +13,23 @@ from ragas.metrics.collections.faithfulness.util import (
     StatementGeneratorOutput,
 )
 
+from rag_evaluator.features.duel.prompts import DuelOutput
+from rag_evaluator.features.testset.prompts import AgreeOutput, KnownOutput, MadeOutput
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, RULES, SCALES, tighten
-from rag_evaluator.metrics.english import all_prompts
+from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.prompts.own import (
-    OWN_PROMPTS,
-    AgreeOutput,
     AnswerableOutput,
     ChunkOutput,
     CompareOutput,
     CustomOutput,
-    DuelOutput,
     FilterOutput,
-    KnownOutput,
-    MadeOutput,
     MatchOutput,
     ReferenceOutput,
     RefusedOutput,
     RubricOutput,
     SentencesOutput,
     SupportOutput,
+    prompt_models,
 )
 
 
@@ -91,7 +89,7 @@ def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name
 
 def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
     by_the_input = {SentencesOutput, CustomOutput}  # their numbers are those of the sentences, and of the question
-    assert {answer for _, answer in OWN_PROMPTS.values()} - by_the_input - {MadeOutput} == {
+    assert {answer for _, answer in prompt_models().values()} - by_the_input - {MadeOutput} == {
         FilterOutput,
         CompareOutput,
         ReferenceOutput,

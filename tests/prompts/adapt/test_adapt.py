@@ -23,10 +23,9 @@ from rag_evaluator import Judge, JudgementError, PromptError, RAGEvaluator, Resu
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.files.records import Records
-from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.source import source_of
-from rag_evaluator.metrics.english import all_prompts, load_prompts
+from rag_evaluator.files.jsonl import Records
+from rag_evaluator.judge.judge import as_judge, source_of
+from rag_evaluator.metrics.prompts import all_prompts, load_prompts
 from rag_evaluator.prompts.adapt import AdaptedPacks, adapt
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.loading import PackSet, english_pack
@@ -194,7 +193,7 @@ def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
         write_pack(path, pack)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.prompts.adapt.write_pack", write_once)
+        patch.setattr("rag_evaluator.prompts.write_pack", write_once)
         with pytest.raises(ResultsError, match="full"):
             adapted(tmp_path, Translates(), ["faithfulness", "sort"])
     assert len(packs_in(tmp_path)) == 1
@@ -408,6 +407,7 @@ def test_a_model_with_too_small_a_window_loses_no_text(model_folder: ModelFolder
     )
 
 
+@pytest.mark.processes
 def test_a_killed_command_is_continued_without_asking_again(
     model_folder: ModelFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

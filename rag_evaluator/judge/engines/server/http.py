@@ -24,7 +24,7 @@ import httpx
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.requests import common_beginning
+from rag_evaluator.judge.protocol import common_beginning
 
 UNIX = "unix:"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

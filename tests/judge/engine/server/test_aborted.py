@@ -8,10 +8,9 @@ import pytest
 from fake_server import Fake, serve, status
 
 from rag_evaluator import JudgeLostError
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.dialects import Continuation, Server, Vllm
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.vllm import Vllm
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.protocol import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

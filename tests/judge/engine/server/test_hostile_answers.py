@@ -17,11 +17,9 @@ from transformers import AutoTokenizer
 from rag_evaluator import Judge, JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.engines.server import http
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.dialects import Continuation, LlamaCpp, Server, Vllm
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.llamacpp import LlamaCpp
-from rag_evaluator.judge.engines.server.vllm import Vllm
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.protocol import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 DEEP = "[" * 100_000 + "]" * 100_000

@@ -1,0 +1,81 @@
+"""Features: the folders in `rag_evaluator/features`, found by listing. What each adds stands in its `feature.py`.
+
+The core asks here and imports no feature: a folder that is deleted is a feature that is not there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Literal
+
+from rag_evaluator.resources import PACKAGE
+
+FOLDER, MODULE = PACKAGE / "features", "rag_evaluator.features"
+Group = Literal["main job", "more", "cluster"]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command; functions are written as `module:name` and loaded when they are needed.
+
+    Attributes:
+        function: takes the options, and gives the exit code.
+        arguments: adds the command to the parser, with its help; light, as every `--help` calls it.
+        group: where `--help` lists it.
+        stoppable: whether `function` also takes a `Stop`, and ends soon after a first signal.
+    """
+
+    function: str
+    arguments: str
+    group: Group = "more"
+    stoppable: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something that workers share: a stage with a journal.
+
+    Attributes:
+        stage: makes the stage from its journal, to write the results of.
+        command: the command of each worker; None: that of the task's name.
+        takes_runs: whether `submit` hands it two runs, `--runs A B`.
+        inputs: takes the options of `submit` and the configuration, and gives the results folder and the arguments of
+            each worker; None: those of an evaluation.
+    """
+
+    stage: str
+    command: str | None = None
+    takes_runs: bool = False
+    inputs: str | None = None
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a feature adds.
+
+    Attributes:
+        commands: by name, as the user types it; it may have two words.
+        tasks: by name.
+        sections: of the configuration: key -> a `Section` whose defaults hold where the key is missing.
+        prompts: (owner, name of the prompt) -> models of input and answer, as `OWN_PROMPTS`; None: no prompts.
+    """
+
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    sections: Mapping[str, str] = field(default_factory=dict)
+    prompts: str | None = None
+
+
+@cache
+def features() -> Mapping[str, Feature]:
+    """Name of the folder -> what it adds."""
+    names = sorted(module.name for module in iter_modules([str(FOLDER)]) if module.ispkg)
+    return {name: load(f"{MODULE}.{name}.feature:FEATURE") for name in names}
+
+
+def load(reference: str) -> Any:
+    """What `module:name` names."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)

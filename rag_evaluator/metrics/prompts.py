@@ -1,0 +1,110 @@
+"""The prompts of metrics: English ones of the installed ragas and our own, those of a language, rubrics of the user."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from ragas.embeddings.base import BaseRagasEmbedding
+from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
+from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+from rag_evaluator.errors import PromptError
+from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.prompts.loading import PackPrompt, PackSet, TracedPrompt, english_pack, english_source
+from rag_evaluator.prompts.own import own_prompts, prompt_models
+from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
+
+
+def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
+    """The prompts of every metric of `METRICS` that has some, and those of the tasks."""
+    judge, embeddings = ScriptedJudge([]), _NoEmbeddings()
+    of_metrics = {
+        (name, attribute): getattr(metric.create(judge, embeddings), attribute)
+        for name, metric in METRICS.items()
+        for attribute in metric.prompts
+        if (metric.owner or name, attribute) not in prompt_models()
+    }
+    return {**of_metrics, **own_prompts()}
+
+
+def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
+    """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
+    return PackSet(owners, language, folder, all_prompts).load()
+
+
+def installed_sources() -> dict[Key, Source]:
+    """The sources in the installed ragas, and those of our own prompts."""
+    return {key: english_source(prompt) for key, prompt in all_prompts().items()}
+
+
+def export(folder: Path) -> list[Path]:
+    """Write the English prompts of the installed ragas, one JSON file each, and the schemas of their models.
+
+    Returns the files of the prompts.
+
+    Raises `ResultsError` when the folder cannot be written.
+    """
+    prompts = all_prompts()
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in prompts.items()}
+    for path, pack in packs.items():
+        write_pack(path, pack)
+    write_schemas(folder, prompts)
+    return list(packs)
+
+
+class _NoEmbeddings(BaseRagasEmbedding):
+    """Allows to make a metric of which only the prompts are needed."""
+
+    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
+        raise NotImplementedError("made for its prompts only")
+
+    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
+        raise NotImplementedError("made for its prompts only")
+
+
+LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)
+"""Rubrics in an instruction: their keys are the same in all languages."""
+
+
+class RubricsPrompt(TracedPrompt):
+    """A prompt of ragas' rubric scores with rubrics of the user; its language and examples stay.
+
+    Args:
+        prompt: as its pack has it.
+        rubrics: key as `score1_description` -> what the score means.
+
+    Raises `PromptError` if the instruction does not hold rubrics once.
+    """
+
+    def __init__(self, prompt: TracedPrompt, rubrics: Mapping[str, str]) -> None:
+        pack = prompt.pack
+        if len(LINES.findall(pack.instruction)) != 1:
+            raise PromptError(
+                f"the {pack.language} pack of {prompt.name} must have its rubrics once, as lines that begin with "
+                "'score1_description:' and so on, so that those of metric_options can take their place."
+            )
+        text = format_rubrics(dict(rubrics))
+        pack = replace(pack, instruction=LINES.sub(lambda _: text, pack.instruction))
+        super().__init__(PackPrompt(pack, prompt.prompt), prompt.name, pack)
+        self.rubrics = dict(rubrics)
+
+    def to_string(self, data: BaseModel) -> PromptText:
+        text = super().to_string(data)
+        text.data = InstanceRubricScoreInput(**data.model_dump(), rubrics=self.rubrics)  # the judge reads the scale
+        return text
+
+
+def with_rubrics(prompts: Mapping[Key, TracedPrompt], metrics: Mapping[str, Metric]) -> dict[Key, TracedPrompt]:
+    """The prompts with the rubrics that options of metrics have. Raises `PromptError`."""
+
+    rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
+    return {
+        key: RubricsPrompt(prompt, rubrics[key[0]]) if key[0] in rubrics else prompt for key, prompt in prompts.items()
+    }

@@ -13,7 +13,7 @@ from rag_evaluator.judge.encoding.sequence import Sequence
 from rag_evaluator.judge.engines.protocol import NextToken
 from rag_evaluator.judge.engines.transformers.decoder import Outcome
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Reply, Request
 from tools.requests48 import questions, requests
 
 QUESTIONS = (0, 1, 2, 9, 12, 16, 18, 23, 34, 36, 38, 44)

@@ -17,7 +17,7 @@ from benchmarks.watch import Measurement, count_passes
 from benchmarks.ways import METRICS
 from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge.engines.protocol import Engine
-from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.judge.protocol import PromptText, Reply, Request
 from tools.requests48 import Question, questions, requests
 
 BATCH = 16
@@ -88,32 +88,32 @@ def ours(setting: Setting) -> Iterator[Answer]:
     from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
-    yield _asks(engine, setting, lambda: engine.inner.work.computed)
+    yield _asks(engine, setting, lambda: engine.work.computed)
 
 
 @contextmanager
 def generate(setting: Setting) -> Iterator[Answer]:
     """The same with transformers' `generate`, as for models that the fast path does not take."""
     from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-    from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
+    from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
-    inner = engine.inner
-    inner.decoder = decoder = PlainDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, BATCH)
+    decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, BATCH)
+    engine.decoder = decoder
     decoder.together = 0
-    yield _asks(engine, setting, lambda: inner.work.computed)
+    yield _asks(engine, setting, lambda: engine.work.computed)
 
 
 @contextmanager
 def vllm(setting: Setting) -> Iterator[Answer]:
     """A vLLM server that we start; its answers say what its prefix cache had."""
     engine = _vllm_server(setting)
-    transport, computed, salt = engine.inner.transport, 0, str(next(SALTS))
+    transport, computed, salt = engine.transport, 0, str(next(SALTS))
     post = transport.post
 
-    async def counted(path: str, body: Any, root: bool = False) -> Any:
+    async def counted(path: str, body: Any) -> Any:
         nonlocal computed
-        answer = await post(path, {**body, "cache_salt": salt}, root)
+        answer = await post(path, {**body, "cache_salt": salt})
         if usage := answer.get("usage"):
             computed += usage["prompt_tokens"] - ((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
         return answer

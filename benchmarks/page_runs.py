@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import Frame, put_together, resolve

@@ -17,8 +17,8 @@ import transformers
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.requests import Request
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
+from rag_evaluator.judge.protocol import Request
 from tools.requests48 import questions, requests
 
 SHAPE: dict[str, Any] = {
@@ -98,10 +98,9 @@ def main() -> None:
         for name in options.models:
             config = JudgeConfig(model=str(model_folder(name, Path(folder))), dtype="float32")
             engine = TransformersEngine.load(config, True)
-            inner: Any = engine.inner  # a `TransformersEngine`
             asked = requests(engine, itertools.islice(questions(), 0, None, options.every))
             for size in options.batch_sizes:
-                decoder = PlainDecoder(inner.model, inner.vocabulary, inner.padding, inner.window, size)
+                decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, size)
                 passes, seconds, tokens = measured(decoder, asked)
                 decoder.together = 0
                 before, slow, expected = measured(decoder, asked)

@@ -96,12 +96,12 @@ def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> M
     config = {"metrics": list(METRICS), "judge": settings.model_dump()}
     evaluator = RAGEvaluator(config, judge=judge, embeddings=embeddings)
     result = Measurement("rag-evaluator", len(rows))
-    with watch(result, [judge.inner.engine.inner.model, embeddings.model._client]):
+    with watch(result, [judge.inner.engine.model, embeddings.model._client]):
         scored = evaluator.evaluate(rows)
     summaries = scored.summary().values()
     result.scores = sum(summary["count"] for summary in summaries)
     result.missing = result.scores - sum(summary["scored"] for summary in summaries)
-    work = judge.inner.engine.inner.work
+    work = judge.inner.engine.work
     result.requests, result.generated = work.requests, work.generated
     result.prompt_tokens, result.computed = work.prompt_tokens, work.computed
     return result

@@ -14,7 +14,7 @@ from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.source import LLM, judges_by_name, source_of
+from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
 from rag_evaluator.metrics.chosen import (
     check_reported,
     chosen_metrics,
@@ -37,9 +37,9 @@ from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.evaluation import Evaluation, plan_of
 from rag_evaluator.tasks.manifest import describe, run_digest_of
+from rag_evaluator.tasks.question import shown
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
 
 logger = logging.getLogger(__name__)

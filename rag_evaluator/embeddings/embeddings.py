@@ -14,10 +14,16 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
-from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
-from rag_evaluator.embeddings.event_loop import REMEMBERED, SingleFlight
-from rag_evaluator.embeddings.fingerprint import UNNAMED, arguments_part, fingerprint, identity_of
-from rag_evaluator.embeddings.hub import find_model, load_failure, loading
+from rag_evaluator.embeddings.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight
+from rag_evaluator.embeddings.hub import (
+    UNNAMED,
+    arguments_part,
+    find_model,
+    fingerprint,
+    identity_of,
+    load_failure,
+    loading,
+)
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.digest import short_digest
 

@@ -12,9 +12,8 @@ from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.jsonl import Records
-from rag_evaluator.judge.choices import log_ratio, shares_of, sigmoid
 from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
 
 Kept = Mapping[str, Any]  # JSON
 Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options

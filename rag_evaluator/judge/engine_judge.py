@@ -1,8 +1,9 @@
 """The judge that asks a local model: question to request, reply to validated answer, each asked once."""
 
+import asyncio
 import functools
 import math
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,15 +15,24 @@ from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.choices import probabilities
-from rag_evaluator.judge.engines.protocol import Engine, WeighsTexts
+from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion, Shares
-from rag_evaluator.judge.requests import PromptText, Reply, Request
+from rag_evaluator.judge.protocol import (
+    Capabilities,
+    Draw,
+    Ids,
+    JudgeProtocol,
+    Opinion,
+    PromptText,
+    Reply,
+    Request,
+    Shares,
+    ThoughtFormat,
+    common_beginning,
+)
 
 CUT = frozenset({"thinking"})
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -46,25 +56,30 @@ class Thinker:
     """Asks a model for its thoughts; equal questions once.
 
     Args:
-        engine: one that takes token ids, and whose encoder opens thoughts.
-        config: of the judge.
+        config: of the judge, which need not think.
+
+    Attributes:
+        format: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
 
     Raises `ModelError` if the engine's prompts open no thought.
     """
 
     def __init__(self, engine: Engine, config: JudgeConfig) -> None:
-        if engine.encoder.thoughts is None:
+        thinks = config.thinking == "on" and "ids" in engine.accepts
+        self.engine, self.config, self.format = engine, config, engine.encoder.thoughts if thinks else None
+        if thinks and self.format is None:
             raise ModelError("judge.thinking: this judge cannot be made to think. Set judge.thinking: 'off'.")
-        self.engine, self.config, self.format = engine, config, engine.encoder.thoughts
         self._replies = SingleFlight[tuple[str, int], Reply]()
 
     @property
     def reserve(self) -> int:
-        """Tokens of the longest thought with what closes it."""
+        """Tokens that a thought may take between prompt and answer, with what closes it."""
+        if self.format is None:
+            return 0
         return self.config.thinking_tokens + max(len(self.format.close), len(self.format.close_cut))
 
     async def think(self, input_ids: Ids, seed: int, group: str) -> Thought:
-        """The thought about a prompt.
+        """The thought about a prompt; none of a judge that does not think.
 
         Args:
             input_ids: of the prompt.
@@ -73,6 +88,8 @@ class Thinker:
 
         Raises `JudgementError`, `JudgeLostError`.
         """
+        if self.format is None:
+            return Thought()
         tokens = self.config.thinking_tokens
         sampled = self.config.temperature > 0
         request = Request(
@@ -86,15 +103,15 @@ class Thinker:
             stop=self.format.stop,
         )
         key = (short_digest(repr(input_ids)), request.seed)
-        return self._thought(await self._replies.get(key, lambda: self.engine.generate(request)))
+        return self._thought(await self._replies.get(key, lambda: self.engine.generate(request)), self.format)
 
     def clear(self) -> None:
         """Forget all thoughts."""
         self._replies.clear()
 
-    def _thought(self, reply: Reply) -> Thought:
+    def _thought(self, reply: Reply, form: ThoughtFormat) -> Thought:
         """The reply without what stopped it, nor a token that begins before its end and goes on into it."""
-        ids, stop = list(reply.token_ids), self.format.stop
+        ids, stop = list(reply.token_ids), form.stop
         if ids and ids[-1] in stop.token_ids:
             ids.pop()
         decode = self.engine.encoder.decode
@@ -103,7 +120,7 @@ class Thinker:
             while len(text) > place:
                 ids.pop()
                 text = decode(ids)
-        close = self.format.close if reply.complete else self.format.close_cut
+        close = form.close if reply.complete else form.close_cut
         return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
 
 
@@ -120,7 +137,7 @@ class EngineJudge:
 
     Attributes:
         window: tokens of prompt and answer together that the model can read.
-        signature: of the source that loaded it, see `rag_evaluator.judge.source`; None until then.
+        signature: of the source that loaded it, see `rag_evaluator.judge.judge`; None until then.
     """
 
     signature: str | None = None
@@ -133,8 +150,7 @@ class EngineJudge:
         self._weighed = SingleFlight[str, Shares]()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        thinks = config.thinking == "on" and "ids" in engine.accepts  # others think by themselves
-        self.thinker = Thinker(engine, config) if thinks else None
+        self.thinker = Thinker(engine, config)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -154,10 +170,10 @@ class EngineJudge:
             draw: tells equal requests apart when sampling.
         """
         asked = self.request(prompt, response_model, draw)
-        thought = await self._think(asked.input_ids, asked.seed, asked.group)
+        thought = await self.thinker.think(asked.input_ids, asked.seed, asked.group)
         request = replace(asked, input_ids=asked.input_ids + thought.continuation)
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
-        reply = await self._replies.get(key, lambda: self._generate(request))
+        reply = await self._replies.get(key, lambda: self.engine.generate(request))
         ACTIVITY.answers += 1
         answer = _validated(reply, response_model, request.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
@@ -173,7 +189,7 @@ class EngineJudge:
         Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
         `capabilities.probabilities` is false.
         """
-        if isinstance(self.engine, WeighsTexts):
+        if isinstance(self.engine, TextEngine):
             key = short_digest(repr((str(prompt), tuple(map(str, options)))))
             engine = self.engine
             return await self._weighed.get(key, lambda: engine.weigh(prompt, options))
@@ -181,12 +197,12 @@ class EngineJudge:
         ids = tuple(tuple(self._continuation(str(option))) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
             raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
-        if len(input_ids) + self._reserve + max(map(len, ids)) > self.window:
+        if len(input_ids) + self.thinker.reserve + max(map(len, ids)) > self.window:
             raise PromptTooLongError(
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
         name = getattr(prompt, "group", "")
-        thought = await self._think(input_ids, self._seed(prompt, draw), name)
+        thought = await self.thinker.think(input_ids, self._seed(prompt, draw), name)
         before = input_ids + thought.continuation
 
         def ask() -> Coroutine[Any, Any, list[float]]:
@@ -202,11 +218,10 @@ class EngineJudge:
         return self.encoder.count(text)
 
     def room(self, prompt: str) -> int:
-        return self.window - len(self.encoder.encode(prompt)) - self._reserve
+        return self.window - len(self.encoder.encode(prompt)) - self.thinker.reserve
 
     async def aclose(self) -> None:
-        if self.thinker is not None:
-            self.thinker.clear()
+        self.thinker.clear()
         self._replies.clear()
         self._shares.clear()
         self._weighed.clear()
@@ -216,7 +231,7 @@ class EngineJudge:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
         input_ids = self.encoder.encode(prompt)
-        room = self.window - len(input_ids) - self._reserve
+        room = self.window - len(input_ids) - self.thinker.reserve
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
         if room < budget.needed:
             raise PromptTooLongError(
@@ -234,45 +249,12 @@ class EngineJudge:
             group=getattr(prompt, "group", ""),
         )
 
-    @property
-    def _reserve(self) -> int:
-        """Tokens that a thought may take between prompt and answer."""
-        return 0 if self.thinker is None else self.thinker.reserve
-
-    async def _think(self, input_ids: tuple[int, ...], seed: int, group: str) -> Thought:
-        """The thought about a prompt; none of a judge that does not think."""
-        return Thought() if self.thinker is None else await self.thinker.think(input_ids, seed, group)
-
     def _seed(self, prompt: str, draw: Draw) -> int:
         if self.config.temperature == 0:
             return 0
         repeat, occurrence = draw
         number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
         return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
-
-    async def _generate(self, request: Request) -> Reply:
-        """The engine's reply; an engine that cannot exchange the grammar in mid-answer is asked for both parts."""
-        if request.rest is None or "lark" not in self.engine.accepts or "lark in parts" in self.engine.accepts:
-            return await self.engine.generate(request)
-        first = await self.engine.generate(replace(request, rest=None))
-        if not first.complete:
-            return first
-        second = await self.engine.generate(
-            replace(
-                request,
-                input_ids=(*request.input_ids, *first.token_ids),
-                grammar=request.rest(first.text),
-                rest=None,
-                max_new_tokens=max(request.max_new_tokens - len(first.token_ids), 1),
-            )
-        )
-        return Reply(
-            first.text + second.text,
-            first.token_ids + second.token_ids,
-            second.complete,
-            first.confidence + second.confidence,
-            first.cut | second.cut,
-        )
 
 
 def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
@@ -292,3 +274,44 @@ def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: in
 def engine_of(judge: JudgeProtocol) -> Engine | None:
     """The engine behind a judge; None for a ragas or LangChain LLM."""
     return judge.engine if isinstance(judge, EngineJudge) else None
+
+
+NextLogprobs = Callable[[Ids, Sequence[int]], Awaitable[Sequence[float]]]
+
+
+async def probabilities(prompt: Ids, options: Sequence[Ids], next_logprobs: NextLogprobs) -> list[float]:
+    """The probability of each option as what follows a prompt, in order; they sum to 1.
+
+    An option's probability is the product, over the places where options differ, of its branch's share among the
+    branches there; NaN where the model gives no number. Where an option ends and another continues, the branch of the
+    first is everything that does not continue the other.
+
+    Args:
+        prompt: token ids.
+        options: their token ids, all different.
+        next_logprobs: log probabilities of candidates for the token after a sequence.
+    """
+    shares = [1.0] * len(options)
+
+    async def fork(numbers: Sequence[int]) -> None:
+        """Share out what these options have in common among the branches where they differ."""
+        shared = common_beginning([options[number] for number in numbers])
+        branches: dict[int, list[int]] = {}  # next token, or -1 where the option ends
+        for number in numbers:
+            option = options[number]
+            branches.setdefault(option[len(shared)] if len(option) > len(shared) else -1, []).append(number)
+        candidates = [token for token in branches if token >= 0]
+        logprobs = await next_logprobs(prompt + shared, candidates)
+        weights = {token: math.exp(logprob) for token, logprob in zip(candidates, logprobs, strict=True)}
+        if -1 in branches:
+            weights[-1] = 1.0 - min(sum(weights.values()), 1.0)
+        total = sum(weights.values())
+        for token, members in branches.items():
+            share = 1 / len(branches) if total == 0 else weights[token] / total
+            for number in members:
+                shares[number] *= share
+        await asyncio.gather(*(fork(members) for members in branches.values() if len(members) > 1))
+
+    if len(options) > 1:
+        await fork(range(len(options)))
+    return shares

@@ -4,11 +4,16 @@
 more: it stops the run and never becomes a missing score.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
+
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.judge.grammar.lark import Budget
 
 Draw = tuple[int, int]
 """(repeat, occurrence): tells equal questions apart when answers are sampled; equal draws give equal answers."""
@@ -135,3 +140,212 @@ class JudgeSource(Protocol):
 
     async def load(self) -> JudgeProtocol:
         """The judge, loaded once. Raises `ModelError`."""
+
+
+def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The token ids that all of the sequences begin with."""
+    first = min(sequences, key=len)
+    for sequence in sequences:
+        parted = (i for i, (left, right) in enumerate(zip(first, sequence, strict=False)) if left != right)
+        first = first[: next(parted, len(first))]
+    return first
+
+
+class PromptText(str):
+    """A prompt with what it was made from; ragas metrics hand it to the judge like any `str`.
+
+    Attributes:
+        data: the prompt's input model, from which the judge reads what the answer must repeat.
+        name: the prompt's attribute in its metric, for instance `nli_statement_prompt`.
+        language: language of instruction and examples.
+        source: digest of instruction and examples, the same for every sample.
+        values: JSON of `data` if the text can be put together again from that and the prompt's frames; else None.
+    """
+
+    data: BaseModel | None
+    name: str
+    language: str
+    source: str
+    values: Mapping[str, Any] | None
+
+    def __new__(
+        cls,
+        text: str,
+        data: BaseModel | None = None,
+        name: str = "prompt",
+        language: str = "english",
+        source: str = "",
+        values: Mapping[str, Any] | None = None,
+    ) -> "PromptText":
+        prompt = super().__new__(cls, text)
+        prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source
+        prompt.values = values
+        return prompt
+
+    @property
+    def group(self) -> str:
+        """The same for prompts that begin with the same words."""
+        return f"{self.name}:{self.source}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to the model: token ids and the grammar the answer must obey.
+
+    Attributes:
+        input_ids: prompt tokens, without padding.
+        grammar: llguidance grammar of the answer; None: free text, which ends at `stop`.
+        rest: the grammar of what follows, given the text that was written under `grammar`; None where nothing follows.
+        max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
+        budget: limits of strings and lists, and of the whole answer.
+        temperature: 0 is greedy.
+        seed: of this request's own random numbers; unused when greedy.
+        group: requests of the same group are likely to begin with the same tokens.
+        schema: JSON schema of the answer, for engines that take no grammar.
+        stop: what ends a free text.
+    """
+
+    input_ids: tuple[int, ...] = field(repr=False)
+    grammar: str | None = field(repr=False)
+    max_new_tokens: int
+    budget: Budget
+    temperature: float = 0.0
+    seed: int = 0
+    group: str = ""
+    rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    stop: "TextEnd | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class TextEnd:
+    """What ends a free text, whichever comes first.
+
+    Attributes:
+        text: anywhere in the text, in one token or in several.
+        token_ids: tokens that end the text: that of `text`, if it has one, and control tokens.
+    """
+
+    text: str
+    token_ids: frozenset[int]
+
+
+@dataclass(frozen=True)
+class ThoughtFormat:
+    """How a thought ends that the end of a prompt has opened.
+
+    Attributes:
+        stop: what ends it.
+        close: token ids between a thought that has come to its end and the answer, the end of the thought included.
+        close_cut: the same of a thought that was cut.
+    """
+
+    stop: TextEnd
+    close: tuple[int, ...]
+    close_cut: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model wrote.
+
+    Attributes:
+        text: the answer, decoded from the tokens' bytes.
+        token_ids: the generated tokens, as 32-bit numbers since thousands of replies are remembered.
+        complete: whether the grammar was satisfied, or a free text came to its stop, with which `token_ids` may end;
+            False when the budget ended first.
+        confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
+        cut: what ended at its limit: "string", "list".
+        thinking: the thought of an engine that takes no token ids and thinks by itself; None of all others.
+    """
+
+    text: str
+    token_ids: "array[int]" = field(repr=False)
+    complete: bool
+    confidence: tuple[float, ...] = ()
+    cut: frozenset[str] = frozenset()
+    thinking: str | None = None
+
+
+DECIMALS = 6
+NEVER = math.exp(-30)  # in place of a probability of 0
+Ids = tuple[int, ...]
+
+
+class Option(str):
+    """The text of an answer that can be chosen, or the beginning of it, with the answer.
+
+    Args:
+        answer: what a judge without probabilities would have to say.
+        first: the fields that the choice is about, the first ones of the answer: the text ends after them, and what
+            follows is the judge's own. None given: all.
+    """
+
+    answer: BaseModel
+    first: frozenset[str]
+
+    def __new__(cls, answer: BaseModel, *first: str) -> "Option":
+        text = answer.model_dump_json(indent=4, include=set(first) or None)
+        option = super().__new__(cls, text.removesuffix("\n}") + "," if first else text)
+        option.answer, option.first = answer, frozenset(first)
+        return option
+
+    def is_chosen_by(self, answer: BaseModel) -> bool:
+        """Whether an answer makes this choice."""
+        if not self.first:
+            return answer == self.answer
+        return all(getattr(answer, name) == getattr(self.answer, name) for name in self.first)
+
+
+async def shares_of(
+    judge: JudgeProtocol, prompt: str, options: Sequence[str], draw: Draw = (0, 0)
+) -> Mapping[str, float]:
+    """The probability of each option: 1 for the one that the judge says where it gives no probabilities.
+
+    Raises `JudgementError`.
+    """
+    known = [option for option in options if isinstance(option, Option)]
+    if judge.capabilities.probabilities or len(known) < len(options):
+        return await judge.choose(prompt, options, draw)
+    answer = (await judge.opinion(prompt, type(known[0].answer), draw)).answer
+    chosen = {option: option.is_chosen_by(answer) for option in known}
+    if not any(chosen.values()):
+        raise JudgementError(f"the judge answered {answer!r:.80}, which is none of the choices")
+    return {option: float(is_chosen) for option, is_chosen in chosen.items()}
+
+
+async def log_odds(judge: JudgeProtocol, prompt: str, answer: BaseModel, other: BaseModel, *first: str) -> float:
+    """How much likelier one answer is than the other, as a logarithm: 0 where both are as likely, at most 30.
+
+    Args:
+        first: fields, see `Option`, where an answer goes on after its choice.
+
+    Raises `JudgementError`.
+    """
+    options = Option(answer, *first), Option(other, *first)
+    shares = await shares_of(judge, prompt, options)
+    return log_ratio(*(shares[option] for option in options))
+
+
+async def probability(judge: JudgeProtocol, prompt: str, answer: BaseModel, other: BaseModel) -> float:
+    """The probability of the first of two answers, [0, 1]. Raises `JudgementError`."""
+    return round(sigmoid(await log_odds(judge, prompt, answer, other)), DECIMALS)
+
+
+def log_ratio(first: float, second: float) -> float:
+    """The log odds of two probabilities."""
+    return round(math.log(max(first, NEVER) / max(second, NEVER)), DECIMALS)
+
+
+def sigmoid(log_odds: float) -> float:
+    """The probability that belongs to log odds."""
+    return 1 / (1 + math.exp(-log_odds))
+
+
+def labels_of(options: Sequence[str]) -> list[str]:
+    """A short name of each option: of answers the values in which they differ, of others their text."""
+    answers = [option.answer.model_dump(mode="json") for option in options if isinstance(option, Option)]
+    if len(answers) < len(options):
+        return list(options)
+    names = [name for name in answers[0] if any(answer[name] != answers[0][name] for answer in answers)]
+    return [", ".join(str(answer[name]) for name in names) for answer in answers]

@@ -13,7 +13,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Section
-from rag_evaluator.embeddings.fingerprint import as_line
+from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource

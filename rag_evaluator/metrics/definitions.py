@@ -11,8 +11,8 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, dotted, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Number, Section
-from rag_evaluator.dataset import ALIASES, is_blank
-from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import canonical_name, plain_name

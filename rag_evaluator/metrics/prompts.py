@@ -13,7 +13,7 @@ from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRub
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.errors import PromptError
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS

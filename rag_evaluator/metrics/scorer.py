@@ -11,12 +11,11 @@ from pydantic import BaseModel
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset import Sample, is_blank
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.choices import labels_of
-from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion, Shares
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion, PromptText, Shares, labels_of
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references

@@ -11,8 +11,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import ALIASES, Sample
-from rag_evaluator.dataset.columns import accepted_names, weight_of
+from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.charts import Bar, ChartPoint, chart, chart_labels, dots, histogram, in_order, steps
 from rag_evaluator.report.facts import (

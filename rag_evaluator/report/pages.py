@@ -44,13 +44,13 @@ def clean(text: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page, or a part of one. `template` is in `templates/` of `report` or of `view`. Any: what it shows."""
-    return _environment().get_template(template).render(**values)
+    """A page, or a part of one. `template` is in `templates/`. Any: what it shows."""
+    return environment().get_template(template).render(**values)
 
 
 def stream(template: str, **values: Any) -> Iterator[str]:
     """The same in pieces, for a page that need not fit into memory."""
-    return _environment().get_template(template).generate(**values)
+    return environment().get_template(template).generate(**values)
 
 
 def json_in_page(value: Any) -> Markup:
@@ -92,19 +92,21 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("rag_evaluator.report"), jinja2.PackageLoader("rag_evaluator.features.app")]
+def environment(*packages: str) -> jinja2.Environment:
+    """The templates of the report, and those in `templates/` of other packages."""
+    templates = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("rag_evaluator.report", *packages)]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.finalize = _cleaned
-    environment.filters["number"] = number
-    environment.filters["signed"] = signed
-    environment.filters["no_interval"] = why_no_interval
-    environment.filters["thousands"] = "{:,}".format
-    return environment
+    templates.finalize = _cleaned
+    templates.filters["number"] = number
+    templates.filters["signed"] = signed
+    templates.filters["no_interval"] = why_no_interval
+    templates.filters["thousands"] = "{:,}".format
+    return templates
 
 
 def _cleaned(value: Any) -> Any:

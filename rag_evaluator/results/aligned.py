@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import Sample, row_names
+from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.columns import as_key, value_of
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.manifest import partial_rows

@@ -25,7 +25,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import Sample, open_dataset
+from rag_evaluator.dataset import open_dataset
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import scratch, writing
 from rag_evaluator.files.digest import short_digest

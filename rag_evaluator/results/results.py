@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
 from rag_evaluator.results.questions import ROWS_TOGETHER, keep_prompts

@@ -12,8 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import ALIASES, Sample, open_dataset, row_names
-from rag_evaluator.dataset.columns import accepted_names, weight_of
+from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.results.manifest import SCORES, again, changed, check_fit, config_of, read_manifest, refuse_changed
 from rag_evaluator.results.rows import (

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.columns import as_key, value_of, weight_of
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import again, check_summary, config_of

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from rag_evaluator.judge.choices import log_odds, sigmoid
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, sigmoid
 from rag_evaluator.metrics.own.retrieval import measured
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, CompareOutput

@@ -11,14 +11,14 @@ from typing import Any
 
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import GenerateConfig
-from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
-from rag_evaluator.judge import choices
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
@@ -245,7 +245,7 @@ class _QuestionReference:
 
         async def ask(text: str) -> float:
             shown = empty.model_copy(update={"context": text})
-            return await choices.probability(self.judge, prompt.to_string(shown), SUPPORTS, SUPPORTS_NOT)
+            return await probability(self.judge, prompt.to_string(shown), SUPPORTS, SUPPORTS_NOT)
 
         async def best(index: int) -> float:
             return max(await asyncio.gather(*(ask(part) for part in self.window.pieces(self.contexts[index], room))))

@@ -11,14 +11,14 @@ from typing import Any
 
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import SortConfig
-from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
-from rag_evaluator.judge import choices
 from rag_evaluator.judge.cached import Window
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
@@ -142,7 +142,7 @@ class _QuestionSort:
         async def ask(text: str) -> float:
             shown = FilterInput(user_input=self.question, context=text)
             prompt = self.sorter.filter_prompt.to_string(shown)
-            return await choices.probability(self.sorter.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
+            return await probability(self.sorter.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
 
         async def best(index: int) -> float:
             shares = await asyncio.gather(*map(ask, self.pieces[index]))

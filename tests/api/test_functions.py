@@ -31,10 +31,10 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.choices import log_odds, probability
 from rag_evaluator.judge.engine_judge import EngineJudge
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.source import LazyJudge
+from rag_evaluator.judge.judge import LazyJudge
+from rag_evaluator.judge.protocol import log_odds, probability
 from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
 
 ROOT = Path(__file__).parents[2]

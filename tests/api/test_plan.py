@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from rag_evaluator import PlannedJudge, PlannedMetric, PlannedRun, RAGEvaluator, ScriptedJudge, plan
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset.sample import RowChoice
-from rag_evaluator.features.setup.expected import Expected, JudgeCall, calls_of, expected_of, scaled
+from rag_evaluator.features.setup.plan import Expected, JudgeCall, calls_of, expected_of, scaled
 from rag_evaluator.features.setup.plan_command import print_plan
 from rag_evaluator.features.setup.trial import read_measured
 from rag_evaluator.judge.grammar.schema import tighten
@@ -117,7 +117,7 @@ class TestCounted:
     def test_without_judged_rows_nothing_is_loaded_and_only_the_rows_needed_are_known(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("rag_evaluator.judge.source.Judge.from_config", lambda *_: pytest.fail("it was loaded"))
+        monkeypatch.setattr("rag_evaluator.judge.judge.Judge.from_config", lambda *_: pytest.fail("it was loaded"))
         [found] = plan({"metrics": ["context_recall", "faithfulness"]}, ROWS, tmp_path, sample=0).judges
         assert (found.all, found.left, found.seconds) == (None, None, None)
         assert [metric.all for metric in found.metrics] == [None, None]
@@ -294,7 +294,7 @@ class TestKeptForTheRun:
 class TestCommand:
     @pytest.fixture
     def config(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-        monkeypatch.setattr("rag_evaluator.judge.source.Judge.from_config", lambda config, offline: ratings())
+        monkeypatch.setattr("rag_evaluator.judge.judge.Judge.from_config", lambda config, offline: ratings())
         (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
         text = "dataset: rows.jsonl\nmetrics: [context_relevance, bleu]\n"
         (tmp_path / "config.yaml").write_text(text, encoding="utf-8")

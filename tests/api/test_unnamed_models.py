@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.embeddings import LocalEmbeddings
-from rag_evaluator.embeddings.fingerprint import is_unnamed
-from rag_evaluator.judge.source import LazyJudge
+from rag_evaluator.embeddings.hub import is_unnamed
+from rag_evaluator.judge.judge import LazyJudge
 
 ROWS = [{"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}]
 BOTH = {"metrics": ["context_relevance", "exact_match"]}

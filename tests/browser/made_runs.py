@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from benchmarks import page_runs
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.results.rows import Score
 
 METRICS = ["context_precision_with_reference", "context_recall", "context_relevance", "faithfulness", "rouge_score"]

@@ -19,7 +19,7 @@ from rag_evaluator.features.app.view_command import _ended_by_signals
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
 LIBRARIES = (
-    "import sys; from rag_evaluator.features.app.answers import make_app; print([n for n in %r if n in sys.modules])"
+    "import sys; from rag_evaluator.features.app.app import make_app; print([n for n in %r if n in sys.modules])"
 )
 
 
@@ -37,6 +37,7 @@ def running(*options: str, token: str = "") -> Iterator[tuple["subprocess.Popen[
             process.kill()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_every_signal_ends_the_server_cleanly_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     scratch = tmp_path / "tmp"
@@ -55,6 +56,7 @@ def test_every_signal_ends_the_server_cleanly_and_leaves_nothing(tmp_path: Path,
     assert not list(scratch.glob("rag-evaluator*"))
 
 
+@pytest.mark.processes
 def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
     with running(str(tmp_path), "--port", "0", token="a-token-of-these-tests") as (_, link):
         assert link.endswith("/?token=a-token-of-these-tests")

@@ -28,8 +28,10 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, READERS, Sample, check_columns, open_dataset
+from rag_evaluator.dataset import READERS, check_columns, open_dataset
+from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.json_values import Unwritable
+from rag_evaluator.dataset.sample import Sample
 
 Row = dict[str, Any]
 

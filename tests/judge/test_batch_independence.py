@@ -14,9 +14,8 @@ from test_judge import PIECES, ask, load
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.engines.transformers.attention import why_alone
-from rag_evaluator.judge.judge import Opinion
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.engines.transformers.decoder import why_alone
+from rag_evaluator.judge.protocol import Opinion, PromptText
 
 pytestmark = pytest.mark.models
 
@@ -64,7 +63,7 @@ def test_answers_do_not_depend_on_the_batch_size(model_folder: Callable[..., Pat
 def test_choices_do_not_depend_on_the_batch_size(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32", batch_size=16)
     asked = [tuple(judge.encoder.encode(prompt)) for prompt in prompts(judge)]
-    together = judge.inner.engine.inner.decoder.next_logits(asked)
+    together = judge.inner.engine.decoder.next_logits(asked)
     for ids, logits in zip(asked, together, strict=True):
         (alone,) = plain_of(judge).next_logits([ids])
         assert logits.tolist() == pytest.approx(alone.tolist(), abs=2e-3)  # of 8; linear attention rounds in chunks
@@ -86,8 +85,8 @@ def test_only_models_that_heed_their_neighbours_are_decoded_one_row_at_a_time_wi
 ) -> None:
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder(kind), dtype=dtype, batch_size=16)
-    assert judge.inner.engine.inner.decoder.alone == why
-    assert judge.inner.engine.inner.decoder.batch_size.most == (1 if why else 16)
+    assert judge.inner.engine.decoder.alone == why
+    assert judge.inner.engine.decoder.batch_size.most == (1 if why else 16)
     assert [record.args for record in caplog.records if "decoded alone" in record.msg] == ([(why,)] if why else [])
 
 
@@ -102,7 +101,7 @@ def test_neighbours_are_tried_out_with_a_row_longer_than_the_attention_window(
         seen.append(max(map(len, sequences)))
         return plain_of(judge).logits(sequences, steps)
 
-    model = judge.inner.engine.inner.model
+    model = judge.inner.engine.model
     assert why_alone(model, logits, judge.window) is None
     assert max(seen) > reach
     monkeypatch.setattr(model, "num_parameters", lambda: 8 * 10**9)
@@ -119,4 +118,4 @@ def test_a_trial_that_does_not_fit_the_memory_is_made_with_a_shorter_row(model_f
             raise RuntimeError("CUDA error: out of memory")
         return plain_of(judge).logits(sequences, steps)
 
-    assert why_alone(judge.inner.engine.inner.model, logits, judge.window) is None
+    assert why_alone(judge.inner.engine.model, logits, judge.window) is None

@@ -8,9 +8,9 @@ import pytest
 from test_judge import load
 
 from rag_evaluator.config.sections import USUAL_BATCH, JudgeConfig
-from rag_evaluator.judge.engines.transformers import memory, padded
+from rag_evaluator.judge.engines.transformers import decoder, plain
 from rag_evaluator.judge.engines.transformers.decoder import GPU_MOST, LENGTH, BatchSize, BatchSizeSetting
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
 GB = 1 << 30
@@ -44,8 +44,8 @@ def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
     most: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "free_bytes", lambda _: free)
-    monkeypatch.setattr(memory, "on_gpus", lambda _: gpu)
+    monkeypatch.setattr(decoder, "free_bytes", lambda _: free)
+    monkeypatch.setattr(decoder, "on_gpus", lambda _: gpu)
     size = BatchSize.of(MODEL, asked, slot_bytes, row_bytes)
     assert size.most == most
     assert size.that_fit(LENGTH) <= most
@@ -55,9 +55,9 @@ def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
 def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manifest_says(
     model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "on_gpus", lambda _: True)
+    monkeypatch.setattr(decoder, "on_gpus", lambda _: True)
     judge = load(model_folder(kind))
-    most = judge.inner.engine.inner.decoder.batch_size.most
+    most = judge.inner.engine.decoder.batch_size.most
     assert most > USUAL_BATCH
     assert judge.inner.capabilities.in_flight == most
     assert judge.inner.about["batch_size"] == str(most)
@@ -67,7 +67,7 @@ def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manife
 def test_what_a_row_of_a_hybrid_takes_is_measured(
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine.inner
+    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine
     config = engine.model.config
     keys = 2 * 2 * config.num_key_value_heads * (config.hidden_size // config.num_attention_heads) * 4
     states = 2 * config.hidden_size * config.conv_L_cache * 4
@@ -75,7 +75,7 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(
     assert engine.decoder.batch_size.row_bytes == states  # of the 2 with a convolution
 
     parts = (engine.model, engine.vocabulary, engine.padding, engine.window, 16)
-    counted = padded.peak_watched
+    counted = plain.peak_watched
 
     class Peak:
         """As if a GPU had been filled by a pass."""
@@ -90,7 +90,7 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(
         def __exit__(self, *error: Any) -> None:
             self.inner.__exit__(*error)
 
-    monkeypatch.setattr(padded, "peak_watched", Peak)
+    monkeypatch.setattr(plain, "peak_watched", Peak)
     assert PlainDecoder(*parts).batch_size.slot_bytes > 10**6
 
 

@@ -22,8 +22,8 @@ from rag_evaluator.judge.engines.transformers.decoder import BatchSize
 from rag_evaluator.judge.engines.transformers.engine import logits_size
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedModel
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.status import read_status
 from rag_evaluator.run.workers import DEVICES, Worker, share_devices
@@ -156,13 +156,13 @@ def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_ano
     model_folder: ModelFolder,
 ) -> None:
     judge = load(model_folder("llama-bytelevel"), dtype="float32")
-    packed = judge.inner.engine.inner.decoder.packed
+    packed = judge.inner.engine.decoder.packed
     assert packed is not None
-    judge.inner.engine.inner.model.to("meta")
+    judge.inner.engine.model.to("meta")
     kept: list[torch.Tensor] = []
     hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
-    judge.inner.engine.inner.model.register_forward_pre_hook(hook, with_kwargs=True)
-    from rag_evaluator.judge.engines.transformers.tail_cache import TailCache
+    judge.inner.engine.model.register_forward_pre_hook(hook, with_kwargs=True)
+    from rag_evaluator.judge.engines.transformers.attention import TailCache
 
     packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
     assert [indices.device.type for indices in kept] == ["cpu"]
@@ -218,14 +218,14 @@ class PackedWeights(torch.nn.Linear):
 
 def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: ModelFolder) -> None:
     judge = load(model_folder("llama-bytelevel"), dtype="float32", max_new_tokens=16)
-    model = judge.inner.engine.inner.model
+    model = judge.inner.engine.model
     size = logits_size(model)
     assert size == model.lm_head.weight.shape[0]
     model.lm_head = PackedWeights(model.lm_head)
     assert logits_size(model) == size
-    again = type(judge.inner.engine.inner)(model, judge.encoder.tokenizer, judge.config)
+    again = type(judge.inner.engine)(model, judge.encoder.tokenizer, judge.config)
     request = judge.inner.request(PromptText("x\nOutput: "), Note)
-    assert again.handle([request]) == judge.inner.engine.inner.handle([request])
+    assert again.handle([request]) == judge.inner.engine.handle([request])
     model.lm_head = torch.nn.Identity()  # a layer that says nothing of its size
     assert logits_size(model) == model.config.vocab_size
 
@@ -248,7 +248,7 @@ def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder(kind), batch_size=1)
-    assert (judge.inner.engine.inner.decoder.path, judge.inner.engine.inner.why) == ("plain" if why else "packed", why)
+    assert (judge.inner.engine.decoder.path, judge.inner.engine.why) == ("plain" if why else "packed", why)
     told = [record.getMessage() for record in caplog.records if "padded batches" in record.getMessage()]
     slow = "the judge decodes padded batches (about 4 times the CPU time of packed ones)"
     assert [line.split(" is faster")[0] for line in told] == ([f"{slow}: {why}; `engine: vllm`"] if why else [])
@@ -263,7 +263,7 @@ def test_an_error_of_the_packed_way_is_not_hidden(
     monkeypatch.setattr(PackedModel, "run", broken)
     with caplog.at_level(logging.WARNING):
         judge = load(model_folder("llama-bytelevel"))
-    assert isinstance(judge.inner.engine.inner.decoder, PlainDecoder)
+    assert isinstance(judge.inner.engine.decoder, PlainDecoder)
     assert "packed rows fail with RuntimeError: indices should be either on cpu" in caplog.text
 
 

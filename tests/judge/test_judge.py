@@ -16,10 +16,9 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.judge.encoding.sequence import Sequence as DecodedSequence
 from rag_evaluator.judge.engines.transformers.decoder import BatchSize
-from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecoder
+from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
 from rag_evaluator.judge.grammar.lark import Budget
-from rag_evaluator.judge.protocol import Opinion
-from rag_evaluator.judge.requests import PromptText, Request, common_beginning
+from rag_evaluator.judge.protocol import Opinion, PromptText, Request, common_beginning
 from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.prompts.loading import PackPrompt, english_pack
 from rag_evaluator.prompts.own import CompareOutput
@@ -41,6 +40,10 @@ PIECES = [
     '{"verdict": 1}',
     "<0x0A>▁",
 ]
+
+
+PACKED_KINDS = [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"]
+FEW_KINDS = ["llama-bytelevel", "gemma-metaspace-unigram"]  # a tokenizer of bytes and one of pieces
 
 
 class Note(BaseModel):
@@ -73,8 +76,14 @@ def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> lis
     return opinions
 
 
-@pytest.mark.parametrize("kind", tiny_models.KINDS)
-@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        *((kind, 12) for kind in FEW_KINDS),
+        *(pytest.param(kind, 12, marks=pytest.mark.models) for kind in tiny_models.KINDS if kind not in FEW_KINDS),
+        *(pytest.param(kind, 400, marks=pytest.mark.slow) for kind in tiny_models.KINDS),
+    ],
+)
 def test_judgements_of_random_weights_of_every_kind_all_parse(
     model_folder: Callable[..., Path], kind: str, count: int
 ) -> None:
@@ -91,15 +100,21 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(
             assert [item.statement for item in opinion.answer.statements] == prompt.data.statements  # type: ignore
 
 
-@pytest.mark.parametrize("kind", [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"])
-@pytest.mark.parametrize("count", [6, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        *((kind, 6) for kind in FEW_KINDS),
+        *(pytest.param(kind, 6, marks=pytest.mark.models) for kind in PACKED_KINDS if kind not in FEW_KINDS),
+        *(pytest.param(kind, 24, marks=pytest.mark.slow) for kind in PACKED_KINDS),
+    ],
+)
 def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str, count: int) -> None:
     """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
     judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
-    decoder = judge.inner.engine.inner.decoder
+    decoder = judge.inner.engine.decoder
     assert isinstance(decoder, PackedDecoder)
     requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(count)]
-    replies = judge.inner.engine.inner.handle(requests)
+    replies = judge.inner.engine.handle(requests)
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
 
@@ -109,8 +124,8 @@ def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[.
     asked = [random_request(random.Random(seed)) for seed in range(12)]
     prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
     requests = [judge.inner.request(*prompt) for prompt in prompts]
-    replies = judge.inner.engine.inner.handle(requests)
-    shared = judge.inner.engine.inner.decoder.prefixes._known["same:"]
+    replies = judge.inner.engine.handle(requests)
+    shared = judge.inner.engine.decoder.prefixes._known["same:"]
     assert len(shared) > 100
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
@@ -125,9 +140,9 @@ def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
     odd = judge.inner.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
     batches = [[odd, *usual[:3]], usual[3:6], [*usual[6:], odd]] if first else [usual[:6], [odd], usual[6:]]
     for batch in batches:
-        replies = judge.inner.engine.inner.handle(batch)
+        replies = judge.inner.engine.handle(batch)
         assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in batch]
-    prefixes = judge.inner.engine.inner.decoder.prefixes
+    prefixes = judge.inner.engine.decoder.prefixes
     assert len(prefixes._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
 
 
@@ -136,8 +151,8 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
 ) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32, batch_size=8)
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    expected = judge.inner.engine.inner.handle(requests)
-    packed = judge.inner.engine.inner.decoder.packed
+    expected = judge.inner.engine.handle(requests)
+    packed = judge.inner.engine.decoder.packed
     assert packed is not None
     run_model = packed.run
 
@@ -147,8 +162,8 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
         return run_model(cache, tokens, rows, starts)
 
     monkeypatch.setattr(packed, "run", small)
-    assert judge.inner.engine.inner.handle(requests) == expected
-    assert judge.inner.engine.inner.decoder.batch_size.most == 2
+    assert judge.inner.engine.handle(requests) == expected
+    assert judge.inner.engine.decoder.batch_size.most == 2
 
 
 def test_choices_and_models_run_the_plain_way_are_halved_as_well(
@@ -157,8 +172,8 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     judge = load(model_folder("bloom"), max_new_tokens=32, batch_size=8)
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
     asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
-    expected, chosen = judge.inner.engine.inner.handle(requests), [judge.choose(*one) for one in asked]
-    forward = judge.inner.engine.inner.model.forward
+    expected, chosen = judge.inner.engine.handle(requests), [judge.choose(*one) for one in asked]
+    forward = judge.inner.engine.model.forward
 
     @functools.wraps(forward)  # what prepares its inputs reads its parameters
     def small(input_ids: Any = None, **kwargs: Any) -> Any:
@@ -166,17 +181,17 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(input_ids=input_ids, **kwargs)
 
-    monkeypatch.setattr(judge.inner.engine.inner.model, "forward", small)
-    assert judge.inner.engine.inner.handle(requests) == expected
-    assert judge.inner.engine.inner.decoder.batch_size.most == 2
-    judge.inner.engine.inner.decoder.batch_size.most = 8
+    monkeypatch.setattr(judge.inner.engine.model, "forward", small)
+    assert judge.inner.engine.handle(requests) == expected
+    assert judge.inner.engine.decoder.batch_size.most == 2
+    judge.inner.engine.decoder.batch_size.most = 8
     judge.inner._shares.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
 
     assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
-    assert judge.inner.engine.inner.decoder.batch_size.most == 2
+    assert judge.inner.engine.decoder.batch_size.most == 2
 
 
 def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
@@ -193,7 +208,7 @@ def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
 
 def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, batch_size=8, dtype="float32")
-    engine = judge.inner.engine.inner
+    engine = judge.inner.engine
     decoder = engine.decoder
     config = engine.model.config
     assert decoder.batch_size.room > 0
@@ -217,11 +232,11 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Call
     judge = load(model_folder("llama-bytelevel"), dtype="float32")
     options = [CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2)]
     passes: list[int] = []
-    judge.inner.engine.inner.model.register_forward_hook(lambda module, args, output: passes.append(1))
+    judge.inner.engine.model.register_forward_hook(lambda module, args, output: passes.append(1))
     shares = judge.choose("Which is better?\nOutput: ", options)
     assert sum(shares.values()) == pytest.approx(1)
     assert len(passes) == 1
-    work = judge.inner.engine.inner.work
+    work = judge.inner.engine.work
     prompt = len(judge.encoder.encode("Which is better?\nOutput: "))
     assert (work.requests, work.prompt_tokens, work.generated) == (1, work.computed, 0)
     left = prompt + len(judge.encoder.continuation(options[0])) - work.computed
@@ -232,8 +247,8 @@ def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(mode
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, dtype="float32")
     head = "These words stand before every question. " * 4
     requests = [judge.inner.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
-    replies = judge.inner.engine.inner.handle(requests)
-    work, shared = judge.inner.engine.inner.work, len(judge.inner.engine.inner.decoder.prefixes._known["prompt:"])
+    replies = judge.inner.engine.handle(requests)
+    work, shared = judge.inner.engine.work, len(judge.inner.engine.decoder.prefixes._known["prompt:"])
     total = sum(len(request.input_ids) for request in requests)
     assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
     assert work.generated == sum(len(reply.token_ids) for reply in replies)
@@ -256,8 +271,8 @@ def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_anothe
 def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32)
     decoded: list[int] = []
-    decode = judge.inner.engine.inner.handle
-    judge.inner.engine.inner.handle = lambda requests: (decoded.append(len(requests)), decode(requests))[1]  # type: ignore
+    decode = judge.inner.engine.handle
+    judge.inner.engine.handle = lambda requests: (decoded.append(len(requests)), decode(requests))[1]  # type: ignore
     same = PromptText("Say something.\nOutput: ")
     first = ask(judge, [(same, Note)] * 3)
     second = ask(judge, [(same, Note)])
@@ -300,14 +315,14 @@ def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(model_fo
 
 def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32)
-    decode = judge.inner.engine.inner.handle
+    decode = judge.inner.engine.handle
 
     def failing(requests: Any) -> Any:
         if any(len(request.input_ids) > 100 for request in requests):
             raise RuntimeError("device-side assert")
         return decode(requests)
 
-    judge.inner.engine.inner.handle = failing  # type: ignore[method-assign]
+    judge.inner.engine.handle = failing  # type: ignore[method-assign]
     prompts = [PromptText("a\nOutput: "), PromptText("x" * 300 + "\nOutput: "), PromptText("b\nOutput: ")]
     opinions = ask(judge, [(prompt, Note) for prompt in prompts])
     assert [type(opinion) for opinion in opinions] == [Opinion, RuntimeError, Opinion]
@@ -316,11 +331,11 @@ def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Calla
 def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=64)
     requests = [judge.inner.request(*random_request(random.Random(9)))]
-    plain = judge.inner.engine.inner.handle(requests)
-    judge.inner.engine.inner.model.generation_config.repetition_penalty = 5.0
-    judge.inner.engine.inner.model.generation_config.do_sample = True
-    assert judge.inner.engine.inner.handle(requests) == plain
-    assert judge.inner.engine.inner.model.generation_config.repetition_penalty == 5.0
+    plain = judge.inner.engine.handle(requests)
+    judge.inner.engine.model.generation_config.repetition_penalty = 5.0
+    judge.inner.engine.model.generation_config.do_sample = True
+    assert judge.inner.engine.handle(requests) == plain
+    assert judge.inner.engine.model.generation_config.repetition_penalty == 5.0
 
 
 def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., Path]) -> None:
@@ -340,7 +355,7 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
     prompt = "Which one is better?\nOutput: "
     shares = judge.choose(prompt, ["1", "2"])
     with torch.inference_mode():
-        logits = judge.inner.engine.inner.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
+        logits = judge.inner.engine.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
     first = [judge.encoder.continuation(option)[0] for option in ("1", "2")]
     if first[0] == first[1]:  # a vocabulary in which both begin with the same blank
         assert sum(shares.values()) == pytest.approx(1)
@@ -407,7 +422,7 @@ def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[...,
 
 def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
     """Short of tokens, only the comma between items is forbidden, not the one between fields."""
-    vocabulary = load(model_folder("gpt2")).inner.engine.inner.vocabulary
+    vocabulary = load(model_folder("gpt2")).inner.engine.vocabulary
     sequence = DecodedSequence(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
     everything = torch.ones(vocabulary.size, dtype=torch.bool)
     comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
@@ -421,7 +436,7 @@ def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Call
 def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=64, dtype="float32")
     good = ask(judge, [(PromptText("a\nOutput: "), Note)])[0]
-    weight = judge.inner.engine.inner.model.transformer.ln_f.weight
+    weight = judge.inner.engine.model.transformer.ln_f.weight
     kept = weight.detach().clone()
     with torch.no_grad():
         weight.fill_(float("nan"))
@@ -453,7 +468,7 @@ def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model
     texts = ["The context says so. " * 200 + str(number) for number in range(3)] + ["short"]
     requests = [judge.inner.request(PromptText(text + "\nOutput: "), Note) for text in texts]
     assert max(len(request.input_ids) for request in requests) > 1024
-    replies = judge.inner.engine.inner.handle(requests)
+    replies = judge.inner.engine.handle(requests)
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
 

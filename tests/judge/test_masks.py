@@ -12,7 +12,7 @@ from test_judge import Note, load, random_request
 
 from rag_evaluator import JudgementError
 from rag_evaluator.judge.encoding.sequence import Sequence, expand, no_tokens, to_bits, to_mask
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 
 
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 300, 151_936])
@@ -32,7 +32,7 @@ def test_a_batch_is_sent_as_one_bit_a_token_from_memory_that_a_gpu_reads_without
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = load(model_folder("gpt2"), dtype="float32")
-    engine = judge.inner.engine.inner
+    engine = judge.inner.engine
     sequences = [Sequence(judge.inner.request(PromptText(text), Note), engine.vocabulary) for text in "ab"]
     asked: list[Any] = []
 
@@ -63,14 +63,14 @@ def test_questions_that_share_a_grammar_compile_it_once(
 
     monkeypatch.setattr(llguidance, "LLMatcher", compiling)
     requests = [judge.inner.request(PromptText(f"question {number}"), Note) for number in range(6)]
-    together = judge.inner.engine.inner.handle(requests)
+    together = judge.inner.engine.handle(requests)
     assert len(compiled) == 1
-    judge.inner.engine.inner.vocabulary._compiled.cache_clear()
-    assert [judge.inner.engine.inner.handle([request])[0] for request in requests] == together
+    judge.inner.engine.vocabulary._compiled.cache_clear()
+    assert [judge.inner.engine.handle([request])[0] for request in requests] == together
 
 
 def test_a_copied_matcher_does_not_move_with_the_one_it_was_copied_from(model_folder: Callable[..., Path]) -> None:
-    vocabulary = load(model_folder("gpt2")).inner.engine.inner.vocabulary
+    vocabulary = load(model_folder("gpt2")).inner.engine.vocabulary
     first, second = (vocabulary.matcher('start: "ab" | "cd"') for _ in range(2))
     token = next(token for token in range(vocabulary.size) if vocabulary.texts[token] == b"a")
     assert first.consume_token(token)
@@ -79,7 +79,7 @@ def test_a_copied_matcher_does_not_move_with_the_one_it_was_copied_from(model_fo
 
 
 def test_a_grammar_that_is_not_valid_is_refused_each_time(model_folder: Callable[..., Path]) -> None:
-    vocabulary = load(model_folder("gpt2")).inner.engine.inner.vocabulary
+    vocabulary = load(model_folder("gpt2")).inner.engine.vocabulary
     for _ in range(2):
         with pytest.raises(JudgementError, match="grammar is not valid"):
             vocabulary.matcher("start: nothing")
@@ -90,7 +90,7 @@ def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer
     model_folder: Callable[..., Path], kind: str
 ) -> None:
     judge = load(model_folder(kind), dtype="float32")
-    vocabulary, rng = judge.inner.engine.inner.vocabulary, random.Random(3)
+    vocabulary, rng = judge.inner.engine.vocabulary, random.Random(3)
     sequence = Sequence(judge.inner.request(*random_request(rng)), vocabulary)
     for _ in range(40):
         if sequence.done:
@@ -98,6 +98,6 @@ def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer
         mask = sequence.mask()
         allowed = mask.nonzero().flatten().tolist()
         assert all(map(sequence.allows, rng.sample(allowed, min(5, len(allowed)))))
-        bits = judge.inner.engine.inner.decoder.chooser._bits([sequence], torch.device("cpu"))
+        bits = judge.inner.engine.decoder.chooser._bits([sequence], torch.device("cpu"))
         assert torch.equal(to_mask(bits, vocabulary.size)[0], sequence.within_budget(mask))
         sequence.push((sequence.next_forced() or [rng.choice(allowed)])[0])

@@ -16,7 +16,7 @@ from tiny_models import plain_of
 
 from rag_evaluator import Judge
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.requests import PromptText, Request
+from rag_evaluator.judge.protocol import PromptText, Request
 
 pytestmark = pytest.mark.models
 
@@ -29,11 +29,11 @@ class Unforced(Sequence):
 
 
 def plainest(judge: Judge, request: Request) -> list[int]:
-    sequence = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.inner.vocabulary)
+    sequence = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.vocabulary)
     while not sequence.done:
         ids = torch.tensor([[*request.input_ids, *sequence.tokens]])
         with torch.inference_mode():
-            logits = judge.inner.engine.inner.model(ids).logits[:, -1]
+            logits = judge.inner.engine.model(ids).logits[:, -1]
         (token,) = plain_of(judge).chooser.choose([sequence], logits)
         sequence.push(token)
     return sequence.tokens
@@ -93,7 +93,7 @@ def compare_with_the_plainest_loop(
         spells_control_tokens = "<" in text  # there the mask of the grammar engine alone leads into a wrong token
         if not ends_early and not spells_control_tokens:
             requests.append(request)
-    replies = judge.inner.engine.inner.handle(requests)
+    replies = judge.inner.engine.handle(requests)
     for request, reply in zip(requests, replies, strict=True):
         assert not isinstance(reply, Exception)
         if reply.complete:

@@ -11,9 +11,8 @@ from test_judge import load, random_request
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.engines.transformers.plain import TOGETHER
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.requests import Request
+from rag_evaluator.judge.engines.transformers.plain import TOGETHER, PlainDecoder
+from rag_evaluator.judge.protocol import Request
 
 pytestmark = pytest.mark.models
 
@@ -35,7 +34,7 @@ FAST = [kind for kind, together in TOGETHER_OF.items() if together > 1]
 
 
 def decoder_of(judge: Judge, batch_size: int = 16) -> PlainDecoder:
-    engine: Any = judge.inner.engine.inner  # type: ignore[attr-defined]
+    engine: Any = judge.inner.engine  # type: ignore[attr-defined]
     return PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, batch_size)
 
 

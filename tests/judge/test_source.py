@@ -10,8 +10,8 @@ import pytest
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.judge.protocol import Capabilities, Opinion
-from rag_evaluator.judge.source import LazyJudge
 from rag_evaluator.tasks.question import TaskJudge
 
 ModelFolder = Callable[..., Path]

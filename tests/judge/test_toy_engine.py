@@ -14,8 +14,7 @@ from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engines.protocol import ENGINES, Engine, find_engine
-from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 BYTES = llguidance.LLTokenizer("byte")
 ENDINGS = b'"]}0'  # what ends a string, a list, an object or a number; else the lowest byte
@@ -34,6 +33,21 @@ class Bytes:
 
     def count(self, text: str) -> int:
         return len(text.encode())
+
+
+def shortest(grammar: str | None) -> "array[int]":
+    """The bytes of the shortest answer."""
+    matcher, tokens = llguidance.LLMatcher(BYTES, grammar), array("I")
+    while not matcher.is_stopped():
+        bits = int.from_bytes(matcher.compute_bitmask(), "little")
+        allowed = [byte for byte in (*ENDINGS, *range(256)) if bits >> byte & 1]
+        matcher.consume_token(allowed[0])
+        tokens.append(allowed[0])
+    return tokens
+
+
+def text_of(tokens: "array[int]") -> str:
+    return bytes(tokens.tolist()).decode()
 
 
 class Toy:
@@ -60,13 +74,9 @@ class Toy:
         return cls()
 
     async def generate(self, request: Request) -> Reply:
-        matcher, tokens = llguidance.LLMatcher(BYTES, request.grammar), array("I")
-        while not matcher.is_stopped():
-            bits = int.from_bytes(matcher.compute_bitmask(), "little")
-            allowed = [byte for byte in (*ENDINGS, *range(256)) if bits >> byte & 1]
-            matcher.consume_token(allowed[0])
-            tokens.append(allowed[0])
-        return Reply(bytes(tokens.tolist()).decode(), tokens, matcher.is_accepting())
+        first = shortest(request.grammar)
+        tokens = first if request.rest is None else first + shortest(request.rest(text_of(first)))
+        return Reply(text_of(tokens), tokens, complete=True)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""

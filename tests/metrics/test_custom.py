@@ -324,7 +324,7 @@ def test_the_pack_of_a_question_is_made_by_adapt_and_used(
 ) -> None:
     path = spanish(tmp_path)
     before = (tmp_path / "packs" / "custom_prompt_spanish.json").read_bytes()
-    source = "rag_evaluator.judge.source.LazyJudge.load"
+    source = "rag_evaluator.judge.judge.LazyJudge.load"
 
     async def load(self: Any) -> Any:
         from rag_evaluator.judge.judge import as_judge

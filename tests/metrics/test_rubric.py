@@ -20,10 +20,9 @@ from rag_evaluator import (
     read_questions,
 )
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.choices import Option
 from rag_evaluator.judge.grammar.schema import RULES
 from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.requests import common_beginning
+from rag_evaluator.judge.protocol import Option, common_beginning
 from rag_evaluator.metrics.own.judged import VALUES
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.metrics.scorer import Recorder

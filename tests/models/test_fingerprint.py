@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 from rag_evaluator import ModelError, RAGEvaluator, __version__
 from rag_evaluator.config.schema import default_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.embeddings import fingerprint as fingerprints
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings import hub
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.tasks.manifest import run_digest_of
 
 ROOT = Path(__file__).parents[2]
@@ -34,13 +34,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files that are read."""
     names: list[str] = []
-    read = fingerprints.file_digest
+    read = hub.file_digest
 
     def counted(path: Path) -> str:
         names.append(path.name)
         return read(path)
 
-    monkeypatch.setattr(fingerprints, "file_digest", counted)
+    monkeypatch.setattr(hub, "file_digest", counted)
     return names
 
 
@@ -66,7 +66,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def shift(seconds: float) -> None:
         import time
 
-        monkeypatch.setattr(fingerprints, "_now", lambda: time.time_ns() + int(seconds * 10**9))
+        monkeypatch.setattr(hub, "_now", lambda: time.time_ns() + int(seconds * 10**9))
 
     shift(3600)
     return shift
@@ -190,7 +190,7 @@ def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache
 def test_a_cache_that_cannot_be_written_is_no_error(
     place: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, logger="rag_evaluator.embeddings.fingerprint")
+    caplog.set_level(logging.DEBUG, logger="rag_evaluator.embeddings.hub")
     if place == "a file":
         (tmp_path / "cache").write_text("x", encoding="utf-8")
     elif place == "no home":
@@ -254,6 +254,6 @@ def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: 
     def refuse(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(fingerprints, "file_digest", refuse)
+    monkeypatch.setattr(hub, "file_digest", refuse)
     with pytest.raises(ModelError, match=r"model/config\.json: cannot be read: Permission denied"):
         fingerprint(model_of(tmp_path / "model"))

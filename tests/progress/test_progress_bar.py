@@ -42,7 +42,7 @@ def work(options):
     say("the table")
     return 0
 
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
 main.all_commands = lambda: rows
 journals.work = work
 sys.exit(main.main(["evaluate", "x"]))
@@ -114,7 +114,8 @@ def work(options, stop):
         finally:
             time.sleep(0.3)
 
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", "rag_evaluator.cli.arguments:add_evaluate_command", stoppable=True)}
+arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", arguments, stoppable=True)}
 main.all_commands = lambda: rows
 journals.work = work
 code = main.main(["evaluate", "x"])

@@ -218,6 +218,7 @@ def test_the_summary_is_the_same_bytes_for_any_order_of_rows_and_size_of_chunks(
     assert summaries[0] == summaries[1]
 
 
+@pytest.mark.processes
 def test_the_summary_is_the_same_bytes_for_one_worker_and_for_three(tmp_path: Path, zygote: Any) -> None:
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     keys = {**KEYS, "metrics": ["chrf", "exact_match"], "dataset": "rows.jsonl", "chunk_size": 2}

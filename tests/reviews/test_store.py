@@ -13,8 +13,7 @@ import pytest
 from made import correction, review
 
 from rag_evaluator import ResultsError
-from rag_evaluator.features.app.record import ReviewError
-from rag_evaluator.features.app.store import ConflictError, ReviewStore
+from rag_evaluator.features.app.store import ConflictError, ReviewError, ReviewStore
 from rag_evaluator.files.jsonl import json_line
 
 WRITER = """
@@ -48,6 +47,7 @@ def killed_after(process: "subprocess.Popen[str]", lines: int, wait: float) -> l
     return confirmed
 
 
+@pytest.mark.processes
 def test_every_confirmed_review_is_there_though_two_writers_are_killed_again_and_again(tmp_path: Path) -> None:
     chance, confirmed = random.Random(3), []
     for round_number in range(3):

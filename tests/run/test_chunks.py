@@ -20,7 +20,7 @@ from command_starter import Zygote
 
 from rag_evaluator import ConfigError, MissingChunksError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.results.writers import WRITERS
 from rag_evaluator.run.journal import Journal

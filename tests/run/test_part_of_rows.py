@@ -257,7 +257,7 @@ class TestOtherTasks:
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedJudge:
         judge = ScriptedJudge(SCRIPT, choices=lambda prompt, options: options[0])
-        monkeypatch.setattr("rag_evaluator.judge.source.Judge.from_config", lambda config, offline: judge)
+        monkeypatch.setattr("rag_evaluator.judge.judge.Judge.from_config", lambda config, offline: judge)
         return judge
 
     @pytest.mark.parametrize(("command", "flags", "first", "then"), COMMANDS, ids=[case[0] for case in COMMANDS])

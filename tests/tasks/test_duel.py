@@ -32,10 +32,8 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.features.duel.judging import DECIDED, pairs_of
 from rag_evaluator.features.duel.prompts import DuelInput, DuelOutput
 from rag_evaluator.features.duel.stage import read_run
-from rag_evaluator.judge.choices import Option, log_ratio
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Option, PromptText, log_ratio
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import read_finished

@@ -266,6 +266,7 @@ def write_config(folder: Path, model: Path) -> Path:
     return folder / "config.yaml"
 
 
+@pytest.mark.processes
 def test_a_killed_panel_continues_with_two_workers_and_gives_the_same_bytes(
     tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def read(folder: Path, command: str) -> list[Any]:
     return [texts, [json.loads(path.read_text(encoding="utf-8")) for path in answers]]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", ["sort", pytest.param("generate", marks=pytest.mark.slow)])
 def test_three_workers_killed_five_times_give_what_one_process_gives(
     command: str, tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote

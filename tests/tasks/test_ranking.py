@@ -15,7 +15,7 @@ from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge, Window
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.own import CompareOutput, FilterOutput
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures

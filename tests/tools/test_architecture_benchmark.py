@@ -14,7 +14,7 @@ from benchmarks import architectures
 from benchmarks.architecture_checks import Finding, check
 from benchmarks.architecture_report import render, totals
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.requests import Request
+from rag_evaluator.judge.protocol import Request
 from tools.architectures import ARCHITECTURES
 from tools.random_models import Architecture, save_model
 

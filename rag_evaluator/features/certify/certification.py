@@ -14,14 +14,15 @@ from rag_evaluator.features.certify.agreement import binary_agreement
 from rag_evaluator.features.certify.figures import (
     Chosen,
     Labelled,
+    LabelScale,
     binary_json,
     enough,
     figures_of,
     joined,
+    scale_of_labels,
     to_keep,
     worst_rows,
 )
-from rag_evaluator.features.certify.scale import LabelScale, scale_of_labels
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.statistics import LEAST, judge_verdict
 from rag_evaluator.features.certify.table import Label, LabelTable

@@ -12,14 +12,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, create_model
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, ResultsError
 from rag_evaluator.features.duel.prompts import DuelInput, DuelOutput
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.choices import log_odds
-from rag_evaluator.judge.protocol import Draw, JudgeProtocol
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import Draw, JudgeProtocol, PromptText, log_odds
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import READ
 from rag_evaluator.results.aligned import Matched, keys_of, match, nothing_in_common, require_column

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from rag_evaluator.config.languages import Language, sentences
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe.facts import (
     EVASIVE,
     Fact,

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from rag_evaluator.config.languages import Language
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
 from rag_evaluator.features.probe.section import ProbeConfig

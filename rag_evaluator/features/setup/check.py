@@ -10,8 +10,8 @@ from typing import Any
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO
-from rag_evaluator.dataset import Sample
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -19,7 +19,7 @@ from rag_evaluator.features.setup.check_judge import look_at_judge
 from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Shown, State
 from rag_evaluator.features.setup.trial import cells_of, key_of, known_records
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.engines.transformers.weights import Memory, memory_of
+from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
 from rag_evaluator.metrics.prompts import all_prompts
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet

@@ -7,15 +7,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.checks import Checks, State
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import FASTER, PATHS, Batched, TriesPrompts
-from rag_evaluator.judge.engines.server.long_prompts import pieces
+from rag_evaluator.judge.engines.protocol import FASTER, PATHS, TextEngine
+from rag_evaluator.judge.engines.server.openai import pieces
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -85,15 +85,15 @@ def invented(schema: Schema, text: str) -> Any:
 
 def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
     """A prompt with the special tokens around it, as the model gets it; as it is where a server puts them there."""
-    if isinstance(judge, EngineJudge) and judge.capabilities.counts_tokens:
-        return judge.encoder.decode(judge.encoder.encode(prompt))
+    engine = engine_of(judge)
+    if engine is not None and engine.capabilities.counts_tokens:
+        return engine.encoder.decode(engine.encoder.encode(prompt))
     return str(prompt)
 
 
 def sequences_that_fit(judge: JudgeProtocol, length: int) -> int | None:
     """How many sequences of a length in tokens are decoded together; None where a server decides."""
-    inner = judge.engine.inner if isinstance(judge, EngineJudge) and isinstance(judge.engine, Batched) else None
-    decoder = getattr(inner, "decoder", None)  # not every batch engine has one
+    decoder = getattr(engine_of(judge), "decoder", None)
     return None if decoder is None else int(decoder.batch_size.that_fit(length))
 
 
@@ -254,10 +254,10 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
         prompts: where each row is, and its longest prompt.
     """
     engine = engine_of(judge)
-    if not isinstance(engine, TriesPrompts) or not engine.tries_prompts:
+    if not isinstance(engine, TextEngine) or not engine.tries_prompts:
         text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
         advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-        checks.add("window", "skipped", text + (advice if isinstance(engine, TriesPrompts) else ""))
+        checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
         return
     prompts = sorted(prompts, key=lambda prompt: pieces(prompt[1]))
     why = await _refusal(engine, prompts[-1][1]) if prompts else ""
@@ -272,7 +272,7 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
     checks.add("window", "warning", text, details)
 
 
-async def _refusal(engine: TriesPrompts, prompt: str) -> str:
+async def _refusal(engine: TextEngine, prompt: str) -> str:
     """Why the server does not read a prompt whole; empty where it does."""
     try:
         await engine.try_prompt(prompt)
@@ -281,7 +281,7 @@ async def _refusal(engine: TriesPrompts, prompt: str) -> str:
     return ""
 
 
-async def _refused(engine: TriesPrompts, prompts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+async def _refused(engine: TextEngine, prompts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Those from the shortest on that is not read whole, by bisection; the last one is not."""
     low, high = 0, len(prompts) - 1
     while low < high:

@@ -1,23 +1,207 @@
 """An answer that is being decoded: what its grammar and budget allow next, as bits, and which token is chosen."""
 
+import functools
+import json
 import math
+import re
+import string
+from abc import ABC, abstractmethod
 from array import array
 from collections import abc
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import llguidance
 import numpy as np
 import torch
+from llguidance import LLTokenizer
+from tokenizers import AddedToken, decoders
 
-from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.protocol import Reply, Request
 
 if TYPE_CHECKING:
-    pass
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+NEEDED = string.ascii_letters + string.digits + '{}[]":, '  # of answers in JSON, whatever the data is written with
+PIECES = frozenset({"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"})  # of a SentencePiece decoder
+COMPILED = 64  # grammars that are kept, those used last
+END = "<|rag_evaluator_end|>"
+OTHERS = (
+    "Take a model whose tokenizer is byte-level BPE or SentencePiece (Llama, Qwen, Mistral, Gemma), or serve this one "
+    "and judge with engine: server and dialect: openai"
+)
 
 
-class Sequence:
+class Vocabulary:
+    """The tokenizer as the grammar engine sees it, and what the budget needs to know of each token's bytes.
+
+    Attributes:
+        size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
+        quotes: tokens that are exactly one double quote.
+        commas: bool `(size,)`, tokens that begin with a comma.
+        ends_text: bool `(size,)`, tokens that end a string and contain more: they contain `",`.
+        ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
+        digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
+        known: bool `(size,)`, tokens that the tokenizer has.
+        markers: texts that a tokenizer may read as tokens of another meaning.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int) -> None:
+        self.size = size
+        self.engine = grammar_tokenizer(tokenizer, size)
+        self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
+        check_writable(self.texts)
+        self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
+        self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
+        self.ends_text = torch.tensor([b'",' in text for text in self.texts])
+        self.ends_object = torch.tensor([b"}," in text for text in self.texts])
+        self.digits = torch.tensor([_digit(text) for text in self.texts])
+        self.known = torch.zeros(size, dtype=torch.bool)
+        self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
+        added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
+        self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
+        self._compiled = functools.lru_cache(COMPILED)(self._compile)
+
+    def matcher(self, grammar: str) -> llguidance.LLMatcher:
+        """A new matcher: compiling takes hundreds of times longer than copying. Raises `JudgementError`."""
+        return self._compiled(grammar).deep_copy()
+
+    def _compile(self, grammar: str) -> llguidance.LLMatcher:
+        matcher = llguidance.LLMatcher(self.engine, grammar, log_level=0)
+        if matcher.is_error():
+            raise JudgementError(f"the answer's grammar is not valid: {matcher.get_error()[:300]}")
+        return matcher
+
+
+def grammar_tokenizer(tokenizer: "PreTrainedTokenizerFast", size: int) -> LLTokenizer:
+    """The tokenizer for grammars. Raises `ModelError` if it cannot write under one, or is not the model's.
+
+    A tokenizer without an end gets a token of its own for it, which no text has: an ordinary word must not end an
+    answer.
+
+    Args:
+        size: number of logits the model gives. The result may have more tokens: a padding token that was added for
+            batches has no logit.
+    """
+    backend = copy(tokenizer.backend_tokenizer)
+    backend.no_padding()
+    backend.no_truncation()
+    _make_plain(backend)
+    beyond = {number for number in backend.get_vocab().values() if number >= size}
+    if beyond - {tokenizer.pad_token_id}:
+        raise ModelError(
+            f"judge.model: tokenizer and model do not belong together: the tokenizer has the token {max(beyond)}, the "
+            f"model gives numbers for {size} tokens. Take tokenizer and weights of the same model."
+        )
+    end = tokenizer.eos_token_id
+    if end is None:
+        backend.add_special_tokens([AddedToken(END, special=True, normalized=False)])
+        end = backend.token_to_id(END)
+    most = max(size, backend.get_vocab_size(), 1 + max(backend.get_vocab().values()))
+    try:
+        return LLTokenizer(backend.to_str(), n_vocab=most, eos_token=end)
+    except ValueError as error:
+        raise ModelError(f"judge.model: no grammar can be built on its tokenizer: {error}. {OTHERS}.") from error
+
+
+def check_writable(texts: abc.Sequence[bytes]) -> None:
+    """Refuse a vocabulary that JSON cannot be written in. Raises `ModelError`.
+
+    Args:
+        texts: of each token.
+    """
+    known = set(texts)
+    if missing := [sign for sign in NEEDED if sign.encode() not in known]:
+        named = " ".join("a space" if sign == " " else sign for sign in missing[:8])
+        raise ModelError(
+            f"judge.model: its tokenizer has no token for {named}, so it cannot write the answers, which are JSON. "
+            f"{OTHERS}."
+        )
+
+
+def _make_plain(backend: "Tokenizer") -> None:
+    """Give a tokenizer the decoder by which llguidance sees the bytes of each token. Raises `ModelError`."""
+    steps = _steps(backend.decoder)
+    kinds = [str(step.get("type")) for step in steps]
+    if "ByteLevel" in kinds:
+        return
+    space = _space(steps)
+    if space is None or not PIECES.issuperset(kinds):
+        named = " and ".join(kinds) or "none"
+        raise ModelError(
+            f"judge.model: the decoder of its tokenizer ({named}) does not say which bytes a token stands for, so no "
+            f"grammar can be built on it. {OTHERS}."
+        )
+    backend.decoder = decoders.Sequence([decoders.Replace(space, " "), decoders.ByteFallback(), decoders.Fuse()])
+
+
+def _steps(decoder: Any) -> list[Mapping[str, Any]]:
+    """The parts of a decoder as JSON, those of sequences too. Any: tokenizers gives no type for what it is made of."""
+    if decoder is None:
+        return []
+    return _flat(json.loads(decoder.__getstate__()))
+
+
+def _flat(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [part for inner in step["decoders"] for part in _flat(inner)] if step.get("type") == "Sequence" else [step]
+
+
+def _space(steps: abc.Sequence[Mapping[str, Any]]) -> str | None:
+    """The sign for a space in tokens."""
+    for step in steps:
+        if step.get("type") == "Metaspace":
+            return str(step["replacement"])
+        if step.get("type") == "Replace" and step.get("content") == " ":
+            sign: str | None = step["pattern"].get("String")
+            return sign
+    return None
+
+
+def _digit(text: bytes) -> int:
+    first = text.lstrip(b" ")[:1]
+    return int(first) if first.isdigit() else -1
+
+
+class _Decoding(ABC):
+    """What answers and free texts that are being decoded have in common.
+
+    Attributes:
+        tokens: so far.
+        generator: the request's own random numbers; None if it is greedy.
+    """
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        self.request, self.vocabulary = request, vocabulary
+        self.tokens: list[int] = []
+        self.failure: str | None = None
+        self.confidence: list[float] = []
+        self.cut: set[str] = set()  # what was ended by its limit
+        self.generator = torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
+
+    @property
+    @abstractmethod
+    def complete(self) -> bool:
+        """Whether it has come to its end."""
+
+    def fail(self, reason: str) -> None:
+        """End the text without a result."""
+        self.failure = reason
+
+    def reply(self) -> Reply | JudgementError:
+        """The text, or why there is none."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
+
+    def _text(self) -> str:
+        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return text
+
+
+class Sequence(_Decoding):
     """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
 
     Attributes:
@@ -26,20 +210,15 @@ class Sequence:
     """
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
-        self.request, self.vocabulary = request, vocabulary
+        super().__init__(request, vocabulary)
         assert request.grammar is not None
-        self.tokens: list[int] = []
         self.matcher = self._matcher(request.grammar)
         self.rest = request.rest
         self.chosen = 0
         self.forced: list[int] = []
         self.in_string = self.escaped = False
         self.open = b""  # brackets that are open outside of strings
-        self.failure: str | None = None
         self.string_tokens = 0
-        self.confidence: list[float] = []
-        self.cut: set[str] = set()  # what was ended by its limit
-        self.generator = _generator(request)
 
     @property
     def complete(self) -> bool:
@@ -56,10 +235,6 @@ class Sequence:
         self.forced = self.forced or self._forced_tokens()
         return self.forced
 
-    def fail(self, reason: str) -> None:
-        """End the answer without a result."""
-        self.failure = reason
-
     def push(self, token: int) -> None:
         """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
         if not self.matcher.consume_token(token):
@@ -72,23 +247,17 @@ class Sequence:
             self.matcher = self._matcher(self.rest(self._text()))
             self.rest = None
 
-    def reply(self) -> Reply | JudgementError:
-        """The answer, or why there is none."""
-        if self.failure is not None:
-            return JudgementError(self.failure)
-        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
-
     @property
     def limited(self) -> bool:
         """Whether the budget may take something away from what the grammar allows next."""
         budget = self.request.budget
         long_string = self.in_string and self.string_tokens >= budget.string_tokens
-        return long_string or self._spare() < budget.reserve or self._spare_length() < budget.reserve_length
+        return long_string or self._spare() < budget.reserve or self.spare_length < budget.reserve_length
 
     @property
     def spare_length(self) -> int:
         """Tokens that the answer may still have, forced ones included."""
-        return self._spare_length()
+        return self.request.budget.max_length - len(self.tokens)
 
     def mask(self) -> torch.Tensor:
         """bool `(vocab,)`: what the grammar allows next."""
@@ -123,18 +292,11 @@ class Sequence:
         self.grammar, self.began = grammar, len(self.tokens)
         return self.vocabulary.matcher(grammar)
 
-    def _text(self) -> str:
-        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return text
-
     def _ended(self) -> bool:
-        return self.failure is not None or self.matcher.is_stopped() or self._spare_length() <= 0
+        return self.failure is not None or self.matcher.is_stopped() or self.spare_length <= 0
 
     def _spare(self) -> int:
         return self.request.max_new_tokens - self.chosen
-
-    def _spare_length(self) -> int:
-        return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
         """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
@@ -164,7 +326,7 @@ class Sequence:
                 self.cut.add("string")
                 return only
         budget = self.request.budget
-        if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
+        if self._spare() < budget.reserve or self.spare_length < budget.reserve_length:
             ending = mask.clone()
             if self.open.endswith(b"["):
                 ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)
@@ -190,21 +352,18 @@ class Sequence:
                 self.open = self.open[:-1]
 
 
-class FreeText:
+class FreeText(_Decoding):
     """A text without a grammar that is being decoded, a thought: it ends at its stop or with its budget."""
 
     in_string = True  # what it says of numbers is no verdict
     limited = True  # to the tokens that the tokenizer has
     matcher = None
+    complete = False
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        super().__init__(request, vocabulary)
         assert request.stop is not None
-        self.request, self.vocabulary, self.stop = request, vocabulary, request.stop
-        self.tokens: list[int] = []
-        self.complete = False
-        self.failure: str | None = None
-        self.confidence: list[float] = []
-        self.generator = _generator(request)
+        self.stop = request.stop
         self._end = request.stop.text.encode()
         self._last = b""  # bytes of the text, in which the beginning of its end may be
 
@@ -215,23 +374,12 @@ class FreeText:
     def next_forced(self) -> list[int]:
         return []
 
-    def fail(self, reason: str) -> None:
-        """End the text without a result."""
-        self.failure = reason
-
     def push(self, token: int) -> None:
         """Accept the chosen token."""
         self.tokens.append(token)
         self._last += self.vocabulary.texts[token]
         self.complete = token in self.stop.token_ids or self._end in self._last
         self._last = self._last[-len(self._end) :]
-
-    def reply(self) -> Reply | JudgementError:
-        """The text, or why there is none."""
-        if self.failure is not None:
-            return JudgementError(self.failure)
-        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return Reply(text, array("I", self.tokens), self.complete)
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
         """Every token of the tokenizer is allowed, bool `(vocab,)`."""
@@ -244,11 +392,6 @@ Decoded = Sequence | FreeText
 def new_sequence(request: Request, vocabulary: Vocabulary) -> Decoded:
     """What a request asks for, before its first token."""
     return FreeText(request, vocabulary) if request.grammar is None else Sequence(request, vocabulary)
-
-
-def _generator(request: Request) -> torch.Generator | None:
-    """The request's own random numbers; None if it is greedy."""
-    return torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
 
 
 class Chooser:

@@ -7,8 +7,7 @@ from typing import Any
 
 from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import fingerprint
-from rag_evaluator.embeddings.hub import contents_of, read_settings
+from rag_evaluator.embeddings.hub import contents_of, fingerprint, read_settings
 from rag_evaluator.errors import ModelError
 
 SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"

@@ -1,18 +1,19 @@
-"""What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out; `Batched`."""
+"""What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.batching import BatchHandler, Scheduler
+from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
-from rag_evaluator.judge.protocol import Capabilities, Shares
-from rag_evaluator.judge.requests import Reply, Request, ThoughtFormat
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
 
-Form = Literal["ids", "lark", "lark in parts", "gbnf", "json_schema"]
-"""What a request may hold; "lark in parts": a second grammar, too, see `Request.rest`."""
+Form = Literal["ids", "lark", "json_schema"]
+"""What a request may hold; "lark": a second grammar, too, see `Request.rest`."""
 
 
 class Encoder(Protocol):
@@ -83,8 +84,8 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class WeighsTexts(Protocol):
-    """An engine that takes no token ids, and weighs whole options by itself."""
+class TextEngine(Protocol):
+    """An engine that takes no token ids: its server counts tokens by itself, and may cut or refuse long prompts."""
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
         """The probability of each option as the answer.
@@ -92,11 +93,6 @@ class WeighsTexts(Protocol):
         Raises `JudgementError`, `JudgeLostError`, and `NotImplementedError` where `capabilities.probabilities` is
         false.
         """
-
-
-@runtime_checkable
-class TriesPrompts(Protocol):
-    """An engine whose server counts tokens by itself, and may cut or refuse long prompts."""
 
     @property
     def tries_prompts(self) -> bool:
@@ -112,31 +108,6 @@ class NextToken:
 
     input_ids: tuple[int, ...] = field(repr=False)
     candidates: tuple[int, ...]
-
-
-class BatchEngine(Protocol):
-    """An engine that answers whole batches and blocks meanwhile; `Batched` makes it an `Engine`."""
-
-    @property
-    def accepts(self) -> frozenset[Form]: ...
-
-    @property
-    def capabilities(self) -> Capabilities: ...
-
-    @property
-    def about(self) -> Mapping[str, str]: ...
-
-    @property
-    def model_id(self) -> str: ...
-
-    @property
-    def encoder(self) -> Encoder: ...
-
-    def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
-        """Replies in the order of the requests."""
-
-    def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:
-        """See `Engine.next_logprobs`, for each question in order."""
 
 
 class EngineRow(Protocol):
@@ -158,39 +129,32 @@ class EngineRow(Protocol):
 REFILLS = 4  # a batch is refilled from so many times its own number of requests
 
 
-class Batched:
-    """An `Engine` that collects requests for a `BatchEngine`; one thread owns the model."""
+class BatchEngine(ABC):
+    """An `Engine` that answers whole batches and blocks meanwhile: requests are collected for it.
 
-    def __init__(self, inner: BatchEngine) -> None:
-        self.inner = inner
-        most = REFILLS * inner.capabilities.in_flight
-        self._written = BatchHandler(lambda requests: self.inner.handle(requests), most)
-        self._chosen = BatchHandler(lambda questions: self.inner.logprobs(questions), most)
+    One thread owns the model.
+    """
 
     @property
-    def accepts(self) -> frozenset[Form]:
-        return self.inner.accepts
-
-    @property
+    @abstractmethod
     def capabilities(self) -> Capabilities:
-        return self.inner.capabilities
+        """As of an `Engine`."""
 
-    @property
-    def about(self) -> Mapping[str, str]:
-        return self.inner.about
+    @abstractmethod
+    def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
+        """Replies in the order of the requests."""
 
-    @property
-    def model_id(self) -> str:
-        return self.inner.model_id
+    @abstractmethod
+    def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:
+        """See `Engine.next_logprobs`, for each question in order."""
 
-    @property
-    def encoder(self) -> Encoder:
-        return self.inner.encoder
+    @cached_property
+    def _written(self) -> BatchHandler:
+        return BatchHandler(lambda requests: self.handle(requests), REFILLS * self.capabilities.in_flight)
 
-    @property
-    def pipeline(self) -> Any:
-        """The `HuggingFacePipeline` of an engine that runs one, else None. Any: its type needs transformers."""
-        return getattr(self.inner, "pipeline", None)
+    @cached_property
+    def _chosen(self) -> BatchHandler:
+        return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
 
     async def generate(self, request: Request) -> Reply:
         reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
@@ -202,9 +166,6 @@ class Batched:
         question = NextToken(tuple(input_ids), tuple(candidates))
         logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
         return logprobs
-
-    async def aclose(self) -> None:
-        """The model's memory is freed with the model, which may be the caller's own."""
 
 
 ENGINES: dict[str, str] = {

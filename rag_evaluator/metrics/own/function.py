@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from rag_evaluator.embeddings.fingerprint import UNNAMED
+from rag_evaluator.embeddings.hub import UNNAMED
 from rag_evaluator.errors import ConfigError, UndefinedScoreError
 from rag_evaluator.files.digest import short_digest
 

@@ -10,7 +10,7 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.judge.choices import Option
+from rag_evaluator.judge.protocol import Option
 from rag_evaluator.prompts.loading import QuestionPrompt
 from rag_evaluator.prompts.own import (
     AnswerableInput,

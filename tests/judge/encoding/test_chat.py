@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.chat import PromptEncoder
-from rag_evaluator.judge.requests import PromptText
+from rag_evaluator.judge.protocol import PromptText
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
 PROMPT = "Say it.\ninput: {}\nOutput: "

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, pipeline
 
 from rag_evaluator import Judge, JudgementError, ModelError
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.encoding.sequence import Vocabulary
 
 SPM = ["<unk>", "<s>", "</s>"]
 SIGNS = list(string.printable.replace("\r", "").replace("\x0b", "").replace("\x0c", ""))
@@ -106,7 +106,7 @@ def test_a_model_with_a_sentencepiece_decoder_of_another_form_judges(tmp_path: P
     kind = replace(KINDS["mistral-metaspace-bpe"], tokenizer=KNOWN[name])
     judge = Judge.from_config(JudgeConfig(model=str(tiny_models.make(kind, tmp_path)), max_new_tokens=48))
     request = judge.inner.request("Was he born in 1900?", Verdict)
-    [reply] = judge.inner.engine.inner.handle([request])  # type: ignore[attr-defined]
+    [reply] = judge.inner.engine.handle([request])  # type: ignore[attr-defined]
     assert reply.token_ids == tiny_models.plain_of(judge).decode([request])[0].token_ids
     tokenizer = judge.encoder.tokenizer  # type: ignore[attr-defined]
     assert json.loads(tokenizer.decode(reply.token_ids)) == json.loads(reply.text)
@@ -157,7 +157,7 @@ def test_without_an_end_no_ordinary_token_ends_an_answer(tmp_path: Path, pad: st
         path = folder / "tokenizer_config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"pad_token": pad}))
     judge = Judge.from_config(JudgeConfig(model=str(folder), max_new_tokens=48))
-    engine = judge.inner.engine.inner  # type: ignore[attr-defined]
+    engine = judge.inner.engine  # type: ignore[attr-defined]
     vocabulary = engine.vocabulary
     assert all(end >= vocabulary.size for end in vocabulary.engine.eos_tokens)
     requests = [judge.inner.request(f"Is {count} right?", Verdict) for count in range(5)]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_evaluator.judge.choices import Ids, probabilities
+from rag_evaluator.judge.engine_judge import probabilities
+from rag_evaluator.judge.protocol import Ids
 
 
 def shares_of(options: list[Ids], values: dict[Ids, dict[int, float]], asked: list[Ids] | None = None) -> list[float]:

@@ -8,7 +8,7 @@ import pytest
 
 from rag_evaluator import METRICS, load_dataset
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset import Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe.changes import good_side
 from rag_evaluator.features.probe.facts import EVASIVE, holds, normalised, shared
 from rag_evaluator.features.probe.figures import PROBES, ChangedRow, pairs_of

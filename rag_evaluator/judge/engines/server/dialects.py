@@ -1,15 +1,17 @@
 """What kinds of servers there are, one row each, and how a server is recognised."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+import re
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal, Protocol
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
+from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.engines.server.http import Transport
-from rag_evaluator.judge.grammar.tree import Node
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.grammar.tree import Node, as_gbnf, as_lark
+from rag_evaluator.judge.protocol import TextEnd
 
 
 @dataclass(frozen=True)
@@ -87,23 +89,6 @@ class Dialect(Protocol):
         """What the server's own tokenizer makes of tokens."""
 
 
-class DialectRow(Protocol):
-    """What a row of `DIALECTS` names."""
-
-    async def recognise(self, transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """What `describe` needs to know where the server speaks this dialect, else None."""
-
-    def describe(self, model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
-        """The server, by its entry of `/v1/models` and what `recognise` returned."""
-
-
-DIALECTS: dict[str, str] = {  # asked in this order
-    "vllm": "rag_evaluator.judge.engines.server.vllm:Vllm",
-    "llama.cpp": "rag_evaluator.judge.engines.server.llamacpp:LlamaCpp",
-    "openai": "rag_evaluator.judge.engines.server.openai:OpenAI",
-}
-
-
 USUAL_OPEN = 32  # requests, where `batch_size` is auto and nothing else is known
 OPEN: Mapping[str, int] = {"vllm": 256}  # what its scheduler takes by default
 
@@ -117,57 +102,311 @@ def open_requests(config: JudgeConfig, dialect: str, slots: int | None = None) -
     return slots or OPEN.get(dialect, USUAL_OPEN) if config.batch_size == "auto" else config.batch_size
 
 
-def find_dialect(name: str) -> Any:
-    """The class of a dialect. Any: those that take token ids and `openai` have not all methods in common."""
-    module, attribute = DIALECTS[name].split(":")
-    return getattr(import_module(module), attribute)
+REMEDY = (
+    "Give the server a larger context: num_ctx in the model's Modelfile or OLLAMA_CONTEXT_LENGTH for Ollama, "
+    "-c for llama.cpp, --max-model-len for vLLM, else its own option for the length of the context."
+)
 
 
-async def identify_server(transport: Transport, served_model: str | None = None, dialect: str = "auto") -> Server:
-    """Ask a server what it is.
+ROUNDING, LEAST = 0.01, -9999.0  # log probabilities: above 0 by rounding only; servers write the least for "never"
+
+
+SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
+
+
+VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a quantisation
+    r"[-_.:@](\d{4}-?\d\d-?\d\d|\d{3,4}|(ud-)?i?q\d\w*|bf16|fp?(8|16|32)|int[48]|[48]-?bit|awq|gptq|mxfp4|nvfp4)"
+)
+
+
+class CutPromptError(JudgementError):
+    """The server does not read a prompt whole; the message says what to do."""
+
+
+def check_model(server: Server, answer: Mapping[str, Any]) -> None:
+    """Raises `JudgeLostError` for an answer of another model than the one that was asked."""
+    name = answer.get("model")
+    if not isinstance(name, str) or not name or name in server.aliases or same_model(server.model, name):
+        return
+    raise JudgeLostError(
+        f"judge.served_model: '{server.model}' was asked, and the answer is from '{name:.100}'. Load "
+        f"'{server.model}' in the server, or set judge.served_model to the model that shall judge."
+    )
+
+
+def same_model(asked: str, answered: str) -> bool:
+    """Whether two names can be of one model: servers answer with a path, without the organisation, with a snapshot."""
+    (first, short), (second, long) = sorted(map(_parts, (asked, answered)), key=lambda parts: len(parts[1]))
+    if first and second and first != second:
+        return False
+    return long.startswith(short) and (long == short or VARIANT.fullmatch(long[len(short) :]) is not None)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Organisation, empty where there is none, and name; of a path its last part."""
+    *folders, last = name.replace("\\", "/").casefold().split("/")
+    for suffix in SUFFIXES:
+        last = last.removesuffix(suffix)
+    return folders[0] if len(folders) == 1 else "", last
+
+
+def tokens_read(answer: Mapping[str, Any]) -> int | None:
+    """Tokens of the prompt that the server counts in `usage`; None where it does not say. 0 is no count."""
+    usage = answer.get("usage")
+    return count_of(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+
+
+def logprob_of(value: Any) -> float:
+    """A log probability that a server tells. Raises `ValueError` for what is none. Any: JSON."""
+    if type(value) not in (int, float) or not value <= ROUNDING:  # NaN is not, either
+        raise ValueError(f"a log probability is {value!r:.40}")
+    return float(max(value, LEAST))
+
+
+def text_of(value: Any) -> str | None:
+    """What a server tells as a text, if it is one. Any: JSON."""
+    return value if isinstance(value, str) else None
+
+
+def written_of(token: Any, logprobs: Iterable[tuple[Any, Any]]) -> WrittenToken:
+    """A token that a server has written, with (token id, log probability) pairs. Raises `ValueError`. Any: JSON."""
+    pairs = [(token, 0.0), *logprobs]
+    for number, _ in pairs:
+        if type(number) is not int or not 0 <= number < 2**31:
+            raise ValueError(f"a token id is {number!r:.40}")
+    return WrittenToken(token, {number: logprob_of(logprob) for number, logprob in pairs[1:]})
+
+
+def count_of(value: Any) -> int | None:
+    """What a server tells as a number of something, if it is one. Any: JSON."""
+    return value if type(value) is int and value > 0 else None
+
+
+def check_read(read: int | None, sent: int, slack: int = 0) -> None:
+    """Raises `CutPromptError` where less of a prompt was read than was sent.
 
     Args:
-        served_model: the model that shall judge; None: the only one that is served.
-        dialect: a row of `DIALECTS`, or `auto`.
-
-    Raises `ModelError` if there is no server, or no such model.
+        read: tokens, as the server counts them; None: it does not say.
+        sent: tokens, as we count them.
+        slack: tokens by which two right counts may differ.
     """
-    try:
-        answer = await transport.get("/models")
-        models = [entry for entry in answer["data"] if isinstance(entry["id"], str)]
-        for name in DIALECTS if dialect == "auto" else [dialect]:
-            row: DialectRow = find_dialect(name)
-            known = await row.recognise(transport, models)
-            if known is not None:
-                model = _chosen(models, served_model)
-                return replace(row.describe(model, known), aliases=_aliases(models, model))
-    except (JudgeLostError, JudgementError) as error:
-        raise ModelError(f"judge.url: no server can be used there. {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(
-            "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "
-            "that is known; it is no OpenAI-compatible server."
-        ) from error
-    raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
+    if read is not None and read < sent - slack:
+        raise CutPromptError(f"the server cuts long prompts: it has read {read} of {sent} tokens. {REMEDY}")
 
 
-def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the same model: of vLLM all that have its folder, of llama.cpp those that it tells."""
-    same = [model["id"] for model in models if model.get("root") and model.get("root") == chosen.get("root")]
-    aliases = chosen.get("aliases")
-    named = [name for name in aliases if isinstance(name, str)] if isinstance(aliases, list) else []
-    return frozenset([*same, *named])
+VLLM_TOP = 20  # log probabilities that a vLLM server gives by default
+SLACK = 1  # tokens: llguidance counts the one that begins a string, the budget does not
+ABORTED = "abort"  # why an answer ended: the server is being ended, or stopped for a while
+BAN = -100.0  # the lowest bias that the interface allows
+VLLM_NEUTRAL: Mapping[str, Any] = {  # a server takes these from the model's generation_config.json
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
 
 
-def _chosen(models: Sequence[Mapping[str, Any]], served_model: str | None) -> Mapping[str, Any]:
-    names = [str(model["id"]) for model in models]
-    if served_model is not None:
-        for model in models:
-            if model["id"] == served_model:
-                return model
-        raise ModelError(f"judge.served_model: the server has no '{served_model}'.{did_you_mean(served_model, names)}")
-    if len(models) != 1:
-        raise ModelError(
-            f"judge.served_model is missing, and the server has {len(models)} models: {', '.join(names)[:300]}."
+class Vllm:
+    """A vLLM server."""
+
+    same_bytes: Literal["always", "same batches", "no"] = "same batches"
+    masked = True
+
+    def __init__(self, transport: Transport, server: Server) -> None:
+        self.transport, self.server = transport, server
+
+    @staticmethod
+    async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        if not any(model.get("owned_by") == "vllm" for model in models):
+            return None
+        version = await transport.get("/version")
+        return {"version": str(version["version"]), "windows": {m["id"]: m.get("max_model_len") for m in models}}
+
+    @staticmethod
+    def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
+        base = model.get("parent")  # of an adapter, which has no window
+        return Server(
+            "vllm",
+            known["version"],
+            model["id"],
+            count_of(model.get("max_model_len") or known["windows"].get(base)),
+            path=text_of(model.get("root")),
+            adapter=model["id"] if base else "",
         )
-    return models[0]
+
+    async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
+        body = {
+            **self._body(continuation.input_ids),
+            **_vllm_form(continuation),
+            "max_tokens": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
+            "logprobs": VLLM_TOP,
+        }
+        if continuation.banned:
+            body["logit_bias"] = {str(token): BAN for token in sorted(continuation.banned)}
+        for written in await self._written(body):
+            yield written
+
+    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:
+        body = self._body(input_ids) | {"max_tokens": 1, "temperature": 0.0, "logprobs": 1}
+        written = await self._written({**body, "logprob_token_ids": list(candidates)})
+        if not written:
+            raise JudgementError("the server gave no log probabilities")
+        return [written[0].logprobs.get(token, float("nan")) for token in candidates]
+
+    async def text_of(self, token_ids: Sequence[int]) -> str:
+        body = {"model": self.server.model, "tokens": list(token_ids)}
+        return str((await self.transport.post("/detokenize", body)).get("prompt"))
+
+    def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
+        names = {"return_tokens_as_token_ids": True, "return_token_ids": True}
+        return {"model": self.server.model, "prompt": list(input_ids), **VLLM_NEUTRAL, **names}
+
+    async def _written(self, body: Mapping[str, Any]) -> list[WrittenToken]:
+        answer = await self.transport.post("completions", body)
+        check_model(self.server, answer)
+        check_read(tokens_read(answer), len(body["prompt"]))
+        try:
+            choice = answer["choices"][0]
+            if choice.get("finish_reason") == ABORTED:  # with status 200, and what was written until then
+                raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
+            tops = choice["logprobs"]["top_logprobs"]
+            return [written_of(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
+
+
+def _vllm_form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends."""
+    grammar, stop = continuation.grammar, continuation.stop
+    if grammar is not None:
+        return {"structured_outputs": {"grammar": as_lark(grammar, continuation.string_tokens + SLACK)}}
+    assert stop is not None
+    return {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
+
+
+def _by_id(top: Mapping[str, Any] | None) -> list[tuple[int, Any]]:
+    """Token ids and log probabilities; vLLM writes -9999 for tokens that are not allowed. Any: JSON."""
+    return [(int(name.removeprefix("token_id:")), logprob) for name, logprob in (top or {}).items()]
+
+
+LLAMACPP_TOP = 32  # log probabilities of each token
+MORE = 1024  # of one token, before all are asked for
+FEW = 16  # tokens of an answer that is not read while it is written
+ANY = 'root ::= " "'  # a token that is a whole character: for others the server tells nothing
+LLAMACPP_NEUTRAL: Mapping[str, Any] = {"samplers": ["temperature"], "cache_prompt": True, "return_tokens": True}
+
+
+class LlamaCpp:
+    """A llama.cpp server; with more than one slot its numbers depend on what else it is computing."""
+
+    masked = False
+
+    def __init__(self, transport: Transport, server: Server) -> None:
+        self.transport, self.server = transport, server
+        self.same_bytes: Literal["always", "same batches", "no"] = "same batches" if server.slots == 1 else "no"
+
+    @staticmethod
+    async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        if not any(model.get("owned_by") == "llamacpp" for model in models):
+            return None
+        known: Mapping[str, Any] = await transport.get("/props")
+        return {**known, "adapters": await _adapters(transport)}
+
+    @staticmethod
+    def describe(model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
+        return Server(
+            "llama.cpp",
+            str(known.get("build_info", "")),
+            str(model["id"]),
+            count_of(known.get("default_generation_settings", {}).get("n_ctx")),
+            count_of(known.get("total_slots")),
+            text_of(known.get("model_path")),
+            str(known.get("model_ftype") or model.get("meta", {}).get("ftype", "")),
+            known.get("adapters", ""),
+        )
+
+    async def write(self, continuation: Continuation) -> AsyncGenerator[WrittenToken, None]:
+        body = {
+            **self._body(continuation.input_ids),
+            **_llamacpp_form(continuation),
+            "n_predict": continuation.max_tokens,
+            "temperature": continuation.temperature,
+            "seed": continuation.seed,
+            "n_probs": LLAMACPP_TOP,
+            "logit_bias": [[token, False] for token in sorted(continuation.banned)],
+        }
+        count = 0
+        async with aclosing(self.transport.lines("/completion", {**body, "stream": True})) as events:
+            async for event in events:
+                check_model(self.server, event)
+                if event.get("tokens_predicted") != count + 1:
+                    break  # the end; or a character of several tokens, of which a stream tells only the last
+                for written in self._written(event, body):
+                    count += 1
+                    yield written
+        if count == 0:
+            answer = await self.transport.post("/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)})
+            whole = self._written(answer, body)
+            while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there
+                whole.pop()
+            for written in whole:
+                yield written
+
+    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int]) -> Sequence[float]:
+        known: Mapping[int, float] = {}
+        for most in (MORE, 2**20):
+            body = {**self._body(input_ids), "n_predict": 1, "temperature": 0.0, "n_probs": most, "grammar": ANY}
+            written = self._written(await self.transport.post("/completion", body), body)
+            if not written:
+                raise JudgementError("the server gave no log probabilities")
+            known = written[0].logprobs
+            if all(token in known for token in candidates):
+                break
+        return [known.get(token, float("nan")) for token in candidates]
+
+    async def text_of(self, token_ids: Sequence[int]) -> str:
+        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)})).get("content"))
+
+    def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
+        return {"model": self.server.model, "prompt": list(input_ids), **LLAMACPP_NEUTRAL}
+
+    def _written(self, event: Mapping[str, Any], body: Mapping[str, Any]) -> list[WrittenToken]:
+        """The tokens of an answer to a request, or of a part of it."""
+        check_model(self.server, event)
+        check_read(count_of(event.get("tokens_evaluated")), len(body["prompt"]))
+        return _written(event)
+
+
+async def _adapters(transport: Transport) -> str:
+    """Names of the adapters that the server adds to its model; empty where it tells of none."""
+    try:
+        added = await transport.get("/lora-adapters")
+        return ", ".join(PurePath(adapter["path"]).name for adapter in added if adapter.get("scale") != 0)
+    except (JudgeLostError, JudgementError, KeyError, TypeError, AttributeError):  # older servers have no such list
+        return ""
+
+
+def _llamacpp_form(continuation: Continuation) -> dict[str, Any]:
+    """What the answer must be, or where free text ends; the reader ends it at other control tokens."""
+    if continuation.grammar is not None:
+        return {"grammar": as_gbnf(continuation.grammar)}
+    assert continuation.stop is not None
+    return {"stop": [continuation.stop.text]}
+
+
+def _written(event: Mapping[str, Any]) -> list[WrittenToken]:
+    """The tokens of an event; those that end no character have no log probabilities."""
+    try:
+        known = list(event.get("completion_probabilities", ()))
+        written = []
+        for token in event["tokens"]:
+            entry = known.pop(0) if known and known[0]["id"] == token else {"top_logprobs": []}
+            tops = [entry, *entry["top_logprobs"]] if "id" in entry else []
+            written.append(written_of(token, [(other["id"], other["logprob"]) for other in tops]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JudgeLostError(f"judge.url: the server's answer is not like llama.cpp's: {error!r}") from error
+    return written

@@ -11,11 +11,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.encoding.sequence import FreeText, Sequence
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.encoding.sequence import FreeText, Sequence, Vocabulary
 from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect, WrittenToken
 from rag_evaluator.judge.grammar.tree import after, parse, until
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Reply, Request
 
 FEW = 128  # allowed tokens whose log probabilities are worth a request of their own
 MOST_REFUSED = 8  # in one place; llama.cpp lets bytes pass that are no UTF-8

@@ -3,138 +3,235 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import torch
 from torch.nn.functional import pad
-from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_map
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engines.transformers.decoder import out_of_memory
-from rag_evaluator.judge.engines.transformers.tail_cache import Layer, LayerKind, Step, TailCache, VisibleKeys
+from rag_evaluator.judge.engines.transformers.decoder import HALVES
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+Layer = tuple[torch.Tensor, torch.Tensor]
+"""Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
 
-Value = TypeVar("Value")
+
+@dataclass(frozen=True)
+class VisibleKeys:
+    """Which of some keys the packed tokens see.
+
+    Attributes:
+        first: the keys before this one are seen by no token, and are not read.
+        mask: 0 where a token sees a key, else -inf; None: each token sees all keys that are read.
+        tokens: `(tokens,)` indices of the packed tokens that see any of the keys; None: all do. No other tokens take
+            part: kernels do not agree on what the attention to nothing is (the one for CPUs gives a log-sum-exp of 0).
+    """
+
+    first: int = 0
+    mask: torch.Tensor | None = None
+    tokens: torch.Tensor | None = None
+
+
+class Step:
+    """The packed tokens of one forward pass, on one device.
+
+    A token at position p of its sequence sees the keys at the positions from p - window + 1 to p.
+
+    Args:
+        counts: tokens of each row that takes part.
+        rows: rows of the cache.
+        starts: slots of its tail that each row has filled before.
+        prefix: tokens of the prefix that all rows begin with.
+
+    Attributes:
+        rows: `(tokens,)` row of the cache each token belongs to.
+        slots: `(tokens,)` position of each token in its row's tail.
+        place: `(tokens,)` x 2, row and column of each token in the padded view that attention uses.
+        shape: rows and columns of that view.
+        cached: the rows of the cache that take part, as a slice or as indices.
+        length: tail slots that are filled afterwards, in the longest row.
+    """
+
+    def __init__(
+        self, counts: Sequence[int], rows: Sequence[int], starts: Sequence[int], prefix: int, device: torch.device
+    ) -> None:
+        self.prefix, self.device = prefix, device
+        self.shape = len(counts), max(counts)
+        ends = [start + count for start, count in zip(starts, counts, strict=True)]
+        self.length, self._earliest = max(ends), min(starts)
+        column = torch.cat([torch.arange(count) for count in counts])
+        view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+        self._slots, self._place = torch.tensor(starts)[view] + column, (view, column)  # on the CPU
+        self.rows, self.slots = torch.tensor(rows)[view].to(device), self._slots.to(device)
+        self.place = view.to(device), column.to(device)
+        in_order = list(rows) == list(range(rows[0], rows[0] + len(rows)))
+        self.cached: slice | torch.Tensor = torch.tensor(rows, device=device)
+        if in_order:
+            self.cached = slice(rows[0], rows[0] + len(rows))
+        self._known: dict[Any, tuple[VisibleKeys, VisibleKeys | None]] = {}  # layers with the same window see the same
+
+    def visible(self, window: int | None, group: int, dtype: torch.dtype) -> tuple[VisibleKeys, VisibleKeys | None]:
+        """What the tokens see of the tail of their own row, themselves at least, and of the prefix; None: nothing.
+
+        Args:
+            group: heads that share keys; their queries are put into one dimension.
+
+        The masks are `(rows, 1, group * columns, slots)` and `(1, 1, group * tokens, slots)`. The padding of the view
+        sees something, too, as no row of a mask may be empty.
+        """
+        key = window, group, dtype
+        if key not in self._known:
+            self._known[key] = self._of_tail(*key), self._of_prefix(*key)
+        return self._known[key]
+
+    def _of_tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
+        rows, columns = self.shape
+        first = 0 if window is None else max(0, self._earliest - window + 1)
+        queries = torch.full((rows, columns, 1), self.length - 1)
+        queries[self._place] = self._slots[:, None]
+        keys = torch.arange(first, self.length)
+        hidden = keys > queries
+        if window is not None:
+            hidden |= keys <= queries - window
+        return VisibleKeys(first, self._mask(hidden[:, None].expand(rows, group, *hidden.shape[1:]), rows, dtype))
+
+    def _of_prefix(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys | None:
+        if not self.prefix:
+            return None
+        if window is None or self.prefix + self.length <= window:
+            return VisibleKeys()
+        seeing = self._slots < window - 1
+        if not seeing.any():
+            return None
+        first = max(0, self.prefix + self._earliest - window + 1)
+        queries = self.prefix + self._slots[seeing]
+        hidden = torch.arange(first, self.prefix) <= queries[:, None] - window
+        tokens = None if seeing.all() else seeing.nonzero()[:, 0].to(self.device)
+        return VisibleKeys(first, self._mask(hidden.expand(group, *hidden.shape), 1, dtype), tokens)
+
+    def _mask(self, hidden: torch.Tensor, rows: int, dtype: torch.dtype) -> torch.Tensor:
+        """`hidden` is `(..., queries, slots)`; the dimensions before the last are put into one, in each row."""
+        flat = hidden.reshape(rows, 1, -1, hidden.shape[-1])
+        return torch.zeros(flat.shape, dtype=dtype).masked_fill_(flat, float("-inf")).to(self.device)
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    """What the attention of a layer is computed with and on.
+
+    Attributes:
+        size: dimensions of queries and keys in a head.
+        width: dimensions of values in a head.
+        window: tokens that a token sees; None: all before it.
+        softcap: see `packed_attention`.
+    """
+
+    device: torch.device
+    dtype: torch.dtype
+    heads: int
+    kv_heads: int
+    size: int
+    width: int
+    window: int | None = None
+    softcap: float | None = None
+
+    @classmethod
+    def of(cls, queries: torch.Tensor, values: torch.Tensor, window: int | None, softcap: float | None) -> "LayerKind":
+        """That of `(1, heads, tokens, head_dim)` queries, and of values with `kv_heads`."""
+        heads = queries.shape[1], values.shape[1], queries.shape[3], values.shape[3]
+        return cls(queries.device, queries.dtype, *heads, window, softcap)
+
+
+class TailCache:
+    """Keys and values of the rows' tails, pre-allocated; used as the transformers `Cache` of a forward pass.
+
+    They are stored by the attention function (`store`), not where models hand them to their cache (`update`): some
+    hand over something smaller, of which they make keys and values afterwards (the latents of DeepSeek), and some have
+    layers that take the keys and values of another layer (Gemma 3n).
+
+    Args:
+        layers: number of attention layers.
+        width: rows at most.
+        length: tail slots per row.
+
+    Attributes:
+        tails: keys and values per layer, `(width, kv_heads, length, head_dim)` each; None before the first pass.
+        prefix: keys and values per layer of what all rows begin with, `(kv_heads, prefix, head_dim)` each; or empty.
+        kinds: of the attention layers that ran.
+    """
+
+    def __init__(self, layers: int, width: int, length: int) -> None:
+        self.width, self.length = width, length
+        self.tails: list[Layer | None] = [None] * layers
+        self.prefix: Sequence[Layer] = ()
+        self.kinds: set[LayerKind] = set()
+        self._pass: tuple[Sequence[int], Sequence[int], Sequence[int], int] = ((), (), (), 0)
+        self._steps: dict[torch.device, Step] = {}
+
+    def begin(self, counts: Sequence[int], rows: Sequence[int], starts: Sequence[int]) -> None:
+        """Begin a forward pass of so many tokens of some rows, of which so many slots are filled."""
+        prefix = self.prefix[0][0].shape[1] if self.prefix else 0
+        self._pass = (counts, rows, starts, prefix)
+        self._steps = {}
+
+    def step(self, device: torch.device) -> Step:
+        """The pass that is running; layers may be spread over several devices."""
+        if device not in self._steps:
+            self._steps[device] = Step(*self._pass, device)
+        return self._steps[device]
+
+    def store(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Layer:
+        """The tails of a layer with the keys and values `(1, kv_heads, tokens, head_dim)` of the packed tokens."""
+        tail = self._tail(layer, keys[0], values[0])
+        step = self.step(keys.device)
+        tail[0][step.rows, :, step.slots] = keys[0].transpose(0, 1)
+        tail[1][step.rows, :, step.slots] = values[0].transpose(0, 1)
+        return tail
+
+    def update(self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any) -> Layer:
+        """What a model's layer calls: it goes on with what it has."""
+        return keys, values
+
+    def get_seq_length(self, layer: int = 0) -> int:
+        return 0  # positions are always given
+
+    def move(self, source: int, target: int, length: int) -> None:
+        """Copy the first `length` slots of one row over another."""
+        for tail in self.tails:
+            assert tail is not None
+            for part in tail:
+                part[target, :, :length] = part[source, :, :length]
+
+    def clear(self, row: int) -> None:
+        """Forget a row whose numbers overflowed: slots that are masked are still multiplied by zero."""
+        for keys, values in filter(None, self.tails):
+            keys[row] = 0
+            values[row] = 0
+
+    def copy_of(self, row: int, length: int) -> list[Layer]:
+        """`(kv_heads, length, head_dim)` keys and values of a row, per layer."""
+        tails = [tail for tail in self.tails if tail is not None]
+        assert len(tails) == len(self.tails)
+        return [(keys[row, :, :length].clone(), values[row, :, :length].clone()) for keys, values in tails]
+
+    def put(self, row: int, layers: Sequence[Layer]) -> None:
+        """Fill the first slots of a row with keys and values, as `copy_of` gives them."""
+        for layer, parts in enumerate(layers):
+            for tail, part in zip(self._tail(layer, *parts), parts, strict=True):
+                tail[row, :, : part.shape[1]] = part
+
+    def _tail(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Layer:
+        """The tails of a layer; if there are none, made for keys and values like these, `(kv_heads, any, head_dim)`."""
+        tail = self.tails[layer]
+        if tail is None:
+            shape = (self.width, keys.shape[0], self.length)
+            tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
+            self.tails[layer] = tail
+        return tail
+
+
 logger = logging.getLogger(__name__)
-HALVES = (torch.bfloat16, torch.float16)
-WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
-SHORT = 9  # tokens of the row that is tried alone and beside a long one
-STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
-CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
-Found = TypeVar("Found")
-Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
-
-
-class InFloat32(TorchFunctionMode):
-    """Inside, each function of torch gets float32 in place of half precision: numbers, and types that it is to make.
-
-    A weight is converted where it is used and freed afterwards, so it takes the memory of the largest one only.
-    """
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
-    ) -> Any:
-        if func is torch.nn.functional.embedding:  # picks rows: these are converted, not the whole table
-            return tree_map(_float32, func(*args, **(kwargs or {})))
-        return func(*tree_map(_float32, args), **tree_map(_float32, kwargs or {}))
-
-
-def in_float32(model: "PreTrainedModel", compute: Callable[[], Value]) -> tuple[Value, bool]:
-    """What a function makes of a model in float32, so that no difference is one of rounding; and whether it did so.
-
-    In bfloat16 the last bit decides which experts a token gets, and logits change then as much as by a fault. Quantised
-    models, and those for which float32 fails (no memory for the largest weight), compute in their own type.
-    """
-    if not getattr(model, "hf_quantizer", None):
-        try:
-            with InFloat32():
-                return compute(), True
-        except Exception as error:  # kernels that know no float32 raise errors of any kind
-            logger.debug("the model cannot be computed in float32: %s", error, exc_info=True)
-    return compute(), model.dtype == torch.float32
-
-
-def _float32(item: Any) -> Any:
-    if isinstance(item, torch.Tensor) and item.dtype in HALVES:
-        return item.detach().to(torch.float32)
-    return torch.float32 if isinstance(item, torch.dtype) and item in HALVES else item
-
-
-def rope_switch(config: Any) -> int | None:
-    """The length in tokens beyond which a row gets other rope factors; None if all lengths have the same.
-
-    transformers takes the factors for all rows of a batch from the longest (`modeling_rope_utils`). Dynamic
-    factors stay the same, since `window_of` ends where they begin to grow.
-    """
-    rope = getattr(config, "rope_parameters", None) or {}
-    kinds = [kind for kind in rope.values() if isinstance(kind, dict)] or [rope]  # per kind of layer, or one for all
-    switches = {
-        "longrope": [kind.get("original_max_position_embeddings") for kind in kinds],
-        "dynamic": [getattr(config, "max_position_embeddings", None) for _ in kinds],
-    }
-    lengths = [switches[name][i] for i, kind in enumerate(kinds) if (name := kind.get("rope_type")) in switches]
-    return min(map(int, filter(None, lengths)), default=None)
-
-
-def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | None:
-    """Why each row must be decoded alone; None if rows may be in one batch.
-
-    Tried out with a short row, alone and beside one that is longer than the model's attention window.
-
-    Args:
-        logits: `(rows, steps, vocab)` logits after each of some sequences, and the tokens that follow.
-        window: tokens of prompt and answer together that the model can read.
-    """
-    config = model.config.get_text_config()
-    if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial would not show it
-        return "its sparse attention selects among the padding, too"
-
-    def trial(short: tuple[int, ...], long: tuple[int, ...]) -> str | None:
-        rows = [short], [short, long]
-        (alone, beside), exact = in_float32(model, lambda: [logits(row, STEPS)[0].float() for row in rows])
-        difference, scale = (alone - beside).abs().max(), alone.abs().max()
-        limit = 1e-4 if exact else 0.2  # in bfloat16 the experts of a token may change
-        return None if bool(difference <= limit * scale) else "its logits change beside a longer row"
-
-    return try_rows(model, window, STEPS, trial)
-
-
-def try_rows(
-    model: "PreTrainedModel",
-    window: int,
-    steps: int,
-    trial: Callable[[tuple[int, ...], tuple[int, ...]], Found],
-) -> Found:
-    """What a trial with a short row and a long one gives; without enough memory the long one is made shorter.
-
-    Args:
-        steps: tokens that follow the rows in the trial.
-    """
-    size = int(model.config.get_text_config().vocab_size)
-    length = _trial_length(model, window, steps)
-    while True:
-        short, long = (tuple((a * i + b) % size for i in range(n)) for a, b, n in ((7, 3, SHORT), (11, 5, length)))
-        try:
-            return trial(short, long)
-        except RuntimeError as error:
-            if not out_of_memory(error) or length <= 2 * SHORT:
-                raise
-            length //= 2
-
-
-def _trial_length(model: "PreTrainedModel", window: int, steps: int) -> int:
-    """Tokens of the longer row: past the attention window if that takes seconds, and within the first rope factors."""
-    config = model.config.get_text_config()
-    sizes = [getattr(config, name, None) for name in WINDOWS]
-    reach = max((size for size in sizes if isinstance(size, int)), default=0)
-    work = CPU_WORK if model.device.type == "cpu" else GPU_WORK
-    affordable = int(work / (2 * 2 * max(model.num_parameters(), 1)))  # two rows, a multiplication and an addition
-    longest = min(window, rope_switch(config) or window) - steps
-    return min(max(min(reach + SHORT, affordable), 4 * SHORT), longest)
 
 
 NAME = "rag_evaluator_packed"
@@ -277,8 +374,9 @@ def packed_attention(
     grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)
-    output, logsumexp = _to_tails(attend, step, grouped, tail, step.tail(window, group, queries.dtype))
-    if (seen := step.of_prefix(window, group, queries.dtype)) is not None:
+    of_tail, seen = step.visible(window, group, queries.dtype)
+    output, logsumexp = _to_tails(attend, step, grouped, tail, of_tail)
+    if seen is not None:
         seeing = slice(None) if seen.tokens is None else seen.tokens
         part = _to_prefix(attend, grouped, cache.prefix[layer], seen)
         output = output.float()

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import has_adapter
+from rag_evaluator.embeddings.hub import has_adapter
 from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
-from rag_evaluator.judge.encoding.vocabulary import Vocabulary
+from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
-from rag_evaluator.judge.engines.protocol import Batched, Form, NextToken, slow_reasons
+from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
-from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline, load_tokenizer
-from rag_evaluator.judge.engines.transformers.packed import PackedModel
-from rag_evaluator.judge.engines.transformers.packed_decoder import PackedDecoder
-from rag_evaluator.judge.engines.transformers.plain_decoder import PlainDecoder
-from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline
+from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -47,8 +45,8 @@ class EngineWork:
     generated: int = 0
 
 
-class TransformersEngine:
-    """A causal language model and its fast tokenizer; a `BatchEngine`.
+class TransformersEngine(BatchEngine):
+    """A causal language model and its fast tokenizer.
 
     Args:
         config: decoding settings; its model keys are not used.
@@ -56,9 +54,10 @@ class TransformersEngine:
     Attributes:
         decoder: runs the model.
         why: why it is not `PackedDecoder`; None if it is.
+        work: what was done so far.
     """
 
-    accepts: frozenset[Form] = frozenset({"ids", "lark", "lark in parts"})
+    accepts: frozenset[Form] = frozenset({"ids", "lark"})
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
         check_model(model, tokenizer)
@@ -70,7 +69,7 @@ class TransformersEngine:
         self.padding = _padding(tokenizer, self.vocabulary.size)
         self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
-        self._done = EngineWork()
+        self.work = EngineWork()
         self._pipeline: Any = None
 
     @classmethod
@@ -93,18 +92,16 @@ class TransformersEngine:
         )
 
     @classmethod
-    def load(cls, config: JudgeConfig, offline: bool) -> Batched:
-        if config.thinking == "on":  # whether the model can is known before its weights are read
-            PromptEncoder.of(load_tokenizer(config, offline), config)
+    def load(cls, config: JudgeConfig, offline: bool) -> "TransformersEngine":
         return cls.of_pipeline(load_pipeline(config, offline), config)
 
     @classmethod
-    def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> Batched:
+    def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> "TransformersEngine":
         """The engine of a `HuggingFacePipeline` or of a transformers pipeline. Any: its type needs transformers."""
         inner: Any = getattr(pipeline, "pipeline", pipeline)  # langchain's wrapper holds transformers' pipeline
         engine = cls(inner.model, inner.tokenizer, config)
         engine._pipeline = pipeline
-        return Batched(engine)
+        return engine
 
     @cached_property
     def pipeline(self) -> "HuggingFacePipeline | None":
@@ -135,17 +132,11 @@ class TransformersEngine:
         }
         return {key: value for key, value in known.items() if value is not None}
 
-    @property
-    def work(self) -> EngineWork:
-        """What was done so far."""
-        done = self._done
-        return EngineWork(done.requests, done.prompt_tokens, self.decoder.computed, done.generated)
-
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
         with torch.inference_mode(), device_watched():
             outcomes = self.decoder.decode(requests)
         self._count([request.input_ids for request in requests])
-        self._done.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
+        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
         return outcomes
 
     def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
@@ -155,9 +146,13 @@ class TransformersEngine:
         self._count([question.input_ids for question in questions])
         return [row[list(question.candidates)].tolist() for row, question in zip(rows, questions, strict=True)]
 
+    async def aclose(self) -> None:
+        """The model's memory is freed with the model, which may be the caller's own."""
+
     def _count(self, prompts: Sequence[Sequence[int]]) -> None:
-        self._done.requests += len(prompts)
-        self._done.prompt_tokens += sum(map(len, prompts))
+        self.work.requests += len(prompts)
+        self.work.prompt_tokens += sum(map(len, prompts))
+        self.work.computed = self.decoder.computed
 
 
 def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:

@@ -1,30 +1,173 @@
 """Loads the generative model from disk as langchain's `HuggingFacePipeline`, with errors that say what to do."""
 
+import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.hub import find_model, in_one_line, load_failure, loading, read_settings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.encoding.chat import PLACE, check_tokenizer, read_tokenizer
-from rag_evaluator.judge.encoding.templates import check_template
+from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
 from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files, refuse_gguf
-from rag_evaluator.judge.engines.transformers.weights import (
-    check_quantisation,
-    device_map,
-    is_quantised,
-    saved_tensors,
-    with_quantisation,
-)
+
+FILL = 0.8  # of a GPU's free memory for the weights
+SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+SHORT = ("load_in_4bit", "load_in_8bit")  # what transformers 4 took beside other arguments
+COMPANIONS = ("bnb_4bit_", "llm_int8_")
+KEY = "quantization_config"
+Json = Mapping[str, Any]
+LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+@dataclass(frozen=True)
+class SavedTensor:
+    """A tensor in a file of weights.
+
+    Attributes:
+        dtype: as safetensors names it.
+        size: bytes in the file.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+
+
+def saved_tensors(path: Path) -> Iterator[SavedTensor]:
+    """The tensors of a safetensors file, from its header. Raises OSError or ValueError for a damaged file."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            start, end = tensor["data_offsets"]
+            yield SavedTensor(name, tensor["dtype"], tuple(tensor["shape"]), end - start)
+
+
+def weight_bytes(folder: Path, dtype: str) -> int:
+    """Bytes of a folder's weights once they are loaded, from the headers of its safetensors; 0 if there are none."""
+    loaded = LOADED.get(dtype)
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        for tensor in saved_tensors(path):
+            saved = SAVED.get(tensor.dtype)  # quantised weights stay as they are
+            total += tensor.size * loaded // saved if loaded and saved else tensor.size
+    return total
+
+
+def device_map(config: JudgeConfig, folder: Path) -> Any:
+    """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
+
+    Of the free memory of a GPU the weights may fill `FILL`; the rest is for keys and values. Any: a name, a dict or
+    None, as accelerate takes them.
+    """
+    import torch
+
+    if not torch.accelerator.is_available():
+        return None
+    if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+        return config.device_map
+    free = [torch.cuda.mem_get_info(device)[0] for device in range(torch.cuda.device_count())]
+    needed = weight_bytes(folder, config.dtype)
+    return {"": free.index(max(free))} if 0 < needed <= FILL * max(free) else "auto"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes.
+
+    Attributes:
+        weights: once they are loaded; 0 where they are not known.
+        gpus: free on all GPUs together; 0 without one.
+        main: free main memory.
+    """
+
+    weights: int
+    gpus: int
+    main: int
+
+
+def memory_of(config: JudgeConfig, offline: bool) -> Memory:
+    """Raises `ModelError` if the model is not there."""
+    import torch
+
+    source = Path(find_model(config.model, offline))
+    weights = weight_bytes(source, config.dtype) if source.is_dir() else 0
+    devices = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    gpus = sum(int(torch.cuda.mem_get_info(device)[0]) for device in devices)
+    return Memory(weights, gpus, int(psutil.virtual_memory().available))
+
+
+def with_quantisation(kwargs: Json) -> dict[str, Any]:
+    """Arguments of from_pretrained: `load_in_4bit` and what belongs to it as the `quantization_config` they mean.
+
+    Any: whatever the user gave.
+    """
+    short = {name: value for name, value in kwargs.items() if name.startswith((*SHORT, *COMPANIONS))}
+    arguments = {name: value for name, value in kwargs.items() if name not in short}
+    if any(short.get(name) for name in SHORT):
+        arguments.setdefault(KEY, {"quant_method": "bitsandbytes", **short})
+    return arguments
+
+
+def is_quantised(model: Json, kwargs: Json) -> bool:
+    """Whether the loaded weights will be quantised.
+
+    Args:
+        model: the model's `config.json`.
+        kwargs: as `with_quantisation` gives them.
+    """
+    return (_saved(model) or kwargs.get(KEY)) is not None
+
+
+def check_quantisation(folder: str, model: Json, kwargs: Json) -> None:
+    """Raises `ModelError` if transformers cannot load weights that are quantised like this, for want of anything."""
+    saved = _saved(model)
+    wanted = saved or kwargs.get(KEY)
+    if wanted is None:
+        return
+    from transformers.quantizers.auto import AutoHfQuantizer
+
+    try:
+        quantizer = AutoHfQuantizer.from_config(_copy(wanted), pre_quantized=saved is not None)
+        quantizer.validate_environment(device_map=kwargs.get("device_map"), weights_only=True)
+    except Exception as error:  # each method raises errors of its own
+        method = wanted.get("quant_method", "bitsandbytes") if isinstance(wanted, Mapping) else type(wanted).__name__
+        if saved is None:
+            raise ModelError(
+                f"judge.model_kwargs: weights cannot be quantised with {method} here: {in_one_line(error)}. Install "
+                "what is missing, or leave that out: judge.dtype: bfloat16 needs half the memory of float32."
+            ) from error
+        raise ModelError(
+            f"judge.model: {folder} has weights quantised with {method} ({KEY} in its config.json), which cannot be "
+            f"loaded here: {in_one_line(error)}. Install what is missing, or take the model's unquantised weights."
+        ) from error
+
+
+def _copy(wanted: Any) -> Any:
+    """Of what the user gave, a dict or an object of transformers, which may take things out of it."""
+    return dict(deepcopy(wanted)) if isinstance(wanted, Mapping) else deepcopy(wanted)
+
+
+def _saved(model: Json) -> Json | None:
+    """How the weights in a folder are quantised, if they are."""
+    text = model.get("text_config")
+    saved: Json | None = model.get(KEY) or (text.get(KEY) if isinstance(text, Mapping) else None)
+    return saved
+
 
 if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel
 
 LOADER = "the engine transformers"
@@ -194,13 +337,6 @@ def _check_files(folder: Path, safetensors: bool) -> None:
         )
 
 
-if TYPE_CHECKING:
-    from langchain_huggingface import HuggingFacePipeline
-    from transformers import PreTrainedModel
-
-NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
-
-
 def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
     """The judge's model, with its adapter if it has one, and its tokenizer as a `text-generation` pipeline.
 
@@ -211,6 +347,8 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     try:
         with loading(config.model), hub(offline):
             tokenizer = read_tokenizer(model_files.source, **model_files.kwargs)
+            if config.thinking == "on":  # whether the model can is known before its weights are read
+                PromptEncoder.of(tokenizer, config)
             model = _load_model(model_files, device_map(config, Path(model_files.source)))
             return _pipeline(model, tokenizer, model_files)
     except ModelError:
@@ -226,13 +364,6 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
         raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
 
 
-def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
-    """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
-    model_files = find_judge(config, offline)
-    with hub(offline):
-        return read_tokenizer(model_files.source, **model_files.kwargs)
-
-
 def check_model(model: Any, tokenizer: Any) -> None:
     """Refuse what loads but cannot judge. Raises `ModelError`."""
     check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
@@ -242,9 +373,8 @@ def check_model(model: Any, tokenizer: Any) -> None:
 def _load_model(model_files: ModelFiles, device_map: Any) -> "PreTrainedModel":
     """The model on its devices, complete. Raises `ModelError`, and what libraries raise."""
     source, kwargs = model_files.source, {"device_map": device_map, **model_files.kwargs}
-    with _load_report() as report:
-        model: PreTrainedModel = _loader(source, kwargs).from_pretrained(source, **kwargs)
-    if missing := [match[1] for line in report if (match := NOT_LOADED.match(line))]:
+    model, report = _loader(source, kwargs).from_pretrained(source, output_loading_info=True, **kwargs)
+    if missing := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         named = ", ".join(missing[:3])
         raise ModelError(
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
@@ -296,25 +426,3 @@ def _unlogged(name: str) -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
-
-
-@contextmanager
-def _load_report() -> Iterator[list[str]]:
-    """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""
-    lines: list[str] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.extend(record.getMessage().splitlines())
-
-    logger, handler = logging.getLogger("transformers.modeling_utils"), Collect()
-    level, propagate = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate

@@ -9,31 +9,43 @@ row alone, and round no more.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.encoding.sequence import Chooser, Vocabulary, new_sequence
 from rag_evaluator.judge.engines.transformers.attention import (
-    HALVES,
-    WINDOWS,
+    Layer,
+    LayerKind,
     NotPackableError,
-    in_float32,
+    TailCache,
     packed_attention,
     packed_attention_of,
+)
+from rag_evaluator.judge.engines.transformers.decoder import (
+    HALVES,
+    WINDOWS,
+    ActiveSequence,
+    BatchSize,
+    BatchSizeSetting,
+    Outcome,
+    free_bytes,
+    in_float32,
     rope_switch,
 )
-from rag_evaluator.judge.engines.transformers.tail_cache import LayerKind, TailCache
+from rag_evaluator.judge.engines.transformers.prefixes import KeptBeginnings, PrefixCache
+from rag_evaluator.judge.protocol import Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 PARAMETERS = {"position_ids", "past_key_values", "logits_to_keep"}
 CHUNK = 512  # tokens of a row in one pass at most
-Run = Callable[[TailCache, Sequence[Sequence[int]], Sequence[int], Sequence[int]], torch.Tensor]
 WINDOW = 8  # tokens of all attention windows while a model is tried out
 PREFIX, TAILS, FIRST = 13, (14, 9), (3, 2)  # tokens; those of the tails that are fed first
 KINDS = {"full_attention", "sliding_attention"}  # layers that only attend to the tokens before
@@ -70,7 +82,7 @@ class PackedModel:
             raise NotPackableError(reason)
         packed = cls(model)
         try:
-            packed.slot_bytes = try_out(model, packed.configs, packed.layers, packed.run)
+            packed.slot_bytes = try_out(packed)
         except NotPackableError:
             raise
         except Exception as error:  # models of other architectures raise errors of any kind
@@ -93,6 +105,12 @@ class PackedModel:
             for index in long:
                 tokens[index], starts[index] = tokens[index][CHUNK:], starts[index] + CHUNK
         return self._pass(cache, tokens, rows, starts)
+
+    def prefix(self, tokens: Sequence[int]) -> list[Layer]:
+        """Keys and values of a prefix, per layer."""
+        cache = TailCache(self.layers, 1, len(tokens))
+        self.run(cache, [tokens], [0], [0])
+        return cache.copy_of(0, len(tokens))
 
     def _pass(
         self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
@@ -121,7 +139,7 @@ def other_layers(config: Any) -> str | None:
     return None if rope_switch(config) is None else "its position encoding depends on the length of the longest row"
 
 
-def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: Run) -> int:
+def try_out(packed: PackedModel) -> int:
     """Compare packed logits with the model's own. Returns the bytes that keys and values of one token take.
 
     Two rows of different lengths share a prefix and are fed in two steps; each is compared with the model's own pass
@@ -131,26 +149,23 @@ def try_out(model: "PreTrainedModel", configs: Sequence[Any], layers: int, run: 
     A model of half precision is compared in float32 (`in_float32`). In its own type it is run, too, and the error of
     its attention is measured with random numbers (`attention_error`).
 
-    Args:
-        configs: all configurations that the model's modules read.
-        run: `PackedModel.run`.
-
     Raises `NotPackableError` where logits differ or attention rounds too much, and whatever the model raises.
     """
+    model = packed.model
     size = int(model.config.get_text_config().vocab_size)
     tokens = [(7 * i + 3) % size for i in range(PREFIX + sum(TAILS))]
     prefix, tails = tokens[:PREFIX], (tokens[PREFIX : PREFIX + TAILS[0]], tokens[-TAILS[1] :])
 
     def compared() -> tuple[torch.Tensor, torch.Tensor]:
-        return _own(model, [[*prefix, *tail] for tail in tails]), _packed(layers, run, prefix, tails)[0]
+        return _own(model, [[*prefix, *tail] for tail in tails]), _packed(packed, prefix, tails)[0]
 
-    with torch.inference_mode(), _small_windows([*model.modules(), *configs]):
-        _, cache = _packed(layers, run, prefix, tails)
+    with torch.inference_mode(), _small_windows([*model.modules(), *packed.configs]):
+        _, cache = _packed(packed, prefix, tails)
         for kind in {replace(kind, window=None) for kind in cache.kinds}:
             _check_rounding(kind)
-        (alone, packed), exact = in_float32(model, compared)
+        (alone, logits), exact = in_float32(model, compared)
     scale = alone.abs().max()
-    difference = float((packed.float() - alone.float()).abs().max() / scale)
+    difference = float((logits.float() - alone.float()).abs().max() / scale)
     if not difference <= (LIMIT if exact else HALF_LIMIT):
         raise NotPackableError(f"its logits change when rows are packed, by {difference:.2g} of them")
     return sum(keys.nbytes + values.nbytes for keys, values in cache.prefix) // PREFIX
@@ -204,20 +219,20 @@ def _own(model: "PreTrainedModel", rows: Sequence[Sequence[int]]) -> torch.Tenso
 
 
 def _packed(
-    layers: int, run: Run, prefix: Sequence[int], tails: Sequence[Sequence[int]]
+    packed: PackedModel, prefix: Sequence[int], tails: Sequence[Sequence[int]]
 ) -> tuple[torch.Tensor, TailCache]:
     """`(rows, vocab)` logits after the last token of each row, and the cache of the rows."""
-    alone = TailCache(layers, 1, len(prefix))
-    run(alone, [prefix], [0], [0])
+    alone = TailCache(packed.layers, 1, len(prefix))
+    packed.run(alone, [prefix], [0], [0])
     if any(tail is None for tail in alone.tails):
         raise NotPackableError("not all of its layers are attention layers")
     if max((kind.window or 0 for kind in alone.kinds), default=0) > WINDOW:
         raise NotPackableError("its attention windows cannot be made small to try it out")
-    shared = TailCache(layers, len(tails), max(map(len, tails)))
+    shared = TailCache(packed.layers, len(tails), max(map(len, tails)))
     shared.prefix = alone.copy_of(0, len(prefix))
     rows = list(range(len(tails)))
-    run(shared, [tail[:first] for tail, first in zip(tails, FIRST, strict=True)], rows, [0] * len(rows))
-    logits = run(shared, [tail[first:] for tail, first in zip(tails, FIRST, strict=True)], rows, FIRST)
+    packed.run(shared, [tail[:first] for tail, first in zip(tails, FIRST, strict=True)], rows, [0] * len(rows))
+    logits = packed.run(shared, [tail[first:] for tail, first in zip(tails, FIRST, strict=True)], rows, FIRST)
     return logits, shared
 
 
@@ -233,3 +248,137 @@ def _small_windows(holders: Sequence[Any]) -> Iterator[None]:
     finally:
         for holder, name, size in larger:
             setattr(holder, name, size)
+
+
+KEPT_SHARE = 0.125  # of the free memory may hold beginnings that several questions have in common
+PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
+
+
+@dataclass
+class PackedSequence(ActiveSequence):
+    """A sequence of the running batch: its row of the cache, and the tail slots it has filled."""
+
+    position: int
+    filled: int = 0
+
+
+class PackedDecoder:
+    """Decodes packed sequences, with the prefix that they share computed once; a `Decoder`.
+
+    Args:
+        packed: the model.
+        vocabulary: of its tokenizer.
+        batch_size: sequences decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
+    """
+
+    path = "packed"
+    alone: str | None = None
+
+    def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: BatchSizeSetting = "auto") -> None:
+        self.packed, self.vocabulary = packed, vocabulary
+        self.chooser = Chooser(vocabulary)
+        self.prefixes = PrefixCache(packed.prefix)
+        self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
+        self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
+        self._tails = 0  # tokens of prompts computed, prefixes apart
+
+    @property
+    def computed(self) -> int:
+        return self._tails + self.prefixes.computed
+
+    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
+        replies: dict[int, Outcome] = {}
+        for prefix, members in self.prefixes.shared_by(requests):
+            outcomes = self.batch_size.run_or_halve(partial(self._run_group, prefix), [requests[i] for i in members])
+            replies |= zip(members, outcomes, strict=True)
+        return [replies[i] for i in range(len(requests))]
+
+    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each sequence; what they have in common is computed once."""
+        return torch.stack(self.batch_size.run_or_halve(self._logits, sequences))
+
+    def _run_group(self, prefix: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
+        """Decode requests that begin with a prefix: the batch is refilled as sequences end, longest first."""
+        sequences = [new_sequence(request, self.vocabulary) for request in requests]
+        tails = [list(request.input_ids[len(prefix) :]) for request in requests]
+        longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
+        width = min(self.batch_size.that_fit(longest), len(requests))
+        cache = TailCache(self.packed.layers, width, longest)
+        cache.prefix = self.prefixes.cache(prefix)
+        self._tails += sum(map(len, tails))
+        order = sorted(range(len(sequences)), key=lambda i: len(tails[i]))
+        active: list[PackedSequence] = []
+        while order or active:
+            newcomers: list[PackedSequence] = []
+            while order and len(active) + len(newcomers) < width:
+                index = order.pop()
+                newcomers.append(PackedSequence(sequences[index], tails[index], len(active) + len(newcomers)))
+                newcomers[-1].follow()
+            for part in _by_size([entry.feed for entry in newcomers]):
+                self._advance(cache, [newcomers[index] for index in part])
+            active = _in_place(cache, active + newcomers)
+            self._advance(cache, active)
+            active = _in_place(cache, active)
+        return [sequence.reply() for sequence in sequences]
+
+    def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+        prefix = self.prefixes.kept_by(sequences)
+        tails = [sequence[len(prefix) :] for sequence in sequences]
+        width = min(self.batch_size.that_fit(max(map(len, tails))), len(tails))
+        logits: list[torch.Tensor] = []
+        for start in range(0, len(tails), width):
+            logits += self._tail_logits(prefix, tails[start : start + width])
+        return logits
+
+    def _tail_logits(self, prefix: tuple[int, ...], tails: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+        """Logits after tails that fit into memory together; what earlier ones began with is not computed again."""
+        cache = TailCache(self.packed.layers, len(tails), max(map(len, tails)))
+        cache.prefix = self.prefixes.cache(prefix)
+        filled = [self.beginnings.fill(cache, row, prefix, tail) for row, tail in enumerate(tails)]
+        feeds = [tail[start:] for tail, start in zip(tails, filled, strict=True)]
+        logits: list[torch.Tensor] = []
+        for rows in _by_size(feeds):
+            logits += self.packed.run(cache, [feeds[row] for row in rows], rows, [filled[row] for row in rows])
+        for row, tail in enumerate(tails):
+            self.beginnings.learn(cache, row, prefix, tail, filled[row])
+        self._tails += sum(map(len, feeds))
+        return logits
+
+    def _advance(self, cache: TailCache, active: Sequence[PackedSequence]) -> None:
+        """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""
+        active = [entry for entry in active if not entry.sequence.done]
+        if not active:
+            return
+        feeds, positions, filled = zip(*((entry.feed, entry.position, entry.filled) for entry in active), strict=True)
+        logits = self.packed.run(cache, feeds, positions, filled)
+        tokens = self.chooser.choose([entry.sequence for entry in active], logits)
+        for entry, token in zip(active, tokens, strict=True):
+            entry.filled += len(entry.feed)
+            if entry.sequence.failure is not None:
+                cache.clear(entry.position)
+                continue
+            entry.take(token)
+
+
+def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
+    part: list[int] = []
+    for index, feed in enumerate(feeds):
+        if part and sum(len(feeds[other]) for other in part) + len(feed) > PREFILL_TOKENS:
+            yield part
+            part = []
+        part.append(index)
+    if part:
+        yield part
+
+
+def _in_place(cache: TailCache, active: Sequence[PackedSequence]) -> list[PackedSequence]:
+    """The sequences that go on, moved up so that their rows of the cache are the first ones."""
+    going_on = [entry for entry in active if not entry.sequence.done]
+    holes = sorted(set(range(len(going_on))) - {entry.position for entry in going_on})
+    for entry in going_on:
+        if entry.position >= len(going_on):
+            target = holes.pop()
+            cache.move(entry.position, target, entry.filled)
+            entry.position = target
+    return sorted(going_on, key=lambda entry: entry.position)

@@ -5,30 +5,143 @@ import functools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+import time
+import weakref
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder, adapter_part
-from rag_evaluator.judge.engines.protocol import Encoder, Form
 from rag_evaluator.judge.engines.server.dialects import open_requests
-from rag_evaluator.judge.engines.server.engine import ServerEngine
+from rag_evaluator.judge.engines.server.engine import LocalModel, ServerEngine
 from rag_evaluator.judge.engines.server.http import UNIX, Address
-from rag_evaluator.judge.engines.server.long_prompts import LocalModel
-from rag_evaluator.judge.engines.vllm.server import VllmServer
-from rag_evaluator.judge.protocol import Capabilities
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.engines.vllm import watcher
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+
+LAYERS = 2  # watchers: each ends what the other leaves
+LONGEST_FOLDER = 64  # characters: the path of a UNIX socket may have 107, and names of vLLM's have 37
+GRACE = 5.0  # seconds that a server has to end in order
+STOPPED = 20.0  # seconds in which it has surely ended
+READY_CHECK = 0.2  # seconds
+LINES, LETTERS = 15, 4000  # of the log, in errors
+
+
+class VllmServer:
+    """A server that listens on a UNIX socket in a folder that only this user can read.
+
+    Its temporary files are in that folder, too, and end with it.
+
+    Args:
+        command: of the server, given the path of its socket.
+        environment: of the server.
+        grace: seconds that it has to end in order.
+
+    Attributes:
+        socket: path of the socket.
+
+    Raises `ModelError` where processes cannot be watched.
+    """
+
+    def __init__(
+        self, command: Callable[[Path], Sequence[str]], environment: Mapping[str, str], grace: float = GRACE
+    ) -> None:
+        if not sys.platform.startswith("linux"):
+            raise ModelError("judge.engine: 'vllm' starts a server on Linux only. Take 'server' or 'transformers'.")
+        folder = _private_folder()
+        lock = watcher.lock(folder)
+        self.socket, self._log = folder / "http", folder / "log"
+        arguments = [str(os.getpid()), str(LAYERS), str(grace), str(folder), *command(self.socket)]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", watcher.__file__, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={**environment, "TMPDIR": str(folder)},
+                start_new_session=True,
+            )
+        self._end = weakref.finalize(self, _end, self._process, folder, lock, os.getpid())  # also at exit
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server has ended, with all that it had started."""
+        return self._process.poll() is not None
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait until the server answers. Raises `ModelError` with its last lines if it ends or takes too long."""
+        until = time.monotonic() + seconds
+        while not _answers(self.socket):
+            if self.ended:
+                raise ModelError(f"judge.vllm: the server ended before it was ready. {self.last_lines()}")
+            if time.monotonic() > until:
+                lines = self.last_lines()
+                self.stop()
+                raise ModelError(
+                    f"judge.vllm: the server was not ready after {seconds:g} seconds; raise judge.vllm.start_timeout "
+                    f"if it was still loading. {lines}"
+                )
+            time.sleep(READY_CHECK)
+
+    def last_lines(self) -> str:
+        """What the server wrote last, for errors."""
+        try:
+            text = self._log.read_bytes()[-LETTERS:].decode("utf-8", "replace")
+        except OSError:
+            text = ""
+        lines = [line for line in text.splitlines() if line.strip()][-LINES:]
+        return "\n".join(["Its last lines:", *lines]) if lines else "It wrote nothing."
+
+    def stop(self) -> None:
+        """End the server and wait until it has ended."""
+        self._end()
+
+
+def _private_folder() -> Path:
+    """A new folder of mode 0700, with a path that is short enough for a socket in it."""
+    watcher.sweep(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=watcher.PREFIX))
+    if len(os.fsencode(folder)) <= LONGEST_FOLDER:
+        return folder
+    folder.rmdir()
+    watcher.sweep(Path("/tmp"))
+    return Path(tempfile.mkdtemp(prefix=watcher.PREFIX, dir="/tmp"))
+
+
+def _answers(path: Path) -> bool:
+    """Whether a server answers on a socket that it is well."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(2.0)
+            connection.connect(str(path))
+            connection.sendall(b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            return b" 200 " in connection.recv(64)
+    except OSError:
+        return False
+
+
+def _end(process: "subprocess.Popen[bytes]", folder: Path, lock: int, owner: int) -> None:
+    """Close the pipe, which ends the server; not in a copy of the process that has only inherited it."""
+    if os.getpid() != owner:
+        return
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(STOPPED)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
 
 MODULE = "vllm.entrypoints.openai.api_server"
 NAME = "judge"  # of the model, on the server
@@ -51,17 +164,16 @@ ADAPTED = "judge-adapter"  # name of base and adapter together, on the server
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that `--max-lora-rank` takes
 
 
-class VllmEngine:
-    """A vLLM server with its life; an `Engine`.
+class VllmEngine(ServerEngine):
+    """Asks a vLLM server that it has started; a row of `ENGINES`.
 
-    Args:
-        inner: asks the server.
+    Attributes:
         life: of the server.
         parts: see `signature_parts`.
     """
 
-    def __init__(self, inner: ServerEngine, life: VllmServer, parts: Mapping[str, str]) -> None:
-        self.inner, self.life, self.parts = inner, life, parts
+    life: VllmServer
+    parts: Mapping[str, str]
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -70,9 +182,9 @@ class VllmEngine:
             if (name := argument.partition("=")[0].replace("_", "-")) in OURS:
                 raise ModelError(f"judge.vllm.args: {name} is not yours to set: the program does, or must do without.")
         version_of(python_of(config))
-        adapter = Adapter.of(config)
+        adapter = adapter_arguments(config)
         folder = LocalModel.find(config, offline)
-        if adapter is not None and not Path(folder).is_dir():
+        if adapter and not Path(folder).is_dir():
             raise ModelError(
                 f"judge.model: {folder} is no folder here, as the base model of judge.adapter must be. Download it, "
                 "and give its folder."
@@ -103,44 +215,30 @@ class VllmEngine:
         try:
             with ACTIVITY.phase(f"starting vLLM with {folder}"):
                 life.wait_until_ready(config.vllm.start_timeout)
-            address = Address("http://localhost", "http://localhost/v1", str(life.socket))
+            address = Address("http://localhost/v1", str(life.socket))
             name = ADAPTED if config.adapter else NAME
             served = config.model_copy(update={"served_model": name, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
-            return cls(ServerEngine.at(served, address, offline), life, cls.signature_parts(config))
+            engine = cls.at(served, address, offline)
+            engine.life, engine.parts = life, cls.signature_parts(config)
+            return engine
         except BaseException:
             life.stop()
             raise
 
     @property
-    def accepts(self) -> frozenset[Form]:
-        return self.inner.accepts
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.inner.capabilities
-
-    @property
     def about(self) -> Mapping[str, str]:
-        return {**self.inner.about, "path": "vllm", **self.parts}
-
-    @property
-    def model_id(self) -> str:
-        return self.inner.model_id
-
-    @property
-    def encoder(self) -> Encoder:
-        return self.inner.encoder
+        return {**super().about, "path": "vllm", **self.parts}
 
     async def generate(self, request: Request) -> Reply:
-        return await self._while_it_lives(self.inner.generate(request))
+        return await self._while_it_lives(super().generate(request))
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
     ) -> Sequence[float]:
-        return await self._while_it_lives(self.inner.next_logprobs(input_ids, candidates, group))
+        return await self._while_it_lives(super().next_logprobs(input_ids, candidates, group))
 
     async def aclose(self) -> None:
-        await self.inner.aclose()
+        await super().aclose()
         await asyncio.to_thread(self.life.stop)
 
     async def _while_it_lives(self, asked: Coroutine[Any, Any, Answer]) -> Answer:
@@ -164,13 +262,12 @@ class VllmEngine:
 
 def command(config: JudgeConfig, folder: str, socket: Path) -> list[str]:
     """What starts the server."""
-    adapter = Adapter.of(config)
     return [
         *(python_of(config), "-m", MODULE),
         *("--model", folder, "--served-model-name", NAME, "--dtype", config.dtype, "--uds", str(socket)),
         *("--structured-outputs-config", '{"backend": "guidance"}', "--generation-config", "vllm"),
         *("--disable-uvicorn-access-log", "--disable-log-stats"),
-        *(adapter.arguments if adapter is not None else ()),
+        *adapter_arguments(config),
         *config.vllm.args,
     ]
 
@@ -218,32 +315,19 @@ def _without_path(argument: str) -> str:
     return f"{name}{equals}{value}"
 
 
-@dataclass(frozen=True)
-class Adapter:
-    """A LoRA adapter in a folder.
-
-    Attributes:
-        rank: highest of its layers.
-    """
-
-    folder: Path
-    rank: int
-
-    @classmethod
-    def of(cls, config: JudgeConfig) -> "Adapter | None":
-        """The configured adapter, None if there is none. Raises `ModelError` for one that vLLM cannot load."""
-        adapter = AdapterFolder.of(config, "vLLM")
-        return None if adapter is None else cls(adapter.folder, _rank(adapter))
-
-    @property
-    def arguments(self) -> list[str]:
-        """What a server is started with."""
-        most = next(rank for rank in RANKS if rank >= self.rank)
-        module = json.dumps({"name": ADAPTED, "path": str(self.folder)})
-        return ["--enable-lora", "--max-lora-rank", str(most), "--lora-modules", module]
+def adapter_arguments(config: JudgeConfig) -> list[str]:
+    """What a server is started with for the configured adapter, if any. Raises `ModelError` if vLLM cannot load it."""
+    adapter = AdapterFolder.of(config, "vLLM")
+    if adapter is None:
+        return []
+    rank = _rank(adapter)
+    most = next(each for each in RANKS if each >= rank)
+    module = json.dumps({"name": ADAPTED, "path": str(adapter.folder)})
+    return ["--enable-lora", "--max-lora-rank", str(most), "--lora-modules", module]
 
 
 def _rank(adapter: AdapterFolder) -> int:
+    """The highest of its layers."""
     folder, settings = adapter.folder, adapter.settings
     ranks = [settings.get("r"), *(settings.get("rank_pattern") or {}).values()]
     if not all(isinstance(rank, int) and rank > 0 for rank in ranks):

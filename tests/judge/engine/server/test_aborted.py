@@ -8,10 +8,9 @@ import pytest
 from fake_server import Fake, serve, status
 
 from rag_evaluator import JudgeLostError
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.dialects import Continuation, Server, Vllm
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.vllm import Vllm
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.protocol import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -25,7 +24,7 @@ def test_a_thought_that_a_server_aborts_because_it_ends_is_not_a_whole_thought(w
     thought = Continuation([1, 2], None, 0, 8, stop=TextEnd("</think>", frozenset({3})))
 
     async def asked(fake: Fake) -> None:
-        transport = Transport(Address(fake.url[:-3], fake.url, None), offline=True)
+        transport = Transport(Address(fake.url), offline=True)
         async with aclosing(transport), aclosing(Vllm(transport, Server("vllm", "9", "tiny")).write(thought)) as tokens:
             async for _ in tokens:
                 pass

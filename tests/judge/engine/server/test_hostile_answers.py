@@ -17,11 +17,9 @@ from transformers import AutoTokenizer
 from rag_evaluator import Judge, JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.engines.server import http
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.dialects import Continuation, LlamaCpp, Server, Vllm
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.llamacpp import LlamaCpp
-from rag_evaluator.judge.engines.server.vllm import Vllm
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.protocol import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -196,7 +194,7 @@ def test_log_probabilities_of_another_form_are_not_used(logprobs: Any) -> None:
 
 
 async def written(dialect: Any, fake: Fake) -> list[int]:
-    transport = Transport(Address(fake.url[:-3], fake.url, None), offline=True)
+    transport = Transport(Address(fake.url), offline=True)
     continuation = Continuation([7], None, 0, 8, stop=TextEnd("</s>", frozenset({3})))
     try:
         return [token.token async for token in dialect(transport, Server("d", "9", "tiny")).write(continuation)]

@@ -14,8 +14,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.engines.server.dialects import Continuation
 from rag_evaluator.judge.engines.server.engine import ServerEngine
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.protocol import Opinion
-from rag_evaluator.judge.requests import Reply, Request
+from rag_evaluator.judge.protocol import Opinion, Reply, Request
 from tools.gguf_model import llama_cpp, write_gguf
 from tools.requests48 import requests
 

@@ -13,11 +13,9 @@ from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, JudgementError, ModelError, RAGEvaluator, check
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server
+from rag_evaluator.judge.engines.server.dialects import Continuation, LlamaCpp, Server, Vllm
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.llamacpp import LlamaCpp
-from rag_evaluator.judge.engines.server.vllm import Vllm
-from rag_evaluator.judge.requests import TextEnd
+from rag_evaluator.judge.protocol import TextEnd
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]
@@ -215,7 +213,7 @@ CUT_IDS = {
 @pytest.mark.parametrize(("dialect", "answer"), CUT_IDS.values(), ids=CUT_IDS)
 def test_servers_that_take_token_ids_must_read_each_of_them(dialect: Any, answer: dict[str, Any]) -> None:
     async def asked(fake: Fake, length: int) -> list[int]:
-        transport = Transport(Address(fake.url[:-3], fake.url, None), offline=True)
+        transport = Transport(Address(fake.url), offline=True)
         continuation = Continuation([7] * length, None, 0, 8, stop=TextEnd("</s>", frozenset({3})))
         try:
             written = dialect(transport, Server("d", "9", "tiny")).write(continuation)

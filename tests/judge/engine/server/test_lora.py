@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.judge.engines.server.engine import ServerEngine
 from rag_evaluator.judge.engines.vllm import engine as vllm_engine
 from rag_evaluator.judge.engines.vllm.engine import VllmEngine

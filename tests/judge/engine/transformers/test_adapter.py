@@ -17,10 +17,10 @@ from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Auto
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.fingerprint import fingerprint
+from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.judge.engines.transformers import loading
 from rag_evaluator.judge.engines.transformers.loading import find_judge
-from rag_evaluator.judge.source import LazyJudge
+from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.tasks.manifest import run_digest_of
 
 ModelFolder = Callable[..., Path]
@@ -61,7 +61,7 @@ def config_of(base: Path, adapter: Path | None, **settings: Any) -> JudgeConfig:
 
 def answers(config: JudgeConfig) -> list[tuple[str, tuple[float, ...]]]:
     judge = Judge.from_config(config)
-    engine = judge.inner.engine.inner  # type: ignore[attr-defined]
+    engine = judge.inner.engine  # type: ignore[attr-defined]
     replies = engine.handle([judge.inner.request(f"Is {count} right?", Verdict) for count in range(4)])
     return [(reply.text, reply.confidence) for reply in replies]
 

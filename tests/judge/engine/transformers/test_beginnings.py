@@ -13,7 +13,7 @@ from tiny_models import plain_of
 from rag_evaluator import Judge
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engines.transformers.packed_decoder import LEAST, Beginnings
+from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.tasks.sort import Sorter, SortOptions
 
@@ -28,7 +28,7 @@ def comparison(first: int, second: int) -> tuple[int, ...]:
 def decoder(folder: Path, batch_size: int = 16) -> tuple[Judge, Any]:
     """Any: a test looks into the engine."""
     judge: Any = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32", batch_size=batch_size))
-    return judge, judge.inner.engine.inner.decoder
+    return judge, judge.inner.engine.decoder
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 16])

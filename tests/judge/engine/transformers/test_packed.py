@@ -11,11 +11,10 @@ import transformers
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engines.transformers import attention, trial
+from rag_evaluator.judge.engines.transformers import attention, decoder
 from rag_evaluator.judge.engines.transformers import packed as packed_module
-from rag_evaluator.judge.engines.transformers.attention import NotPackableError
+from rag_evaluator.judge.engines.transformers.attention import LayerKind, NotPackableError, TailCache
 from rag_evaluator.judge.engines.transformers.packed import PackedModel, attention_error
-from rag_evaluator.judge.engines.transformers.tail_cache import LayerKind, TailCache
 
 VOCAB = 300
 WINDOW = 12
@@ -75,8 +74,10 @@ def pieces(rng: random.Random, tokens: list[int], longest: int) -> Iterator[list
         tokens = tokens[size:]
 
 
-@pytest.mark.parametrize("prefix", [0, 5, WINDOW, 3 * WINDOW])
-@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [*((name, 3 * WINDOW) for name in PACKED), *(("gemma2", prefix) for prefix in (0, 5, WINDOW))],
+)
 def test_packed_rows_have_the_logits_that_each_row_has_alone(
     name: str, prefix: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,8 +152,9 @@ WRONG: dict[str, tuple[str, Any]] = {  # what an attention function could fail t
 }
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, torch.float32) for name in WRONG), ("windows", torch.bfloat16)], ids=str
+)
 def test_the_trial_shows_what_the_attention_function_does_not_do(
     name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +218,7 @@ def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
 
     model = model_of("Mistral", **WINDOWED).to(torch.bfloat16)
     model.hf_quantizer = object() if quantised else None
-    monkeypatch.setattr(trial, "InFloat32", full)
+    monkeypatch.setattr(decoder, "InFloat32", full)
     PackedModel.of(model)
     assert used == ([] if quantised else ["float32"])
     argument = AttentionInterface._global_mapping[attention.NAME]
@@ -256,8 +258,13 @@ def test_where_a_device_multiplies_into_float32_nothing_is_copied_into_float32()
     assert attention._gives_float32("meta", torch.bfloat16) and not attention._gives_float32("cpu", torch.bfloat16)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["llama", "gemma2", "mistral with a window", "deepseek v3"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, torch.bfloat16) for name in ("llama", "gemma2", "mistral with a window", "deepseek v3")),
+        ("llama", torch.float16),
+    ],
+)
 def test_a_model_whose_attention_scores_are_rounded_before_the_softmax_is_refused(
     name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from rag_evaluator import ModelError, check
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.long_prompts import LocalModel
+from rag_evaluator.judge.engines.server.engine import LocalModel
 from rag_evaluator.judge.engines.transformers.loading import with_quantisation
-from rag_evaluator.judge.source import LazyJudge
+from rag_evaluator.judge.judge import LazyJudge
 
 ModelFolder = Callable[..., Path]
 Change = Callable[[Path], Any]

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.long_prompts import LocalModel
+from rag_evaluator.judge.engines.server.engine import LocalModel
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 
 ModelFolder = Callable[..., Path]
@@ -34,7 +34,7 @@ def test_a_vision_text_folder_judges_packed_with_the_tokens_that_the_model_gives
 ) -> None:
     judge = judge_of(model_folder(name))
     assert judge.about["path"] == "packed"
-    engine = judge.inner.engine.inner  # type: ignore[attr-defined]
+    engine = judge.inner.engine  # type: ignore[attr-defined]
     requests = [judge.inner.request(f"Is {count} right? {'So it is. ' * count}", Verdict) for count in (1, 9, 30)]
     together = [reply.token_ids for reply in engine.handle(requests)]
     alone = [tiny_models.plain_of(judge).decode([request])[0].token_ids for request in requests]

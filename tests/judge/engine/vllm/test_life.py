@@ -17,8 +17,7 @@ import pytest
 
 from rag_evaluator import ModelError
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.vllm.engine import MODULE, VllmEngine, command, environment, version_of
-from rag_evaluator.judge.engines.vllm.server import VllmServer
+from rag_evaluator.judge.engines.vllm.engine import MODULE, VllmEngine, VllmServer, command, environment, version_of
 from rag_evaluator.judge.engines.vllm.watcher import descendants, parents
 
 pytestmark = [
@@ -31,6 +30,7 @@ MARK = "FAKE_VLLM_RUN"
 OWNER = f"""
 import os, sys, time
 from rag_evaluator.judge.engines.vllm.server import VllmServer
+from rag_evaluator.judge.engines.vllm.engine import VllmServer
 life = VllmServer(lambda socket: [sys.executable, "-m", {MODULE!r}, "--uds", str(socket)],
             {{**os.environ, "PYTHONPATH": {str(FAKE)!r}}}, grace=1)
 if os.environ["FAKE_VLLM"] != "loading":

@@ -10,7 +10,6 @@ from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -275,7 +274,7 @@ def run_probe(
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
     began = now()
-    journal = run_stage(probing(evaluator, data), folder, worker, run, progress, stop, start)
+    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start)
     if outcome(journal, began)[0]:
         refresh_report(folder)
     return journal

@@ -1,4 +1,4 @@
-"""`gate`: whether a run keeps its rules, for CI."""
+"""`gate`: whether a run keeps its rules, and is not worse than a baseline; as JUnit for CI."""
 
 import logging
 import math

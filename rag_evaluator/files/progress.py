@@ -1,6 +1,6 @@
 """How a long work tells how far it is: counts for a callback, and for whoever shows more what it is doing just now.
 
-`watch` shows it from a thread of its own, `lines` says it in a line of text.
+`Watch` shows it from a thread of its own, `Lines` says it in a line of text, for log files.
 """
 
 import logging

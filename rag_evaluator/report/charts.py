@@ -88,13 +88,11 @@ def chart_labels(names: Sequence[str]) -> list[str]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """By name, numbers in them by value: 2 before 10."""
-    return sorted(
-        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _digits_apart(name)]
-    )
 
+    def parts(name: str) -> list[tuple[int, str]]:
+        return [(len(part), part) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
 
-def _digits_apart(name: str) -> list[str]:
-    return re.split(r"(\d+)", name)
+    return sorted(names, key=parts)
 
 
 @dataclass(frozen=True)

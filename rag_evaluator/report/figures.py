@@ -1,4 +1,4 @@
-"""The upper part of a run's page, and the means of several runs beside each other, as HTML."""
+"""The figures of a run as HTML, from its summary and from all of its rows; the means of several runs."""
 
 import math
 from array import array
@@ -317,7 +317,7 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
         panels = {
             metric: (
                 [_group_dot(labels[name], name, groups[name]) for name in shown if name in groups],
-                _ends(scales[metric]),
+                (scales[metric].low, scales[metric].high),
             )
             for metric, groups in by_metric.items()
             if BETWEEN not in metric
@@ -345,10 +345,6 @@ def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
     shown = with_interval(row["mean"], row.get("ci_low"), row.get("ci_high"))
     description = f"{group[:LONGEST]}: {shown}, {row['scored']} rows"
     return ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high"), description)
-
-
-def _ends(scale: Scale) -> tuple[float, float]:
-    return scale.low, scale.high
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Runs brought to the same keys: all rows of a key count, each with the weight that the baseline gives it.
+"""Runs brought to the same keys, and what must be known before they are compared: `caveats`.
+
+All rows of a key count, each with the weight that the baseline gives it.
 
 The weight of a row, its cluster and its group are those of the baseline, whatever the other run says of them. A row
 counts so many times as much as a row of weight 1, so that a key counts as much as its rows together; its score is the

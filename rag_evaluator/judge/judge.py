@@ -1,4 +1,4 @@
-"""Judges as ragas LLMs: ragas hands them a prompt and a response model, and gets a validated object back."""
+"""Judges as ragas LLMs: ragas hands them a prompt and a response model, and gets a validated object back; `LazyJudge`."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

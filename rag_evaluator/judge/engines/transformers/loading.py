@@ -1,4 +1,4 @@
-"""Loads the generative model from disk as langchain's `HuggingFacePipeline`, with errors that say what to do."""
+"""Loads the generative model from disk as langchain's `HuggingFacePipeline`, its adapter merged; what its files say before."""
 
 import json
 import logging

@@ -168,7 +168,7 @@ def test_a_device_that_failed_loses_the_judge_and_another_error_costs_one_questi
 def test_the_command_says_that_the_judge_is_lost_and_exits_with_75(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.cli.journals.status", lost)
+    monkeypatch.setattr("rag_evaluator.cli.cluster.status", lost)
     assert command_line.main(["status", "."]) == 75
     expected = "the judge is lost: the server is gone. What was made is kept, the same command continues.\n"
     assert capsys.readouterr().err == expected

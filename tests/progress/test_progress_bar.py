@@ -42,7 +42,7 @@ def work(options):
     say("the table")
     return 0
 
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
 main.all_commands = lambda: rows
 journals.work = work
 sys.exit(main.main(["evaluate", "x"]))
@@ -115,7 +115,7 @@ def work(options, stop):
             time.sleep(0.3)
 
 arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", arguments, stoppable=True)}
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", arguments, stoppable=True)}
 main.all_commands = lambda: rows
 journals.work = work
 code = main.main(["evaluate", "x"])

@@ -13,7 +13,6 @@ from rag_evaluator.config.origin import Origin, apply_overrides
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
 from rag_evaluator.dataset.sample import choose
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
@@ -29,9 +28,18 @@ from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.run.workers import ALONE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
-from rag_evaluator.tasks.calls import Settings, judge_source, settings_of, shown
 from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
+from rag_evaluator.tasks.question import (
+    Make,
+    QuestionStage,
+    Settings,
+    TaskJudge,
+    judge_source,
+    manifest_of,
+    plan_of,
+    settings_of,
+    shown,
+)
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
@@ -352,7 +360,7 @@ def duel(
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, folder, ALONE, run, at, start="fresh" if fresh else "update")
+        journal = run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
         table = ChunkTable(journal, stage)
         return Duel(folder, stage.summary(table), list(stage.rows(table)))
 

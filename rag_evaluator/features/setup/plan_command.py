@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_json, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.progress import ACTIVITY, duration
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES, duration
 from rag_evaluator.files.signals import GRACE, Stop
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _config(text: str) -> Path:
 def plan(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator plan config.yaml`."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.cli.start import LIBRARIES, read_config
+    from rag_evaluator.cli.evaluate import read_config
 
     _check(options)
     config = read_config(options)

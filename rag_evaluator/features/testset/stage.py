@@ -13,7 +13,6 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource, embeddings_of
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.testset.check import NEEDED, check_stage, findings_summary
 from rag_evaluator.features.testset.check import TASK as CHECK
@@ -44,8 +43,17 @@ from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.task import Plan, Table
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.calls import Settings, judge_source, settings_of, shown
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
+from rag_evaluator.tasks.question import (
+    Make,
+    QuestionStage,
+    Settings,
+    TaskJudge,
+    judge_source,
+    manifest_of,
+    plan_of,
+    settings_of,
+    shown,
+)
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
@@ -308,7 +316,7 @@ def make_testset(
     source = embeddings_of(embeddings, settings.embeddings, settings.offline)
     stage = testset_stage(settings, corpus, asking, source, second_judge)
     with shown(progress, stage.plan.cell_noun) as at:
-        run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
+        run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
 
@@ -356,7 +364,7 @@ def check_testset(
     rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
     stage = check_stage(rows, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
     with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, settings.results_dir, ALONE, run, at, start="fresh" if fresh else "update")
+        journal = run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
     findings = stage.findings(ChunkTable(journal, stage))
     return CheckedTestset(settings.results_dir, findings, findings_summary(findings))
 

@@ -5,12 +5,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json
+from rag_evaluator.cli.options import OK, add_json
 
 if TYPE_CHECKING:
     from rag_evaluator.features.app.review import Applied
 
-OK = 0
 SHOWN = 20  # changes
 LONGEST = 60  # characters of a text
 EXAMPLES = """examples:

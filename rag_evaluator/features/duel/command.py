@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.options import add_beginning, add_rows, add_set
+from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
 
-OK, NOTHING_JUDGED = 0, 1
 EXAMPLES = """examples:
   rag-evaluator duel results/base results/demo
   rag-evaluator duel results/base results/demo --out results/base-against-demo --on id
@@ -86,7 +85,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
 def _code(summary: Mapping[str, Any]) -> int:
     from rag_evaluator.features.duel.stage import WIN_RATE
 
-    return OK if summary["measures"][WIN_RATE]["scored"] else NOTHING_JUDGED
+    return OK if summary["measures"][WIN_RATE]["scored"] else FAILED
 
 
 def print_duel(summary: Mapping[str, Any]) -> None:

@@ -4,14 +4,13 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_config, add_rows, with_examples
+from rag_evaluator.cli.options import BAD_INPUT, FAILED, OK, TRY_AGAIN, add_config, add_rows, with_examples
 from rag_evaluator.errors import JudgeLostError, MissingChunksError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.checks import Check, CheckReport
 
-OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
@@ -58,13 +57,13 @@ def _code(report: "CheckReport") -> int:
     """As a run that meets the same would end; what needs a hand comes first."""
     failed = [check for check in report.checks if check.state == "failed"]
     codes = {_code_of(check) for check in failed}
-    return next((code for code in (BAD_INPUT, TRY_AGAIN, NOTHING_SCORED) if code in codes), OK)
+    return next((code for code in (BAD_INPUT, TRY_AGAIN, FAILED) if code in codes), OK)
 
 
 def _code_of(check: "Check") -> int:
     if isinstance(check.error, PASSING):
         return TRY_AGAIN
-    return NOTHING_SCORED if check.name == "row" and check.error is None else BAD_INPUT
+    return FAILED if check.name == "row" and check.error is None else BAD_INPUT
 
 
 def _print(check: "Check", whole_prompt: bool) -> None:

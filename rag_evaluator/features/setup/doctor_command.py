@@ -4,12 +4,11 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json, with_examples
+from rag_evaluator.cli.options import FAILED, OK, add_json, with_examples
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.doctor import Diagnosis
 
-OK, BROKEN = 0, 1
 WIDTH = 22  # of the names
 
 
@@ -42,7 +41,7 @@ def doctor(options: argparse.Namespace) -> int:
     else:
         for line in _lines(diagnosis):
             say(line)
-    return OK if diagnosis.healthy else BROKEN
+    return OK if diagnosis.healthy else FAILED
 
 
 def _lines(diagnosis: "Diagnosis") -> Iterator[str]:

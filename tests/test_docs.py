@@ -16,7 +16,7 @@ from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers import READERS
-from rag_evaluator.features.certify.texts import TEXTS as LABEL_TEXTS
+from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS
 from rag_evaluator.judge.engines.protocol import ENGINES
 from rag_evaluator.judge.engines.server.engine import DIALECTS
 from rag_evaluator.results.certificate import LABELS

@@ -78,7 +78,7 @@ def add_beginning(parser: argparse.ArgumentParser) -> None:
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", type=Path, help="YAML file; config.yaml of the project shows every key")
+    parser.add_argument("config", type=Path, help="YAML file; docs/config.md of the project has every key")
     parser.add_argument(
         "--set",
         action="append",

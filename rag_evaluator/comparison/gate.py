@@ -36,9 +36,9 @@ from rag_evaluator.results.aligned import (
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.results.run import ScoredRows, run_weights
-from rag_evaluator.statistics.bootstrap import Floats
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
+from rag_evaluator.statistics.paired import Floats
 from rag_evaluator.statistics.rules import COVERAGE, MEAN, Measured, MissingRows, Rule, Verdict, check_rules, parse_rule
 
 LEVEL = 0.95

@@ -1,7 +1,6 @@
 """Coroutines for callers that have no event loop or are inside one, and calls that are made once for all who wait."""
 
 import asyncio
-import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,21 +18,11 @@ def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    results: list[Any] = []
-    errors: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            results.append(asyncio.run(coroutine))
-        except BaseException as error:  # raised again below, in the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=target, name="rag-evaluator")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    thread = ThreadPoolExecutor(1, thread_name_prefix="rag-evaluator")
+    try:
+        return thread.submit(asyncio.run, coroutine).result()
+    finally:
+        thread.shutdown(wait=False)
 
 
 K = TypeVar("K", bound=Hashable)

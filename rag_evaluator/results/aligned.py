@@ -21,9 +21,8 @@ from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.manifest import partial_rows
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
-from rag_evaluator.statistics.bootstrap import Floats
 from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.paired import Paired
+from rag_evaluator.statistics.paired import Floats, Paired
 
 ID, QUESTION = "id", "user_input"
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.bootstrap import cluster_numbers
 from rag_evaluator.statistics.formulas import Array, Scale, effective_units, with_pseudo_units
-from rag_evaluator.statistics.threshold import LabelledRows, make_labelled_rows
+from rag_evaluator.statistics.labelled import LabelledRows, cluster_numbers, make_labelled_rows
 
 METHOD = "cross-fitted-ppi++-t-pseudo-residuals"
 FIGURES = ("label_mean", "ci_low", "ci_high", "judge_weight", "labels_only", "labels_saved")  # None: no estimate

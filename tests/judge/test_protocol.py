@@ -24,7 +24,9 @@ from rag_evaluator.judge.protocol import JudgeProtocol
 PACKAGE = Path(rag_evaluator.__file__).parent
 CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}
 ABOUT_JUDGES = re.compile(r"judge|\bllm\b|greedy|achoose|RagasLLM|Pipeline", re.IGNORECASE)
-ALLOWED: frozenset[str] = frozenset()
+ALLOWED = {
+    "features/setup/check_judge.py: isinstance(self.judge, EngineJudge)"
+}  # it measures requests, which are not made
 
 
 class Rating(BaseModel):

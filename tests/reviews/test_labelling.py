@@ -10,7 +10,7 @@ from labelled_runs import ROWS, exact_run, faithful_run
 from made import review
 
 from rag_evaluator import ConfigError, certify, label_sheet
-from rag_evaluator.features.app.labelling import (
+from rag_evaluator.features.app.label import (
     LabelItem,
     choices,
     given_labels,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.cli.options import OK, add_json
 
 if TYPE_CHECKING:
-    from rag_evaluator.features.app.review import Applied
+    from rag_evaluator.features.app.apply import Applied
 
 SHOWN = 20  # changes
 LONGEST = 60  # characters of a text
@@ -59,7 +59,7 @@ def add_review_commands(commands: Any) -> None:
 def review(options: argparse.Namespace) -> int:
     """`rag-evaluator review apply results/demo`."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.features.app.review import apply_reviews
+    from rag_evaluator.features.app.apply import apply_reviews
 
     applied = apply_reviews(
         options.results,

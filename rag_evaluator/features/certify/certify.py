@@ -12,7 +12,7 @@ from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, as_json, compared
-from rag_evaluator.features.certify.scale import parse_scales
+from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import SHOWN_TEXTS, DrawRecord, LabelSheet, read_draw, write_draw, write_sheet
 from rag_evaluator.features.certify.statistics import LEAST, Draw, draw_stratified, draw_uncertain
 from rag_evaluator.features.certify.table import labels_in_column, read_labels, together

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.bootstrap import holm, sign_flip_p_values
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.statistics.paired import holm, sign_flip_p_values
 
 Word = Literal["always worst", "too few", "reliable", "wrong way", "weak", "no better than chance", "undecided"]
 CONTINUOUS_TOLERANCE = 0.05

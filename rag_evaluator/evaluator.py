@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import PanelJudge, name_judges, refuse_panel
 from rag_evaluator.config.schema import Config, as_config, load_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges, refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import BAD_INPUT, OK, add_json, add_set, with_examples
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, default_config, load_config
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.metrics.definitions import own_metrics

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.probe.figures import probe_overview
 from rag_evaluator.features.probe.stage import ProbeStage, probe_stage, read_report

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
-from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
 
@@ -84,6 +83,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
         from rag_evaluator.features.testset.prepare import corpus_of
+        from rag_evaluator.features.testset.section import TestsetConfig
         from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
         from rag_evaluator.tasks.question import TaskJudge
 
@@ -183,6 +183,7 @@ def print_checked(summary: Mapping[str, Any], name: str) -> None:
 def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     """The configuration with what the command says about the test set."""
     from rag_evaluator.config.schema import with_arguments
+    from rag_evaluator.features.testset.section import TestsetConfig
 
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
     section = with_arguments(

@@ -21,7 +21,7 @@ os.environ["TQDM_DISABLE"] = "1"
 
 from benchmarks.rows import make_rows
 from rag_evaluator import PlannedJudge, RAGEvaluator, plan
-from rag_evaluator.features.setup.expected import Expected
+from rag_evaluator.features.setup.plan import Expected
 from rag_evaluator.features.setup.trial import read_measured
 
 METRICS = ["context_precision", "faithfulness", "answer_relevancy", "context_relevance"]

@@ -19,18 +19,18 @@ from .errors import (
     UndefinedScoreError,
 )
 from .evaluator import RAGEvaluator
-from .features.app.review import Applied, apply_reviews
+from .features.app.apply import Applied, apply_reviews
 from .features.certify.certify import Certification, certify, label_sheet
 from .features.chains.collect import collect
 from .features.chains.evaluate_lists import Scores, evaluate
 from .features.chains.langchain import EvaluatorChain
-from .features.duel.duel import Duel, duel
-from .features.probe.probe import ProbeReport, probe
+from .features.duel.stage import Duel, duel
+from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
 from .features.setup.doctor import Diagnosis, doctor
 from .features.setup.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
-from .features.testset.testset import CheckedTestset, MadeTestset, check_testset, make_testset
+from .features.testset.stage import CheckedTestset, MadeTestset, check_testset, make_testset
 from .ground_truth import generate
 from .judge.judge import Judge
 from .judge.scripted import ScriptedJudge

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, __version__
-from rag_evaluator.features.setup.packages import declared
+from rag_evaluator.features.setup.doctor import declared
 from rag_evaluator.tasks.manifest import versions
 
 ROOT = Path(__file__).parent.parent

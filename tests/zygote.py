@@ -22,14 +22,14 @@ import torch
 import transformers
 
 import rag_evaluator.cli.console
+import rag_evaluator.cli.evaluate
 import rag_evaluator.cli.main
-import rag_evaluator.cli.tasks
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
 from rag_evaluator.embeddings.event_loop import MODELS
 from rag_evaluator.features.duel.judging import AnswerComparison, Outcome, Pair
-from rag_evaluator.features.testset.making import CandidateMaker
+from rag_evaluator.features.testset.checker import CandidateMaker
 from rag_evaluator.features.testset.prepare import Slot
 from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.tasks.references import Generator

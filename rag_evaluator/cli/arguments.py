@@ -21,15 +21,15 @@ from rag_evaluator.tasks import all_tasks
 HERE, CLI = "rag_evaluator.cli.arguments", "rag_evaluator.cli"
 COMMANDS: Mapping[str, Command] = {
     "evaluate": Command(f"{CLI}.evaluate:evaluate", f"{HERE}:add_evaluate_command", "main job", stoppable=True),
-    "report": Command(f"{CLI}.report:report", f"{CLI}.report:add_report_command", "main job"),
+    "report": Command(f"{CLI}.compare:report", f"{CLI}.compare:add_report_command", "main job"),
     "compare": Command(f"{CLI}.compare:compare", f"{CLI}.compare:add_compare_command", "main job"),
-    "gate": Command(f"{CLI}.gate:gate", f"{CLI}.gate:add_gate_command"),
-    "sort": Command(f"{CLI}.tasks:sort", f"{HERE}:add_sort_command", stoppable=True),
-    "generate": Command(f"{CLI}.tasks:generate", f"{HERE}:add_generate_command", stoppable=True),
+    "gate": Command(f"{CLI}.compare:gate", f"{CLI}.compare:add_gate_command"),
+    "sort": Command(f"{CLI}.evaluate:sort", f"{HERE}:add_sort_command", stoppable=True),
+    "generate": Command(f"{CLI}.evaluate:generate", f"{HERE}:add_generate_command", stoppable=True),
     "prompts": Command(f"{CLI}.prompts:prompts", f"{CLI}.prompts:add_prompt_commands"),
-    "submit": Command(f"{CLI}.submit:submit", f"{HERE}:add_submit_command", "cluster"),
-    "status": Command(f"{CLI}.journals:status", f"{HERE}:add_status_command", "cluster"),
-    "merge": Command(f"{CLI}.journals:merge", f"{HERE}:add_merge_command", "cluster"),
+    "submit": Command(f"{CLI}.cluster:submit", f"{HERE}:add_submit_command", "cluster"),
+    "status": Command(f"{CLI}.cluster:status", f"{HERE}:add_status_command", "cluster"),
+    "merge": Command(f"{CLI}.cluster:merge", f"{HERE}:add_merge_command", "cluster"),
 }
 """Name -> command of the core; features have their own."""
 WHAT = "Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline."

@@ -16,7 +16,7 @@ from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
-from rag_evaluator.results.panel_names import BETWEEN
+from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.run.status import Status
 from rag_evaluator.run.task import Plan
 
@@ -181,7 +181,7 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:  # Any: JSON
     """The one document that a command with `--json` prints."""
-    from rag_evaluator.files.jsonl import json_text
+    from rag_evaluator.files.atomic import json_text
 
     hide_bar()
     print(json_text(value), end="")

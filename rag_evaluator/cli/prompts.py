@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json, add_set, with_examples
-from rag_evaluator.cli.start import LIBRARIES
+from rag_evaluator.cli.options import BAD_INPUT, OK, add_json, add_set, with_examples
 from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, default_config, load_config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, choose_owners, questions_of, select_metrics
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts.check import CheckedPack
     from rag_evaluator.prompts.pack import Key, Source
 
-OK, BAD_PACKS = 0, 2
 PROMPTS_DIR = Path("prompts")
 OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and families of metrics that have prompts
 
@@ -131,7 +129,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
-        return BAD_PACKS if faults else OK
+        return BAD_INPUT if faults else OK
     columns = [("language", "left"), *((heading, "right") for heading in ("good", *KINDS))]
     print_table("prompt packs", columns, _rows(checked))
     for path, fault in faults:
@@ -139,7 +137,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if not faults:
         print(f"every pack of {len(checked)} languages in {folder}/ is complete, current and in its language")
     _note_other_ragas(sources, options.installed)
-    return BAD_PACKS if faults else OK
+    return BAD_INPUT if faults else OK
 
 
 def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from rag_evaluator.files.progress import State, duration
-from rag_evaluator.files.progress_lines import Display, Lines, Watch, pace, shortened, write_to
+from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, pace, shortened, write_to
 
 LONG = frozenset(
     "evaluate sort generate probe duel testset merge report compare gate certify prompts check plan doctor".split()

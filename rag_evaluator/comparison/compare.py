@@ -17,8 +17,10 @@ from rag_evaluator.results.aligned import (
     QUESTION,
     Aligned,
     align,
+    caveats,
     column_of,
     common_metrics,
+    equal_rows,
     groups_of,
     keys_of,
     match,
@@ -26,7 +28,6 @@ from rag_evaluator.results.aligned import (
     row_match,
     weights_of,
 )
-from rag_evaluator.results.caveats import caveats, equal_rows
 from rag_evaluator.results.certificate import KeptLabels, kept_labels, own_standing
 from rag_evaluator.results.comparison import (
     ChangedScore,
@@ -41,10 +42,9 @@ from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.bootstrap import Floats
 from rag_evaluator.statistics.formulas import TIE, Array, Scale
 from rag_evaluator.statistics.intervals import tie_warning
-from rag_evaluator.statistics.paired import EFFECT, Paired, compare_scores
+from rag_evaluator.statistics.paired import EFFECT, Floats, Paired, compare_scores
 from rag_evaluator.statistics.ppi import LabelMean, label_difference, with_clusters, with_weights
 from rag_evaluator.tasks.manifest import REPORT
 from rag_evaluator.tasks.open_run import open_run
@@ -353,7 +353,7 @@ def write_report(*runs: str | Path, out: str | Path | None = None, on: str | Non
     Raises `RagEvaluatorError` for results that are not there, not finished or have no row in common, before it is
     written.
     """
-    from rag_evaluator.report import document  # templates and charts: not for commands that write none
+    from rag_evaluator.report import document
 
     if not runs:
         raise ConfigError("report: expected a results folder, received none.")

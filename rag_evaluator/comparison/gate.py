@@ -3,32 +3,298 @@
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.comparison.differences import LEVEL, Differences, of_scored
 from rag_evaluator.comparison.saved_scores import known_scale, read_scores, scales_with_directions
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.results.aligned import keys_of, require_column
-from rag_evaluator.results.caveats import equal_rows, partial_run
+from rag_evaluator.results.aligned import (
+    Aligned,
+    align,
+    caveats,
+    column_of,
+    common_metrics,
+    equal_rows,
+    keys_of,
+    match,
+    other_questions,
+    partial_run,
+    require_column,
+    weights_of,
+)
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.results.run import ScoredRows, run_weights
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import mean_interval, tie_warning
-from rag_evaluator.statistics.rules import COVERAGE, MEAN, Measured, Rule, Verdict, check_rules, parse_rule
+from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
+from rag_evaluator.statistics.paired import Floats
+from rag_evaluator.statistics.rules import COVERAGE, MEAN, Measured, MissingRows, Rule, Verdict, check_rules, parse_rule
+
+LEVEL = 0.95
+MOST = 0.5  # share of keys with other questions from which on the rows are not the same
+Label = TypeVar("Label")
+logger = logging.getLogger(__name__)
+
+
+class Differences:
+    """A run minus its baseline, metric by metric.
+
+    Args:
+        scales: metric -> its scale.
+        ignore: leave out rows that the baseline scored and the run did not; else each counts as the worst score.
+        on, cluster: see `gate`.
+
+    Raises `ResultsError` where there is nothing to compare. What makes the runs differ beside the systems is logged.
+    """
+
+    def __init__(
+        self,
+        baseline: ScoredRows,
+        run: ScoredRows,
+        scales: Mapping[str, Scale],
+        ignore: bool,
+        on: str | None,
+        cluster: str | None,
+    ) -> None:
+        self.baseline, self.run, self.scales, self.ignore = baseline, run, scales, ignore
+        self.on, matched = match([baseline, run], on)
+        self.matched = matched[0], matched[1]
+        self.a, self.b = align([baseline, run], matched, baseline.config.get("weight"), whole=True)
+        self.metrics = common_metrics(self.a, self.b, self.on)
+        self.cluster = cluster or baseline.config.get("cluster") or run.config.get("cluster")
+        self.weights = weights_of(self.a)
+
+    def measured(self) -> dict[str, Measured]:
+        """Every metric of the baseline; one that the run does not have cannot pass."""
+        for sentence in caveats(self.baseline, self.run, self.matched, self.on, self.metrics):
+            logger.warning(sentence)
+        if new := [metric for metric in self.run.scores if metric not in self.a.scores]:
+            logger.warning("%s has no scores of %s: not compared.", self.baseline.name, ", ".join(new))
+        return {
+            metric: self._of(metric, self.scales[metric]) if metric in self.b.scores else self._absent(metric)
+            for metric in self.a.scores
+        }
+
+    @cached_property
+    def labels(self) -> Sequence[str | None] | None:
+        """The cluster of each key, as the baseline has it; as the run has it where the baseline has no such column."""
+        if not self.cluster:
+            return None
+        has_column = any(key is not None for key in keys_of(self.baseline.samples, self.cluster))
+        return column_of(self.a if has_column else self.b, self.cluster)
+
+    @cached_property
+    def fault(self) -> str | None:
+        """That rows with one key are not the same rows."""
+        other, known = other_questions(self.baseline, self.run, self.matched, self.on)
+        if other == 0 or other < MOST * known:
+            return None
+        return (
+            f"{other} of {known} rows that were matched by '{self.on}' have other questions in {self.run.name}: these "
+            "are not the same rows. Choose another column with --on (on= in Python)"
+        )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        labels = keys_of(self.baseline.samples, self.cluster or self.on)
+        equal = equal_rows(self.baseline, labels)
+        return () if equal is None else (equal,)
+
+    def _of(self, metric: str, scale: Scale) -> Measured:
+        rows = fill_missing(self.a, self.b, metric)
+        first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (self.a, self.b))
+
+        def with_score(score: float) -> Floats:
+            return np.asarray(rows.filled(second, score) - first)
+
+        def estimate(values: Floats) -> Estimate:
+            return difference_interval(values, scale, LEVEL, self.labels, self.weights)
+
+        worst = scale.low if scale.better == "higher" else scale.high
+        values = second - first if self.ignore else with_score(worst)
+        lost = None
+        if rows.lost and not self.ignore:
+            lost = MissingRows(
+                len(rows.lost),
+                named(rows.lost),
+                estimate(second - first),
+                lambda score: estimate(with_score(score)),
+            )
+        difference = estimate(values)
+        sides = ((self.run, second), (self.baseline, first))
+        tied = [
+            f"{side.name}: {warning}"
+            for side, scores in sides
+            if (warning := tie_warning(scores, scale, difference, self.weights)) is not None
+        ]
+        return Measured(
+            scale,
+            difference,
+            rows.coverage,
+            of_scored(self.labels, values),
+            of_scored(None if self.weights is None else self.weights.tolist(), values),
+            lost,
+            (*self._missing(rows), *self.notes, *tied),
+            self.fault,
+        )
+
+    def _missing(self, rows: "FilledRows") -> list[str]:
+        ignored = [f"{len(rows.lost)} missing rows are ignored (--missing ignore)"] if self.ignore else []
+        return [*ignored, *rows.sentences()]
+
+    def _absent(self, metric: str) -> Measured:
+        fault = f"{self.run.name} has no scores of {metric}, which {self.baseline.name} has"
+        nothing = difference_interval([], self.scales[metric], LEVEL)
+        return Measured(self.scales[metric], nothing, 0.0, fault=fault)
+
+
+def of_scored(values: Sequence[Label] | None, scores: Floats) -> list[Label] | None:
+    """What belongs to the rows that have a score."""
+    if values is None:
+        return None
+    return [value for value, is_missing in zip(values, np.isnan(scores), strict=True) if not is_missing]
+
+
+NAMED, LETTERS = 3, 40  # keys in a sentence, and letters of each
+
+
+class Count(NamedTuple):
+    """The rows of one key that count the same: those of the baseline and of the run, and how many have a score."""
+
+    rows_a: int
+    scored_a: int
+    rows_b: int
+    scored_b: int
+
+    @property
+    def compared(self) -> int:
+        return min(self.scored_a, self.scored_b)
+
+    @property
+    def lost(self) -> int:
+        """Rows that the baseline scored and the run did not, or does not have."""
+        return max(0, self.scored_a - self.scored_b)
+
+    @property
+    def gained(self) -> int:
+        """Rows without a score in the baseline only."""
+        return max(0, min(self.scored_b, self.rows_a) - self.scored_a)
+
+    @property
+    def neither(self) -> int:
+        return self.rows_a - self.compared - self.lost - self.gained
+
+    @property
+    def further(self) -> int:
+        """Rows without a score that the run has beside those of the baseline."""
+        return max(0, self.rows_b - self.scored_b - self.lost - self.neither)
+
+
+@dataclass(frozen=True)
+class FilledRows:
+    """All rows of a baseline and of another run, for one metric.
+
+    Attributes:
+        coverage: of the weight of all rows of both runs the share of those that both scored, in [0, 1]. A row that only
+            the run has counts as much as a row of the baseline does on average.
+        lost: keys of rows that the baseline scored and the run did not; a key once for each such row.
+        neither: keys of rows that none of them scored.
+        gained: keys of rows that only the run scored.
+        further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
+        without: rows of the baseline that have no key.
+        held, missed: by key, the weight of the run's scored rows, and that of the rows it lost.
+    """
+
+    coverage: float
+    lost: Sequence[str]
+    neither: Sequence[str]
+    gained: Sequence[str]
+    further: int
+    without: int
+    held: Floats
+    missed: Floats
+
+    def filled(self, scores: Floats, value: float) -> Floats:
+        """The run's scores by key, with a value in each row that it lost."""
+        total = self.held + self.missed
+        known = np.where(np.isnan(scores), 0.0, scores)
+        mixed = (known * self.held + value * self.missed) / np.where(total > 0, total, 1.0)
+        return np.where(self.missed > 0, mixed, scores)
+
+    def sentences(self) -> Iterator[str]:
+        """What is missing, without those that count as failures."""
+        if self.neither:
+            yield f"{_rows(self.neither)} without a score in both runs"
+        if self.gained:
+            yield f"{_rows(self.gained)} without a score in the baseline only"
+        if self.without:
+            yield f"{self.without} rows of the baseline have no key"
+        if self.further:
+            yield f"{self.further} rows of the run have no partner"
+
+
+def fill_missing(a: Aligned, b: Aligned, metric: str) -> FilledRows:
+    """The rows of a baseline, aligned with all of its keys, and of another run."""
+    counts = [_counts(a, b, metric, place) for place in range(len(a.keys))]
+    rows = [
+        (key, weight, count) for key, of_key in zip(a.keys, counts, strict=True) for weight, count in of_key.items()
+    ]
+    known = a.matched.places
+    extra = sum(len(places) for key, places in b.matched.places.items() if key not in known) + b.matched.without
+    further = extra + sum(count.further for _, _, count in rows)
+    total = math.fsum(a.weights) * (1 + further / len(a.weights))
+    compared = math.fsum(weight * count.compared for _, weight, count in rows)
+    return FilledRows(
+        coverage=compared / total if total else 0.0,
+        lost=[key for key, _, count in rows for _ in range(count.lost)],
+        neither=[key for key, _, count in rows for _ in range(count.neither)],
+        gained=[key for key, _, count in rows for _ in range(count.gained)],
+        further=further,
+        without=a.matched.without,
+        held=_by_key(counts, "scored_b"),
+        missed=_by_key(counts, "lost"),
+    )
+
+
+def _counts(a: Aligned, b: Aligned, metric: str, place: int) -> Mapping[float, Count]:
+    """Weight -> the rows of a key that have it."""
+    counts: dict[float, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for at, side in ((0, a), (2, b)):
+        scores = side.run.scores[metric]
+        for row in side.rows(place):
+            count = counts[side.weights[row]]
+            count[at] += 1
+            count[at + 1] += scores[row] == scores[row]
+    return {weight: Count(*count) for weight, count in counts.items()}
+
+
+def _by_key(counts: Sequence[Mapping[float, Count]], name: str) -> Floats:
+    return np.array([math.fsum(weight * getattr(count, name) for weight, count in each.items()) for each in counts])
+
+
+def _rows(keys: Sequence[str]) -> str:
+    return f"{len(keys)} row{'' if len(keys) == 1 else 's'} ({named(keys)})"
+
+
+def named(keys: Sequence[str]) -> str:
+    """The first keys, each once."""
+    each = list(dict.fromkeys(keys))
+    shown = [key if len(key) <= LETTERS else key[: LETTERS - 1] + "…" for key in each[:NAMED]]
+    return ", ".join(shown) + (", …" if len(each) > NAMED else "")
+
 
 MISSING = ("worst", "ignore")
-logger = logging.getLogger(__name__)
 
 
 class GateVerdicts(WithOverview, list[Verdict]):

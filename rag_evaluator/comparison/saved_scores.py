@@ -8,8 +8,8 @@ from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics.table import canonical_name, scale_of
-from rag_evaluator.results.details import Cell, Details, Record
 from rag_evaluator.results.results import Results
+from rag_evaluator.results.rows import Cell, Details, Record
 from rag_evaluator.results.run import ScoredRows, ScoreTable, of_own_table, of_table
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.tasks.open_run import open_run

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from rag_evaluator.dataset.field import Field, text_or_list
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG
+from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field, text_or_list
 from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.

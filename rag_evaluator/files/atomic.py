@@ -17,7 +17,6 @@ import psutil
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.files.jsonl import json_text, wide_json_text
 
 HEAD = 4096  # bytes in which the mark of a file is
 
@@ -273,3 +272,24 @@ def _link(source: Path, target: Path) -> bool:
             return False
         source.rename(target)  # two at the same moment: the later one wins, both are whole
     return True
+
+
+NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
+
+
+NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
+
+
+def json_text(value: Any) -> str:
+    """Indented by 2: results, journals, prompt packs, which ragas saves so. Any: JSON."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def wide_json_text(value: Any) -> str:
+    """Indented by 4, lists of numbers on one line: what `sort` and `generate` write, whose ranks are read by eye."""
+    text = json.dumps(value, ensure_ascii=False, indent=4, allow_nan=False)
+    return NUMBERS.sub(_on_one_line, text) + "\n"
+
+
+def _on_one_line(match: re.Match[str]) -> str:
+    return f"[{', '.join(match[1].replace(',', ' ').split())}]"

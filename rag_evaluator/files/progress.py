@@ -4,16 +4,23 @@
 """
 
 import logging
+import math
+import os
+import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Protocol, TextIO
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]
 """Called with (done, total). One that has a method `show(state)`, too, gets a `State` some times a second."""
 
 CHECKING = "checking rows, prompts and models"
+LIBRARIES = "loading libraries"  # ragas, torch: seconds
 
 
 def silent(done: int, total: int) -> None:
@@ -134,3 +141,223 @@ def duration(seconds: float) -> str:
     hours, rest = divmod(rest, 3600)
     clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
     return f"{days} d {clock}" if days else clock
+
+
+WIDTH = 120  # characters of a line
+FIRST = 2.0  # seconds: a command that takes less writes no line
+LEAST, MOST = 10.0, 20.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
+BUSY = 120.0  # seconds, after which a change alone is no reason for a line before its time
+
+
+class Lines:
+    """Writes a line where something has changed, and at the latest after a while.
+
+    Args:
+        write: takes a line without its end.
+        first: seconds before the first line.
+        least, most: seconds between two lines.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        first: float = FIRST,
+        least: float = LEAST,
+        most: float = MOST,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.write, self.least, self.most, self.clock = write, least, most, clock
+        self._next = self._latest = clock() + first
+        self._shown: tuple[object, ...] = ()
+
+    def show(self, state: State) -> None:
+        now = self.clock()
+        is_quiet = state.elapsed > BUSY and self._shown[:1] == (state.phase,)
+        changed = _what(state) != self._shown and not is_quiet
+        if now < (self._next if changed else self._latest):
+            return
+        self._next, self._latest, self._shown = now + self.least, now + self.most, _what(state)
+        self.write(line_of(state))
+
+    def close(self) -> None:
+        """Nothing is left to be written."""
+
+
+def _what(state: State) -> tuple[object, ...]:
+    return state.phase, state.phase_steps, state.done, state.total, state.missing, state.tokens, state.answers
+
+
+def line_of(state: State, width: int = WIDTH) -> str:
+    """`00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 51234 tokens`, without control characters."""
+    clock, counts = duration(state.elapsed), counts_of(state)
+    if counts and not state.phase:
+        return shortened(f"{clock} {counts}", width)
+    done, total = state.phase_steps
+    steps = f" {done}/{total}" if total else ""
+    tail = f"{steps} ({duration(state.phase_seconds)})" if state.phase else ""
+    tail += f"; {counts}" if counts else ""
+    room = width - len(clock) - 1 - len(tail)
+    return f"{clock} {shortened(state.phase or 'working', room)}{tail}"
+
+
+def counts_of(state: State) -> str:
+    """The counted work, during a phase without what changes only with it; empty if nothing is counted yet."""
+    if state.total is None:
+        return ""
+    share = f" ({math.floor(100 * state.done / state.total)} %)" if state.total else ""
+    parts = [
+        f"{state.noun} {state.done}/{state.total}{share}",
+        pace(state.rate) if state.rate else "",
+        "" if state.seconds_left is None else f"{duration(state.seconds_left)} left",
+        f"{state.missing} missing",
+        f"{state.answers} answers" if state.answers else "",
+        f"{state.tokens} tokens" if state.tokens else "",
+    ]
+    chosen = [parts[0], parts[3]] if state.phase else parts
+    return ", ".join(filter(None, chosen))
+
+
+def pace(rate: float) -> str:
+    """Cells a second, or a minute or an hour where they are few."""
+    for seconds, unit in ((1, "s"), (60, "min")):
+        if rate * seconds >= 1:
+            return f"{rate * seconds:.1f}/{unit}"
+    return f"{rate * 3600:.1f}/h"
+
+
+def shortened(text: str, width: int) -> str:
+    """A text on one line, its middle left out if it is too long; what a terminal would obey is as it is in Python."""
+    text = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    if len(text) <= width:
+        return text
+    start = (width - 3) // 2
+    return f"{text[:start]}...{text[len(text) - (width - 3 - start) :]}"
+
+
+def write_to(stream: TextIO | None) -> Callable[[str], None]:
+    """What writes lines to a stream, at once; nothing where it is closed.
+
+    The file is written without the stream's own lock: a thread that waits for a reader must not keep the process from
+    ending.
+    """
+
+    def write(line: str) -> None:
+        encoding = getattr(stream, "encoding", None) or sys.getdefaultencoding()
+        line = shortened(line.encode(encoding, "backslashreplace").decode(encoding), WIDTH)
+        with suppress(OSError, ValueError, AttributeError):
+            assert stream is not None
+            try:
+                number = stream.fileno()
+            except OSError:  # a stream in memory
+                stream.write(f"{line}\n")
+            else:
+                os.write(number, f"{line}\n".encode(encoding))
+
+    return write if stream is not None else lambda line: None
+
+
+TICK = 0.25  # seconds
+WINDOW = 300.0  # seconds over which the rate is measured
+
+
+class Display(Protocol):
+    """What shows a state."""
+
+    def show(self, state: State) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Watch:
+    """Has a display show the activity of this process; as a context it begins and ends with its block.
+
+    Args:
+        tick: seconds between two looks.
+
+    Ending it waits for a display that is at work, but not for long: the thread ends with the process, and nothing is
+    shown afterwards.
+    """
+
+    def __init__(self, display: Display, tick: float = TICK, activity: Activity = ACTIVITY) -> None:
+        self.display, self.tick, self.activity = display, tick, activity
+        self._ended, self._lock = threading.Event(), threading.Lock()
+        self._began, self._pace = time.monotonic(), Pace()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Show nothing any more."""
+        self._ended.set()
+        if self._lock.acquire(timeout=1.0):
+            self._lock.release()
+        self.display.close()
+
+    def state(self) -> State:
+        """The activity with its rate, the time left and the time since the beginning."""
+        now, state = time.monotonic(), self.activity.state()
+        rate = self._pace.rate(now, state)
+        left = None if not rate or state.total is None else (state.total - state.done) / rate
+        return replace(state, rate=rate, seconds_left=left, elapsed=now - self._began)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self.tick):
+            with self._lock:
+                if self._ended.is_set():
+                    return
+                try:
+                    self.display.show(self.state())
+                except Exception:  # the work is worth more than what is shown of it
+                    logger.debug("progress cannot be shown", exc_info=True)
+                    return
+
+
+class Pace:
+    """Cells a second in the last minutes. Time of loading is no time of work: with each phase it begins anew."""
+
+    def __init__(self, window: float = WINDOW) -> None:
+        self.window = window
+        self._marks: deque[tuple[float, int]] = deque()
+
+    def rate(self, now: float, state: State) -> float | None:
+        """None where nothing has been done yet."""
+        if state.phase or state.total is None:
+            self._marks.clear()
+            return None
+        if not self._marks or self._marks[-1][1] != state.done:
+            self._marks.append((now, state.done))
+        while len(self._marks) > 2 and self._marks[1][0] <= now - self.window:
+            self._marks.popleft()
+        since, before = self._marks[0]
+        return (state.done - before) / (now - since) if state.done > before and now > since else None
+
+
+class Displays:
+    """Displays beside each other."""
+
+    def __init__(self, *displays: Display) -> None:
+        self.displays = displays
+
+    def show(self, state: State) -> None:
+        for display in self.displays:
+            display.show(state)
+
+    def close(self) -> None:
+        for display in self.displays:
+            display.close()
+
+
+class CallbackDisplay:
+    """A display of somebody else's: an object with a method `show(state)`."""
+
+    def __init__(self, show: Callable[[State], None]) -> None:
+        self.show = show
+
+    def close(self) -> None:
+        """It is not ours to close."""

@@ -1,6 +1,7 @@
 """The metrics of a configuration: the chosen rows of `METRICS` with their options, and what their scores depend on."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -17,13 +18,15 @@ from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.metrics.definitions import own_metrics
+from rag_evaluator.metrics.definitions import check_functions, own_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.resources import __version__
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt
+
+logger = logging.getLogger(__name__)
 
 
 def chosen_metrics(config: Config) -> dict[str, Metric]:
@@ -109,6 +112,14 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
             f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
             "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )
+
+
+def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
+    check_functions(config, metrics)
+    check_reported(config, metrics)
+    if unused := [name for name in config.custom_metrics if name not in metrics]:
+        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:

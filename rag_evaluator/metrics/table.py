@@ -230,7 +230,7 @@ METRICS: Mapping[str, Metric] = {
         about="quotes of the response that are in the contexts",
     ),
     "answer_rubric": Metric(
-        f"{OWN}.sentences:AnswerRubric",
+        f"{OWN}.judged:AnswerRubric",
         ("user_input", *PAIR),
         prompts=("prompt",),
         settings=AnswerRubricOptions,

@@ -2,17 +2,21 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
+from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number
+from rag_evaluator.report.pages import number, why_no_interval, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, LABELS, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
-from rag_evaluator.results.panel_names import judges_of
+from rag_evaluator.results.overview import by_stage
+from rag_evaluator.results.rows import BETWEEN, judges_of
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import reporting_of
+from rag_evaluator.statistics.formulas import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
@@ -171,7 +175,7 @@ def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
         metric,
         words,
         str(part.get("compared", part.get("labels", ""))),
-        _with_interval(mean, "label_mean"),
+        _shown(mean, "label_mean"),
         number(mean.get("judge_mean")),
         part.get("reason") or ", ".join(_coefficients(agreed)),
     )
@@ -180,14 +184,11 @@ def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
 def _coefficients(agreed: Json) -> Iterator[str]:
     for name, value in agreed.items():
         if isinstance(value, Mapping) and isinstance(value.get("value"), int | float):
-            yield f"{name.replace('_', ' ')} {_with_interval(value, 'value')}"
+            yield f"{name.replace('_', ' ')} {_shown(value, 'value')}"
 
 
-def _with_interval(row: Json, key: str) -> str:
-    if row.get(key) is None:
-        return number(None)
-    ends = f" [{number(row['ci_low'])}, {number(row['ci_high'])}]" if row.get("ci_low") is not None else ""
-    return number(row[key]) + ends
+def _shown(row: Json, key: str = "mean") -> str:
+    return with_interval(row.get(key), row.get("ci_low"), row.get("ci_high"))
 
 
 def probed(run: Run) -> list[dict[str, Any]]:
@@ -201,7 +202,7 @@ def probed(run: Run) -> list[dict[str, Any]]:
                 "change": probe_json["probes"][probe]["change"],
                 "counts": f"{cell['falls']}/{cell['ties']}/{cell['rises']}",
                 "share": cell["share"],
-                "shown": _with_interval(cell["share"], "mean"),
+                "shown": _shown(cell["share"]),
                 "word": str(cell["word"]),
             }
             for metric, cells in probe_json["metrics"].items()
@@ -209,3 +210,153 @@ def probed(run: Run) -> list[dict[str, Any]]:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
+
+
+REASONS = 50  # that are shown of a metric; all are in `summary.json`
+Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in this module: JSON
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """Where the parts of a mark are, in percent of its width; None: there is no such part.
+
+    Attributes:
+        mean, low, high: mean and interval.
+        bound_low, bound_high: what the mean would be, were all missing scores the worst, or the best.
+        zero: the place of 0 within a range that goes below it.
+        threshold: from which a row passes.
+        ends: the range, as shown where it is not 0 to 1.
+    """
+
+    mean: str | None
+    low: str | None
+    high: str | None
+    bound_low: str | None = None
+    bound_high: str | None = None
+    zero: str | None = None
+    threshold: str | None = None
+    ends: tuple[str, str] | None = None
+
+    @property
+    def band(self) -> str | None:
+        """The width of the bounds; None where nothing is missing."""
+        if self.bound_low is None or self.bound_high is None or self.bound_low == self.bound_high:
+            return None
+        return _rounded(float(self.bound_high[:-1]) - float(self.bound_low[:-1]))
+
+
+@dataclass(frozen=True)
+class MetricLine:
+    """A metric as the table shows it; `notes` are sentences below it, `reasons` why scores are missing, with counts."""
+
+    metric: str
+    of_judge: bool
+    lower_is_better: bool
+    mark: IntervalMark
+    mean: str
+    interval: str
+    why_no_interval: str
+    median: str
+    std: str
+    scored: int
+    count: int
+    notes: Sequence[str]
+    reasons: Sequence[tuple[str, int]]
+    missing_href: str
+
+    @property
+    def missing(self) -> int:
+        return self.count - self.scored
+
+
+def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
+    """The scale of each metric; for one that nobody has described the range of what is known of its scores."""
+    known = reporting_of(manifest).scales
+    return {metric: known.get(metric) or _seen(row) for metric, row in summary.items()}
+
+
+def _seen(row: Figures) -> Scale:
+    ends = [row[key] for key in ("ci_low", "ci_high", "bound_low", "bound_high", "mean") if row.get(key) is not None]
+    return Scale(min([0.0, *ends]), max([1.0, *ends]), row.get("kind", "continuous"), row.get("better", "higher"))
+
+
+def stages(
+    summary: Mapping[str, Figures], scales: Mapping[str, Scale], thresholds: Mapping[str, float]
+) -> list[tuple[str, list[MetricLine]]]:
+    """The tables, in the order shown: a stage, `retrieval`, `generation` or `other`, with its metrics."""
+    return [
+        (name, [line(metric, row, scales[metric], thresholds.get(metric)) for metric, row in part.items()])
+        for name, part in by_stage(summary)
+    ]
+
+
+def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> MetricLine:
+    """A metric's line."""
+    low = row.get("ci_low")
+    return MetricLine(
+        metric=metric,
+        of_judge=BETWEEN in metric,
+        lower_is_better=scale.better == "lower",
+        mark=mark(row, scale, threshold),
+        mean=number(row["mean"]),
+        interval="" if low is None else f"[{number(low)}, {number(row['ci_high'])}]",
+        why_no_interval=why_no_interval(row.get("ci_method")),
+        median=number(row.get("median")),
+        std=number(row.get("std")),
+        scored=row["scored"],
+        count=row["count"],
+        notes=list(_notes(row)),
+        reasons=list(row["reasons"].items())[:REASONS],
+        missing_href=f"#{urlencode({'metric': metric, 'missing': 1}, errors='replace')}",
+    )
+
+
+def mark(row: Figures, scale: Scale, threshold: float | None = None) -> IntervalMark:
+    """The mark of figures on the range of their metric."""
+
+    def place(value: float | None) -> str | None:
+        return None if value is None else _rounded(100 * (min(max(value, scale.low), scale.high) - scale.low) / width)
+
+    width = scale.width or 1.0
+    return IntervalMark(
+        place(row["mean"]),
+        place(row.get("ci_low")),
+        place(row.get("ci_high")),
+        place(row.get("bound_low")),
+        place(row.get("bound_high")),
+        place(0.0) if scale.low < 0 < scale.high else None,
+        place(threshold),
+        None if (scale.low, scale.high) == (0.0, 1.0) else _ends(scale),
+    )
+
+
+def _ends(scale: Scale) -> tuple[str, str]:
+    return f"{scale.low:g}".replace("-", "−"), f"{scale.high:g}".replace("-", "−")
+
+
+def _rounded(percent: float) -> str:
+    return f"{percent:.1f}%"
+
+
+def _notes(row: Figures) -> Iterator[str]:
+    """What else is known of a metric, a sentence each."""
+    if warning := row.get("ci_warning"):
+        yield f"warning: {warning}"
+    if rate := row.get("pass_rate"):
+        sign = "≤" if row.get("better") == "lower" else "≥"
+        yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
+    if outcomes := row.get("outcomes"):
+        yield "outcomes: " + ", ".join(f"{name} {count}" for name, count in outcomes.items())
+    if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
+        yield f"bounds {number(row['bound_low'])} to {number(row['bound_high'])}"
+    if row.get("dropped"):
+        yield f"{row['dropped']} rows with contexts left out, as they did not fit the judge's window"
+    if row.get("repeats"):
+        noise, icc = number(row.get("stderr_rerun"), 4), number(row.get("icc"))
+        yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
+    if panel := row.get("panel"):
+        means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())
+        alpha = number(panel["alpha"]) if panel.get("alpha") is not None else f"– ({panel.get('alpha_reason')})"
+        yield f"agreement of the judges: alpha {alpha} over {panel['rows']} rows; {means}"
+    if labels := row.get("labels"):
+        yield f"mean of people's labels: {_shown(labels, 'label_mean')}"

@@ -1,22 +1,258 @@
 """The upper part of a run's page, and the means of several runs beside each other, as HTML."""
 
+import math
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
-from rag_evaluator.files.jsonl import json_text
+from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.charts import Bar, ChartPoint, chart, chart_labels, dots, histogram, in_order, steps
-from rag_evaluator.report.facts import certified, facts, probed, shown_config
-from rag_evaluator.report.means import MetricLine, line, scales_of, stages, with_ends
-from rag_evaluator.report.pages import number, render
-from rag_evaluator.report.tally import Rank, ScoreBin, Tally, axis_of, bins_of, by_length, by_rank, tally
-from rag_evaluator.results.panel_names import BETWEEN
+from rag_evaluator.report.facts import (
+    MetricLine,
+    certified,
+    facts,
+    line,
+    probed,
+    scales_of,
+    shown_config,
+    stages,
+)
+from rag_evaluator.report.pages import as_score, render, with_interval
+from rag_evaluator.results.judgement import judgements_of
+from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import reporting_of
-from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of
+from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+from rag_evaluator.statistics.intervals import mean_interval
+
+Floats = NDArray[np.float64]
+LEAST = 5  # rows in a bin of lengths
+BINS = 5
+RANKED = ("context_precision_with_reference", "context_precision_without_reference")
+CHUNKS = ("retrieval_precision", "retrieval_mrr", "retrieval_ndcg", "retrieval_map")
+"""Metrics that ask the same of each context, so that one of them says it for all."""
+ONE_BY_ONE = ("prompt", "chunk_prompt")  # the prompts that show a judge one context
+MOST = 20  # ranks that are shown
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The rows of a run as numbers.
+
+    Attributes:
+        scores: metric -> a number per row, NaN where it is missing.
+        lengths: characters of each response; NaN where there is none.
+        facts: clusters and weights of the rows.
+        level: of intervals.
+    """
+
+    scores: Mapping[str, Floats]
+    lengths: Floats
+    facts: RowFacts
+    level: float
+
+    def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
+        """The mean score of some rows with its interval."""
+        facts = self.facts.of(places)
+        return mean_interval(self.scores[metric][places], scale, self.level, facts.clusters, facts.weights)
+
+
+def tally(run: Run) -> Tally:
+    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
+    reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
+    scores = {metric: array("d") for metric in run.metrics}
+    lengths, weights, clusters = array("d"), array("d"), array("q")
+    numbers: dict[str, int] = {}  # of a cluster, by its name
+    read = [name for name in ALIASES if name in ("response", reporting.cluster)]
+    for place, row in enumerate(run.rows()):
+        for metric, values in scores.items():
+            score = as_score(row.get(metric))
+            values.append(math.nan if score is None else score)
+        columns = {name: cell(row, name, mapping) for name in read}
+        response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
+        lengths.append(len(response) if isinstance(response, str) else math.nan)
+        weights.append(weight_of(sample, reporting.weight))
+        key = cluster_of(sample, reporting)
+        clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
+    facts = RowFacts(clusters if reporting.cluster else None, weights if reporting.weight else None)
+    arrays = {metric: np.array(values) for metric, values in scores.items()}
+    return Tally(arrays, np.array(lengths), facts, reporting.ci_level)
+
+
+def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:
+    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
+    mapped = [name for name, canonical in mapping.items() if canonical == column]
+    names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[int, int], Estimate]]:
+    """Bins with about as many rows each, as the shortest and longest response in characters, and their means.
+
+    Nothing for rows that are too few, or whose responses have one length. Responses of one length share a bin.
+    """
+    known = np.flatnonzero(~np.isnan(tally.lengths) & ~np.isnan(tally.scores[metric]))
+    count = min(BINS, len(known) // LEAST)
+    if count < 2:
+        return
+    lengths = tally.lengths[known]
+    starts = np.unique(np.sort(lengths)[np.arange(count) * len(known) // count])
+    if len(starts) < 2:
+        return
+    bins = np.searchsorted(starts, lengths, side="right") - 1
+    for place in range(len(starts)):
+        places = known[bins == place]
+        shortest, longest = tally.lengths[places].min(), tally.lengths[places].max()
+        yield (int(shortest), int(longest)), tally.mean(metric, places.tolist(), scale)
+
+
+@dataclass(frozen=True)
+class ScoreBin:
+    """The scores from `low` to `high`, both included, of which there are `count`.
+
+    Attributes:
+        at: where its bar is drawn.
+        is_value: whether all of them are `at`.
+    """
+
+    low: float
+    high: float
+    count: int
+    at: float
+    is_value: bool = False
+
+
+def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[ScoreBin]:
+    """A histogram: a bar for each value where values are few and far between, else `most` bins over the range.
+
+    Of a range from below 0 the upper part only, if no score lies below.
+    """
+    seen = values[~np.isnan(values)]
+    if not len(seen):
+        return []
+    low, high = axis_of(seen, scale)
+    step = (high - low) / most
+    distinct, which = np.unique(np.round(seen, 5) + 0.0, return_inverse=True)
+    if len(distinct) <= most + 1 and (len(distinct) == 1 or np.diff(distinct).min() >= step * 0.99):
+        parts = [seen[which == place] for place in range(len(distinct))]
+        return [_value_bin(value, part) for value, part in zip(distinct.tolist(), parts, strict=True)]
+    edges = low + step * np.arange(most + 1) - TIE
+    places = np.clip(np.searchsorted(edges, seen, side="right") - 1, 0, most - 1)
+    counts = np.bincount(places, minlength=most).tolist()
+    ends = [_below(low), *edges[1:-1].tolist(), _above(high)]
+    return [ScoreBin(ends[k], ends[k + 1], counts[k], low + step * (k + 0.5)) for k in range(most)]
+
+
+def _value_bin(value: float, scores: Floats) -> ScoreBin:
+    return ScoreBin(_below(float(scores.min())), _above(float(scores.max())), len(scores), value, is_value=True)
+
+
+def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:
+    """The range that scores are shown on."""
+    seen = values[~np.isnan(values)]
+    low = 0.0 if scale.low < 0 < scale.high and (not len(seen) or seen.min() >= 0) else scale.low
+    return (low, scale.high) if not len(seen) else (min(low, float(seen.min())), max(scale.high, float(seen.max())))
+
+
+def _below(value: float) -> float:
+    """With six decimals, and not above the value."""
+    near = round(value, 6)
+    return near if near <= value else near - TIE
+
+
+def _above(value: float) -> float:
+    near = round(value, 6)
+    return near if near >= value else near + TIE
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The contexts at one rank, from 1; the mean is the share of useful ones."""
+
+    rank: int
+    share: Estimate
+
+
+@dataclass
+class _Verdicts:
+    """At one rank: in which rows there is a verdict, and which."""
+
+    rows: "array[int]" = field(default_factory=lambda: array("q"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+
+
+def by_rank(run: Run, tally: Tally) -> dict[str, list[Rank]]:
+    """Metric -> its ranks. Without metrics that judge contexts one by one nothing is read."""
+    wanted = _wanted(run.metrics)
+    if not wanted:
+        return {}
+    by_metric: dict[str, list[_Verdicts]] = {metric: [] for metric in wanted}
+    most = (run.config.get("retrieval") or {}).get("k")
+    for metric, row, verdicts in _ranked_rows(run.all_details(set(wanted)), most):
+        ranks = by_metric[metric]
+        ranks.extend(_Verdicts() for _ in range(len(ranks), min(len(verdicts), MOST)))
+        for rank, verdict in zip(ranks, verdicts, strict=False):
+            rank.rows.append(row)
+            rank.values.append(verdict)
+    return {
+        name: [_rank_figures(place, at, tally) for place, at in enumerate(ranks)]
+        for name, ranks in by_metric.items()
+        if ranks
+    }
+
+
+def _wanted(metrics: Sequence[str]) -> list[str]:
+    """Metrics, also those of a panel's judges, `context_precision_with_reference@qwen`."""
+    chosen: dict[tuple[str, str], str] = {}
+    for metric in metrics:
+        base, _, judge = metric.partition("@")
+        if base in RANKED or base in CHUNKS:
+            chosen.setdefault(("chunks" if base in CHUNKS else base, judge), metric)
+    return list(chosen.values())
+
+
+def _ranked_rows(records: Iterator[Mapping[str, Any]], most: int | None) -> Iterator[tuple[str, int, list[float]]]:
+    """Metric, row and its verdicts by rank, the mean of several repeats: their lines follow each other."""
+    key, repeats = None, list[list[float]]()
+    for record in records:
+        new = record["metric"], record["row"]
+        if new != key:
+            yield from _mean_of_repeats(key, repeats)
+            key, repeats = new, []
+        if verdicts := verdicts_of(record, most):
+            repeats.append(verdicts)
+    yield from _mean_of_repeats(key, repeats)
+
+
+def _mean_of_repeats(key: tuple[str, int] | None, repeats: list[list[float]]) -> Iterator[tuple[str, int, list[float]]]:
+    if key is not None and repeats:
+        yield *key, [sum(column) / len(column) for column in zip(*repeats, strict=False)]
+
+
+def verdicts_of(record: Mapping[str, Any], most: int | None = None) -> list[float]:
+    """The verdicts of a score by rank; empty where it is not sure which context each one is of.
+
+    Args:
+        most: contexts that metrics of `CHUNKS` look at; None: all.
+    """
+    asked = [judgement for judgement in judgements_of(record) if judgement.prompt in ONE_BY_ONE]
+    verdicts = [float(judgement.verdict) for judgement in asked if judgement.verdict is not None]
+    contexts, limit = len(record.get("contexts") or ()), most if record["metric"].partition("@")[0] in CHUNKS else None
+    return verdicts if len(verdicts) == len(asked) == (contexts if limit is None else min(contexts, limit)) else []
+
+
+def _rank_figures(place: int, verdicts: _Verdicts, tally: Tally) -> Rank:
+    facts = tally.facts.of(verdicts.rows)
+    return Rank(place + 1, mean_interval(verdicts.values, Scale(), tally.level, facts.clusters, facts.weights))
+
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
 GROUPS, LONGEST = 40, 160  # in a chart; letters of a name there
@@ -125,7 +361,8 @@ def _group_chart(metric: str, column: str, rows: Sequence[ChartPoint], ends: tup
 
 
 def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
-    description = f"{group[:LONGEST]}: {with_ends(row)}, {row['scored']} rows"
+    shown = with_interval(row["mean"], row.get("ci_low"), row.get("ci_high"))
+    description = f"{group[:LONGEST]}: {shown}, {row['scored']} rows"
     return ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high"), description)
 
 
@@ -209,6 +446,4 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
 
 
 def _estimate(estimate: Estimate) -> str:
-    if estimate.ci_low is None:
-        return number(estimate.mean)
-    return f"{number(estimate.mean)} [{number(estimate.ci_low)}, {number(estimate.ci_high)}]"
+    return with_interval(estimate.mean, estimate.ci_low, estimate.ci_high)

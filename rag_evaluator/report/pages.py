@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,13 +44,13 @@ def clean(text: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page, or a part of one. `template` is in `templates/` of `report` or of `view`. Any: what it shows."""
-    return _environment().get_template(template).render(**values)
+    """A page, or a part of one. `template` is in `templates/`. Any: what it shows."""
+    return environment().get_template(template).render(**values)
 
 
 def stream(template: str, **values: Any) -> Iterator[str]:
     """The same in pieces, for a page that need not fit into memory."""
-    return _environment().get_template(template).generate(**values)
+    return environment().get_template(template).generate(**values)
 
 
 def json_in_page(value: Any) -> Markup:
@@ -91,18 +92,21 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("rag_evaluator.report"), jinja2.PackageLoader("rag_evaluator.features.app")]
+def environment(*packages: str) -> jinja2.Environment:
+    """The templates of the report, and those in `templates/` of other packages."""
+    templates = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in ("rag_evaluator.report", *packages)]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.finalize = _cleaned
-    environment.filters["number"] = number
-    environment.filters["signed"] = signed
-    environment.filters["thousands"] = "{:,}".format
-    return environment
+    templates.finalize = _cleaned
+    templates.filters["number"] = number
+    templates.filters["signed"] = signed
+    templates.filters["no_interval"] = why_no_interval
+    templates.filters["thousands"] = "{:,}".format
+    return templates
 
 
 def _cleaned(value: Any) -> Any:
@@ -115,9 +119,27 @@ def number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None or value != value else f"{value:.{digits}f}"
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """A difference as the pages show it."""
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference as the pages show it; an en dash where there is none."""
+    if value is None:
+        return number(None)
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
+
+
+def with_interval(mean: float | None, low: float | None, high: float | None) -> str:
+    """A mean with its interval: `0.81 [0.74, 0.86]`."""
+    return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(high)}]"
+
+
+def as_score(value: Any) -> float | None:
+    """A number that a float can hold; None for everything else. Any: JSON."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
+
+
+def why_no_interval(method: str | None) -> str:
+    """Why a mean has no interval, or the whole range; empty where it has one. `method`: its `ci_method`."""
+    return method.partition(": ")[2] if method and method.startswith(("none", "range")) else ""
 
 
 FOLDED = 3_000  # characters before the fold

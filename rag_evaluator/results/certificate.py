@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import write_json
-from rag_evaluator.files.jsonl import json_text
+from rag_evaluator.files.atomic import json_text, write_json
 from rag_evaluator.resources import command
-from rag_evaluator.results.caveats import differing_conditions, has_unnamed_model
-from rag_evaluator.results.details import data_of
+from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
+from rag_evaluator.results.rows import data_of
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import read_summary
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.results.panel_names import BETWEEN
+from rag_evaluator.results.rows import BETWEEN
 
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
@@ -117,7 +117,6 @@ def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) ->
 Json = Mapping[str, Any]  # Any in this module: JSON
 LINES, LETTERS = 3, 160  # shown of a score at most
 REASONS = ("reason", "feedback")  # names under which prompts ask for one
-MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would
 
 
 @dataclass(frozen=True)
@@ -362,20 +361,3 @@ def _objects(answer: Any, role: str = "") -> list[tuple[str, Json]]:
         return []
     parts = [pair for name, value in answer.items() if isinstance(value, dict | list) for pair in _objects(value, name)]
     return [(role, answer), *parts]
-
-
-def count_thoughts(judgements: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """How many of a score's judgements, as JSON, followed a thought, and how many a thought that was cut."""
-    thought = [judgement for judgement in judgements if "thinking" in judgement]
-    return len(thought), sum("thinking" in judgement.get("cut", ()) for judgement in thought)
-
-
-def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:
-    """What `summary.json` says of a metric's thoughts; nothing of a judge that does not think."""
-    if not thoughts:
-        return {}
-    share = cut / thoughts
-    figures: dict[str, Any] = {"thoughts": thoughts, "cut": cut, "share_cut": share}
-    if share > MOST_CUT:
-        figures["warning"] = f"{cut} of {thoughts} thoughts were cut by their budget; raise judge.thinking_tokens"
-    return {"thinking": figures}

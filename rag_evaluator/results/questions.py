@@ -31,9 +31,8 @@ from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import scratch, writing
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.jsonl import json_line
-from rag_evaluator.results.details import read_records
 from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES
-from rag_evaluator.results.rows import Table
+from rag_evaluator.results.rows import Table, read_records
 
 Values = Mapping[str, Any]  # Any in this module: JSON
 

@@ -16,8 +16,11 @@ from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
-from rag_evaluator.results.details import (
+from rag_evaluator.results.manifest import SCORES, again, changed, check_fit, config_of, read_manifest, refuse_changed
+from rag_evaluator.results.rows import (
+    BETWEEN,
     DETAILS,
+    DROPPED,
     Cell,
     Details,
     data_of,
@@ -26,9 +29,6 @@ from rag_evaluator.results.details import (
     records_of_row,
     row_digests,
 )
-from rag_evaluator.results.manifest import SCORES, again, changed, check_fit, config_of, read_manifest, refuse_changed
-from rag_evaluator.results.panel_names import BETWEEN
-from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.summary import read_summary
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric

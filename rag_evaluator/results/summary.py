@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset.columns import as_key, value_of, weight_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.jsonl import json_text
-from rag_evaluator.results.judgement import thought_figures
+from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import again, check_summary, config_of
-from rag_evaluator.results.panel_names import BETWEEN, column_of, judges_of
-from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
-from rag_evaluator.statistics.agreement import Measure, krippendorff_alpha
+from rag_evaluator.results.rows import BETWEEN, Add, Heading, Scored, column_of, dropped_contexts, judges_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
+from rag_evaluator.statistics.krippendorff import Measure, krippendorff_alpha
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""
@@ -330,3 +328,17 @@ def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
     return summary
+
+
+MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would
+
+
+def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:
+    """What `summary.json` says of a metric's thoughts; nothing of a judge that does not think."""
+    if not thoughts:
+        return {}
+    share = cut / thoughts
+    figures: dict[str, Any] = {"thoughts": thoughts, "cut": cut, "share_cut": share}
+    if share > MOST_CUT:
+        figures["warning"] = f"{cut} of {thoughts} thoughts were cut by their budget; raise judge.thinking_tokens"
+    return {"thinking": figures}

@@ -14,11 +14,23 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import scratch, sync_file, sync_folder
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.certificate import keep_labels
-from rag_evaluator.results.details import DETAILS, details_jsonl
 from rag_evaluator.results.judgement import explained, few_lines
 from rag_evaluator.results.manifest import SCORES, manifest_json, prompts_json, refuse_foreign
-from rag_evaluator.results.panel_names import column_of, judges_of
-from rag_evaluator.results.rows import Add, Heading, Score, Scored, Table, Writer, cells_of, heading_of, scored_row
+from rag_evaluator.results.rows import (
+    DETAILS,
+    Add,
+    Heading,
+    Score,
+    Scored,
+    Table,
+    Writer,
+    cells_of,
+    column_of,
+    details_jsonl,
+    heading_of,
+    judges_of,
+    scored_row,
+)
 from rag_evaluator.results.summary import summary_json
 from rag_evaluator.results.xlsx import scores_xlsx
 from rag_evaluator.statistics.formulas import TIE

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
-from rag_evaluator.results.details import DETAILS
 from rag_evaluator.results.judgement import JudgedVerdict, Judgement
 from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading
-from rag_evaluator.results.rows import Add, Heading, Scored, Table, cells_of, heading_of
+from rag_evaluator.results.rows import DETAILS, Add, Heading, Scored, Table, cells_of, heading_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
 from rag_evaluator.statistics.formulas import Scale
 

@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import json_bytes, publish, replace_json, sync_folder, writing
-from rag_evaluator.files.jsonl import Appender, checked_line
-from rag_evaluator.files.records import Records
+from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,

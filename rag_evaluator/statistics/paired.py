@@ -6,11 +6,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.bootstrap import Floats, holm
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
+
+Floats = NDArray[np.float64]
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values of a family of tests, adjusted so that they hold together (Holm 1979); None stays, and does not count.
+
+    With `multipletests(method="holm")` of statsmodels.
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    tested = [p for p in p_values if p is not None]
+    adjusted = iter(multipletests(tested, method="holm")[1] if tested else ())
+    return [None if p is None else float(next(adjusted)) for p in p_values]
+
 
 MOST_ROWS = 100_000
 FEWEST = 2  # rows; one has the whole range

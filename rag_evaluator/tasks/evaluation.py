@@ -26,7 +26,7 @@ from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, read_summ
 from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.stages import Run, make_all
+from rag_evaluator.run.stages import make_all
 from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
 from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
@@ -206,13 +206,9 @@ def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]])
     return {**about, "judge_paths": [json.loads(way) for way in ways]} if ways else dict(about)
 
 
-def score_in_memory(stage: Evaluation, run: Run, progress: Progress) -> Results:
-    """Score all rows, and keep the scores in no journal.
-
-    Args:
-        run: runs a coroutine to its end.
-    """
-    records, engine = make_all(stage, run, progress)
+def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
+    """Score all rows, and keep the scores in no journal."""
+    records, engine = make_all(stage, progress)
     scores = {
         name: [
             to_score([records[sample.index, name, repeat] for repeat in stage.plan.repeats_of(name)])

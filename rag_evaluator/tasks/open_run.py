@@ -5,9 +5,8 @@ from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
-from rag_evaluator.results.details import DETAILS
 from rag_evaluator.results.manifest import SCORES, changed
-from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.rows import DETAILS, is_panel
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
 from rag_evaluator.run.status import differing_files, read_finished

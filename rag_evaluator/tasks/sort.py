@@ -12,9 +12,9 @@ from typing import Any
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import SortConfig
 from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.field import json_or_text
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.judge.cached import Window

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from rag_evaluator import PlannedJudge, PlannedMetric, PlannedRun, RAGEvaluator, ScriptedJudge, plan
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset.sample import RowChoice
-from rag_evaluator.features.setup.expected import Expected, JudgeCall, calls_of, expected_of, scaled
+from rag_evaluator.features.setup.plan import Expected, JudgeCall, calls_of, expected_of, scaled
 from rag_evaluator.features.setup.plan_command import print_plan
 from rag_evaluator.features.setup.trial import read_measured
 from rag_evaluator.judge.grammar.schema import tighten

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.files.progress import ACTIVITY, Activity, State, automatic, silent
-from rag_evaluator.files.progress_lines import Watch
-from rag_evaluator.tasks import calls as showing
+from rag_evaluator.files.progress import ACTIVITY, Activity, State, Watch, automatic, silent
+from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]
 
@@ -75,7 +74,7 @@ def test_the_log_has_progress_if_its_level_is_info(
 
 
 def showing_lines(write: Callable[[str], None]) -> Any:
-    from rag_evaluator.files.progress_lines import Lines
+    from rag_evaluator.files.progress import Lines
 
     return Lines(write, first=0.0, least=0.0, most=0.0)
 

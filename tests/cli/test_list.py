@@ -8,7 +8,7 @@ import pytest
 from rag_evaluator import METRICS
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.dataset.readers.table import READERS
+from rag_evaluator.dataset.readers import READERS
 from rag_evaluator.features.setup.init_command import LISTS
 from rag_evaluator.judge.engines.protocol import ENGINES
 

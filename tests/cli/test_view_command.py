@@ -19,7 +19,7 @@ from rag_evaluator.features.app.view_command import _ended_by_signals
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
 LIBRARIES = (
-    "import sys; from rag_evaluator.features.app.answers import make_app; print([n for n in %r if n in sys.modules])"
+    "import sys; from rag_evaluator.features.app.app import make_app; print([n for n in %r if n in sys.modules])"
 )
 
 

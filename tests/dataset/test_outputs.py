@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.features.chains.outputs import output_row
+from rag_evaluator.features.chains.collect import output_row
 
 QUESTION, ANSWER, TEXTS = "Where was Nolu Brak born?", "In Tesk.", ["Nolu Brak was born in Tesk.", "Tesk has a port."]
 DOCUMENTS = [Document(text) for text in TEXTS]
@@ -122,7 +122,7 @@ def test_what_a_system_returns_is_read_as_a_row(output: Any, columns: dict[str, 
 
 def test_other_names_are_names_of_canonical_columns_and_no_second_aliases() -> None:
     from rag_evaluator.dataset.columns import ALIASES
-    from rag_evaluator.features.chains.outputs import OTHER_NAMES
+    from rag_evaluator.features.chains.collect import OTHER_NAMES
 
     assert set(OTHER_NAMES) <= set(ALIASES)
     assert not {name for names in OTHER_NAMES.values() for name in names} & {

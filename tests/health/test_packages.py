@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_evaluator.features.setup import packages
+from rag_evaluator.features.setup import doctor as packages
 
 GOOD = {"ragas-offline": "0.1.0", "ragas": "0.4.3", "torch": "2.13.0+cpu", "transformers": "5.23.0"}
 DECLARED = {
@@ -51,7 +51,7 @@ def test_packages_that_do_not_fit_are_named_with_what_to_do(case: str, monkeypat
     monkeypatch.setattr(packages, "installed_version", lambda name: there.get(name.lower().replace("_", "-")))
     monkeypatch.setattr(packages, "requires", lambda name: DECLARED.get(name.lower()))
     monkeypatch.setattr(packages, "EXTENDS", ("vllm", "strange"))
-    found = packages.problems()
+    found = packages.problems_of_packages()
     assert len(found) == len(expected), found
     for (what, todo), (part, mended) in zip(sorted(found), sorted(expected), strict=True):
         assert part in what
@@ -59,7 +59,7 @@ def test_packages_that_do_not_fit_are_named_with_what_to_do(case: str, monkeypat
 
 
 def test_this_installation_has_no_problem() -> None:
-    assert packages.problems() == []
+    assert packages.problems_of_packages() == []
     assert {"ragas", "torch", "transformers", "llguidance"} <= packages.installed().keys()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import ScriptedJudge
-from rag_evaluator.files.records import Records
+from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, log_ratio, probability, sigmoid
 from rag_evaluator.prompts.own import CompareOutput, FilterOutput, ReferenceOutput

@@ -13,8 +13,7 @@ import pytest
 
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
-from rag_evaluator.files.progress import Activity, State
-from rag_evaluator.files.progress_lines import Watch
+from rag_evaluator.files.progress import Activity, State, Watch
 
 pytestmark = pytest.mark.processes
 
@@ -43,7 +42,7 @@ def work(options):
     say("the table")
     return 0
 
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
 main.all_commands = lambda: rows
 journals.work = work
 sys.exit(main.main(["evaluate", "x"]))
@@ -116,7 +115,7 @@ def work(options, stop):
             time.sleep(0.3)
 
 arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
-rows = {"evaluate": Command("rag_evaluator.cli.journals:work", arguments, stoppable=True)}
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", arguments, stoppable=True)}
 main.all_commands = lambda: rows
 journals.work = work
 code = main.main(["evaluate", "x"])

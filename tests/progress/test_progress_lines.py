@@ -18,8 +18,7 @@ import pytest
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
-from rag_evaluator.files.progress import ACTIVITY, Activity, State
-from rag_evaluator.files.progress_lines import MOST, WIDTH, Lines, Pace, Watch, line_of, write_to
+from rag_evaluator.files.progress import ACTIVITY, MOST, WIDTH, Activity, Lines, Pace, State, Watch, line_of, write_to
 
 FIRST, LEAST, MOST_APART, TICK = 0.02, 0.03, 0.1, 0.01  # seconds, in place of 2, 10, 20
 BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
@@ -195,8 +194,8 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
     code = (
         "import sys, time\n"
         "from rag_evaluator.files.progress import ACTIVITY\n"
-        "from rag_evaluator.files.progress_lines import Lines, write_to\n"
-        "from rag_evaluator.files.progress_lines import Watch\n"
+        "from rag_evaluator.files.progress import Lines, write_to\n"
+        "from rag_evaluator.files.progress import Watch\n"
         f"if {kind!r} == 'closed': sys.stderr.close()\n"
         "lines = Lines(write_to(sys.stderr), first=0, least=0, most=0)\n"
         "with Watch(lines, tick=0.0001), ACTIVITY.phase('x' * 90):\n"

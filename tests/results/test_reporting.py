@@ -15,7 +15,7 @@ from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
 from rag_evaluator.cli.console import GROUPS_SHOWN, print_groups, print_parts
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics.table import about_metrics, select_metrics
-from rag_evaluator.report import means
+from rag_evaluator.report.facts import line
 from rag_evaluator.results import overview
 from rag_evaluator.results.overview import interval
 from rag_evaluator.results.rows import Score
@@ -322,6 +322,6 @@ def test_scores_that_pile_up_at_an_end_are_warned_of_in_summary_table_and_report
     assert f"semantic_similarity: warning: {said}" in str(results)
     results.write(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["semantic_similarity"]["ci_warning"].startswith(said)
-    shown = means.line("semantic_similarity", results.summary()["semantic_similarity"], Scale(-1, 1, "continuous"))
+    shown = line("semantic_similarity", results.summary()["semantic_similarity"], Scale(-1, 1, "continuous"))
     assert shown.notes[0].startswith(f"warning: {said}")
     assert "ci_warning" not in figures_of([1.0, 0.9, 0.8], "semantic_similarity")

@@ -10,7 +10,7 @@ from labelled_runs import ROWS, exact_run, faithful_run
 from made import review
 
 from rag_evaluator import ConfigError, certify, label_sheet
-from rag_evaluator.features.app.labelling import (
+from rag_evaluator.features.app.label import (
     LabelItem,
     choices,
     given_labels,
@@ -22,7 +22,7 @@ from rag_evaluator.features.app.labelling import (
 from rag_evaluator.features.app.store import ReviewStore
 from rag_evaluator.features.certify.certify import draw_rows
 from rag_evaluator.features.certify.sheet import write_draw
-from rag_evaluator.results.details import row_digests
+from rag_evaluator.results.rows import row_digests
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 

@@ -27,7 +27,7 @@ from rag_evaluator import (
     sort,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.panel import panel_signature
+from rag_evaluator.results.results import panel_signature
 from rag_evaluator.results.rows import Score
 
 ROWS = [
@@ -332,7 +332,7 @@ def test_a_judge_is_freed_before_the_next_one_is_loaded(
 
 
 def test_a_score_of_a_panel_keeps_the_fewest_contexts_of_any_judge() -> None:
-    from rag_evaluator.results.panel import panel_score
+    from rag_evaluator.results.results import panel_score
 
     scores = {"a": Score(1.0, contexts=(0, 1)), "b": Score(0.0, contexts=(0,))}
     assert panel_score(scores) == Score(0.5, contexts=(0,))

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.files.atomic import safe_names, write_wide_json
-from rag_evaluator.files.jsonl import wide_json_text
+from rag_evaluator.files.atomic import safe_names, wide_json_text, write_wide_json
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.metrics.prompts import load_prompts

@@ -9,7 +9,7 @@ from labelled_runs import faithful_run
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.features.app import pages
+from rag_evaluator.features.app import answers
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.report.pages import asset
 
@@ -213,9 +213,9 @@ def test_a_report_that_is_a_link_out_of_the_results_is_not_given(tmp_path: Path)
     assert "Nolu" not in answer.text
 
 
-@pytest.mark.parametrize("script", [*pages.OWN_SCRIPTS, *pages.REVIEW_SCRIPTS, *pages.REPORT_SCRIPTS])
+@pytest.mark.parametrize("script", [*answers.OWN_SCRIPTS, *answers.REVIEW_SCRIPTS, *answers.REPORT_SCRIPTS])
 def test_no_script_needs_what_browsers_refuse_to_pages_from_another_machine(script: str) -> None:
-    source = asset(script, pages.PACKAGES[script])
+    source = asset(script, answers.PACKAGES[script])
     assert not re.search(r"randomUUID\(|crypto\.subtle|navigator\.(clipboard|serviceWorker|locks)", source)
 
 

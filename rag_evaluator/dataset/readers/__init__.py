@@ -1,1 +1,190 @@
-"""The file formats of input rows."""
+"""`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.dataset.json_values import Unwritable, plain
+from rag_evaluator.dataset.readers.json_files import (
+    InputRecord,
+    joined,
+    library_errors,
+    numbered,
+    read_json,
+    read_jsonl,
+    read_text,
+    rows_of,
+)
+from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
+from rag_evaluator.errors import DatasetError
+
+# Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
+
+
+def read_parquet(path: Path) -> Iterator[InputRecord]:
+    """Integers stay integers, where pandas would make them floats beside a missing value."""
+    import pyarrow.parquet  # type: ignore[import-untyped,unused-ignore]
+
+    advice = "Write it again, or convert it to .jsonl."
+    with library_errors(path.name, "a Parquet file", advice), pyarrow.parquet.ParquetFile(path) as file:
+        rows = _arrow_rows(file.read())
+    return numbered(rows, f"{path.name}, ")
+
+
+def read_folder(path: Path) -> Iterator[InputRecord]:
+    """A folder written by `Dataset.save_to_disk`."""
+    if (path / "dataset_dict.json").is_file():
+        with library_errors(f"{path.name}/dataset_dict.json", "a list of splits", "Give the folder of one split."):
+            refuse_splits(json.loads(read_text(path / "dataset_dict.json"))["splits"], f"{path.name}", f"{path}/{{}}")
+    if not (path / "state.json").is_file():
+        inside = ", ".join(sorted(entry.name for entry in path.iterdir())[:5]) or "nothing"
+        raise DatasetError(
+            f"{path.name}: expected a folder saved by `Dataset.save_to_disk`, received one without state.json (in it: "
+            f"{inside}). Give the path of a data file or of such a folder."
+        )
+    import datasets  # type: ignore[import-untyped,unused-ignore]
+
+    with library_errors(path.name, "a `datasets` folder", "Save it again with `Dataset.save_to_disk`."):
+        rows = dataset_rows(datasets.load_from_disk(str(path)))
+    return numbered(rows, f"{path.name}, ")
+
+
+def dataset_rows(dataset: Any) -> list[dict[Any, Any]]:
+    """As Arrow: whatever format was set; images and audio are not decoded; a selection or shuffle is respected."""
+    return _arrow_rows(dataset.with_format("arrow")[:])
+
+
+def frame_rows(frame: Any) -> list[dict[Any, Any]]:
+    return _rows(frame.columns, [frame.iloc[:, place].tolist() for place in range(len(frame.columns))])
+
+
+def refuse_splits(splits: Iterable[str], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
+    names = list(splits)
+    raise DatasetError(
+        f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(names)}. Give one of them: "
+        f"{' or '.join(map(example.format, names))}."
+    )
+
+
+def _arrow_rows(table: Any) -> list[dict[Any, Any]]:
+    return _rows(table.column_names, [_arrow_values(column) for column in table.columns])
+
+
+def _arrow_values(column: Any) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except Exception as error:  # a date after the year 9999, for instance: it matters only where a metric needs it
+        reason = f"values of type {column.type} that cannot be read ({error})"
+        values = [Unwritable(f"<{column.type}>", reason)] * len(column)
+    return values
+
+
+def _rows(names: Sequence[Any], columns: Sequence[Sequence[Any]]) -> list[dict[Any, Any]]:
+    return [joined(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+READERS: Mapping[str, Callable[[Path], Iterable[InputRecord]]] = {
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".json": read_json,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".parquet": read_parquet,
+    ".xlsx": read_xlsx,
+}
+
+# By the names of package and class, so that no library is imported to find out. Any: the libraries' objects.
+_OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
+    "builtins.list": list,
+    "builtins.tuple": list,
+    "builtins.dict": lambda columns: rows_of(dict(zip(columns, map(_as_list, columns.values()), strict=True)), "dict"),
+    "pandas.DataFrame": frame_rows,
+    "datasets.Dataset": dataset_rows,
+    "datasets.IterableDataset": list,
+    "datasets.DatasetDict": refuse_splits,
+    "datasets.IterableDatasetDict": refuse_splits,
+    "ragas.EvaluationDataset": list,
+    "ragas.Testset": lambda testset: testset.to_list(),
+}
+
+
+def _as_list(column: Any) -> Any:
+    """A column of numpy, pandas or pyarrow as a list; anything else as it is."""
+    return list(column) if hasattr(column, "__array__") or isinstance(column, tuple) else column
+
+
+def read_records(source: Any) -> tuple[str, list[InputRecord]]:
+    """The source's name for messages, and its records in order, at least one, with plain JSON values."""
+    name, records = iterate_records(source)
+    return name, list(records)
+
+
+def iterate_records(source: Any) -> tuple[str, Iterator[InputRecord]]:
+    """`read_records`, one after the other as they are read."""
+    name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
+    return name, _plain_records(name, records)
+
+
+def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputRecord]:
+    is_empty = True
+    for record in records:
+        is_empty = False
+        yield InputRecord(record.where, _plain_row(record), record.is_cells)
+    if is_empty:
+        raise DatasetError(
+            f"{name}: expected at least one row, received none. Check that it is the right "
+            "dataset; of a workbook, the first sheet is read."
+        )
+
+
+def _plain_row(record: InputRecord) -> dict[str, Any]:
+    row = joined((str(plain(str(name))), value) for name, value in record.row.items())
+    return {name: _plain_value(value) for name, value in row.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    """A value that cannot be read is an error only where a metric needs it."""
+    kind = type(value).__name__
+    try:
+        return plain(value)
+    except RecursionError:
+        return Unwritable(f"<{kind}>", "lists or objects that are nested too deeply")
+    except Exception as error:  # an object of any library, whose attributes may be broken
+        return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
+
+
+def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
+    path = source.expanduser().absolute()
+    if path.is_dir():
+        return path.name, read_folder(path)
+    if not path.exists():
+        raise DatasetError(f"{path}: no such file or folder.{_near_names(path)} Correct the path.")
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DatasetError(
+            f"{path.name}: expected one of {', '.join(READERS)} or a folder saved by `datasets`, received the suffix "
+            f"'{path.suffix}'. Convert the file, or rename it if only its name is wrong."
+        )
+    if path.stat().st_size == 0:
+        raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")
+    return path.name, reader(path)
+
+
+def _near_names(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f" The folder {path.parent} does not exist either."
+    near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=3)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def _read_object(source: Any) -> tuple[str, Iterable[InputRecord]]:
+    for kind in type(source).__mro__:
+        rows_of = _OBJECTS.get(f"{kind.__module__.partition('.')[0]}.{kind.__name__}")
+        if rows_of:
+            return kind.__name__, numbered(rows_of(source), "")
+    raise DatasetError(
+        "dataset: expected a path, a list of dicts, a dict of lists, a pandas DataFrame, a datasets.Dataset or a ragas "
+        f"EvaluationDataset, received {type(source).__name__}. Convert it first."
+    )

@@ -10,11 +10,12 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import NotThere
-from rag_evaluator.report.pages import clean, render
+from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
@@ -209,6 +210,11 @@ def as_json(value: Any, status: int = 200) -> Response:
     return Response(json.dumps(value, allow_nan=False), status, media_type="application/json")
 
 
+def render(template: str, **values: Any) -> str:
+    """A page, or a part of one. `template` is in `templates/` of the app or of the report. Any: what it shows."""
+    return environment(__package__).get_template(template).render(**values)
+
+
 def as_page(html: str) -> Response:
     return HTMLResponse(html.encode("utf-8", "replace"))
 
@@ -246,3 +252,51 @@ def _error(request: Request, status: int, text: str) -> Response:
     if request.url.path.startswith("/api/"):
         return as_json({"error": text}, status)
     return plain_error(status, text)
+
+
+OWN_STYLES = ("runs.css",)
+
+
+ENTER = "enter.js"  # of the page without data that comes first
+
+
+OWN_SCRIPTS = ("remote.js", "fragments.js", "progress.js", "runs.js")
+
+
+REVIEW_STYLES = ("review.css",)
+
+
+REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
+
+
+EMBEDDED = "embedded.js"  # rows inside a report; here they come from the server
+
+
+REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name != EMBEDDED and name != "start.js")
+
+
+PACKAGES = {
+    **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
+    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), "rag_evaluator.features.app"),
+}
+
+
+TYPES = {"css": "text/css", "js": "text/javascript"}
+
+
+LINKED = {
+    "styles": [f"/assets/{name}" for name in (*STYLES, *OWN_STYLES)],
+    "scripts": [f"/assets/{name}" for name in (*REPORT_SCRIPTS, *OWN_SCRIPTS, "start.js")],
+}
+
+
+def file_routes() -> list[BaseRoute]:
+    """`GET /assets/<name>`."""
+
+    def file(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in PACKAGES:
+            raise NotThere(name)
+        return Response(asset(name, PACKAGES[name]), media_type=TYPES[name.rpartition(".")[2]])
+
+    return [Route("/assets/{name}", file)]

@@ -17,8 +17,8 @@ from typing import Any
 from rag_evaluator.errors import RagEvaluatorError, ResultsError, did_you_mean
 from rag_evaluator.features.app.answers import BadRequest
 from rag_evaluator.features.app.state import Stamp, stamp_of
+from rag_evaluator.report.document import RowsOfRuns, columns_of, rows_of
 from rag_evaluator.report.pages import clean
-from rag_evaluator.report.rows_index import RowsOfRuns, columns_of, rows_of
 from rag_evaluator.results.run import Run
 
 MOST_ROWS, LAST = 500, 10**12  # rows of one page; an offset beyond it is no offset

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.results.panel_names import BETWEEN, column_of
+from rag_evaluator.results.rows import BETWEEN, column_of
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 Json = Mapping[str, Any]  # a row, or a record of the details; Any: JSON

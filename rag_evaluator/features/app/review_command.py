@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.cli.options import add_json
 
 if TYPE_CHECKING:
-    from rag_evaluator.features.app.review import Applied
+    from rag_evaluator.features.app.apply import Applied
 
 OK = 0
 SHOWN = 20  # changes
@@ -60,7 +60,7 @@ def add_review_commands(commands: Any) -> None:
 def review(options: argparse.Namespace) -> int:
     """`rag-evaluator review apply results/demo`."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.features.app.review import apply_reviews
+    from rag_evaluator.features.app.apply import apply_reviews
 
     applied = apply_reviews(
         options.results,

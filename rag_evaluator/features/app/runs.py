@@ -13,7 +13,7 @@ from rag_evaluator.files.progress import duration
 from rag_evaluator.report.facts import judge_of
 from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.panel_names import BETWEEN, FOLDER, is_panel
+from rag_evaluator.results.rows import BETWEEN, FOLDER, is_panel
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.status import Status, WorkerStatus, is_complete, read_status

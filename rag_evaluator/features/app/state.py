@@ -13,9 +13,8 @@ from typing import Generic, TypeVar
 
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.results.comparison import Comparison
-from rag_evaluator.results.details import DETAILS
 from rag_evaluator.results.manifest import SCORES
-from rag_evaluator.results.panel_names import is_panel
+from rag_evaluator.results.rows import DETAILS, is_panel
 from rag_evaluator.results.run import Run
 
 Value = TypeVar("Value")

@@ -68,7 +68,7 @@ def view(options: argparse.Namespace) -> int:
         raise ConfigError("--as names the person who reviews, and needs --review.")
     open_folders(options.results)
     from rag_evaluator.features.app.app import make_app
-    from rag_evaluator.features.app.review_pages import checked_name
+    from rag_evaluator.features.app.review import checked_name
 
     who = None if options.who is None else checked_name(options.who)
     with _listen(options.host, options.port) as listening:

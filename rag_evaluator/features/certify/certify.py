@@ -12,8 +12,8 @@ from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, as_json, compared
-from rag_evaluator.features.certify.scale import parse_scales
-from rag_evaluator.features.certify.sheet import TEXTS, DrawRecord, LabelSheet, read_draw, write_draw, write_sheet
+from rag_evaluator.features.certify.figures import parse_scales
+from rag_evaluator.features.certify.sheet import SHOWN_TEXTS, DrawRecord, LabelSheet, read_draw, write_draw, write_sheet
 from rag_evaluator.features.certify.statistics import LEAST, Draw, draw_stratified, draw_uncertain
 from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
@@ -308,7 +308,7 @@ def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
     """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
     read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
     every = any(name not in METRICS for name in names)
-    return [column for column in TEXTS if column in available and (every or column in read)]
+    return [column for column in SHOWN_TEXTS if column in available and (every or column in read)]
 
 
 SCORES = "scores.xlsx"  # the workbook of a run

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.checked import check_lists, optional_texts
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.lists import check_lists, optional_texts
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import write_whole
@@ -20,7 +20,7 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.xlsx import write_xlsx
-from rag_evaluator.tasks.calls import Settings, judge_source, settings_of
+from rag_evaluator.tasks.question import Settings, judge_source, settings_of
 
 logger = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.chains.outputs import is_named, output_row
+from rag_evaluator.features.chains.collect import is_named, output_row
 from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.summary import REPORTED_BY
-from rag_evaluator.tasks.calls import Settings, judge_source
+from rag_evaluator.tasks.question import Settings, judge_source
 
 # Any in this module: results of chains of any kind.
 

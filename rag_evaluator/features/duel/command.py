@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.cli.options import add_beginning, add_rows, add_set
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
 
 OK, NOTHING_JUDGED = 0, 1
@@ -53,11 +53,11 @@ def add_duel_command(commands: Any) -> None:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.start import LIBRARIES, beginning
+    from rag_evaluator.cli.evaluate import beginning
 
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import print_end, print_json, print_part, say
-        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.config.offline import disable_network
         from rag_evaluator.config.schema import load_config
         from rag_evaluator.features.duel import stage as dueling

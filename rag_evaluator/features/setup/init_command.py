@@ -219,7 +219,7 @@ def languages() -> Rows:
 
 def readers() -> Rows:
     """Each kind of file that a dataset can be."""
-    from rag_evaluator.dataset.readers.table import READERS
+    from rag_evaluator.dataset.readers import READERS
 
     return [{"suffix": suffix, "meaning": _first_line(read)} for suffix, read in READERS.items()]
 

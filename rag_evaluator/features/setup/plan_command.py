@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_json, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.progress import ACTIVITY, duration
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES, duration
 from rag_evaluator.files.signals import GRACE, Stop
 
 if TYPE_CHECKING:
-    from rag_evaluator.features.setup.expected import Expected
-    from rag_evaluator.features.setup.plan import PlannedJudge, PlannedMetric, PlannedRun
+    from rag_evaluator.features.setup.plan import Expected, PlannedJudge, PlannedMetric, PlannedRun
 
 OK = 0
 OTHERS = ("sort", "generate", "probe", "duel", "testset")  # tasks that have no plan
@@ -74,7 +73,7 @@ def _config(text: str) -> Path:
 def plan(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator plan config.yaml`."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.cli.start import LIBRARIES, read_config
+    from rag_evaluator.cli.evaluate import read_config
 
     _check(options)
     config = read_config(options)
@@ -137,7 +136,7 @@ def _row(metric: "PlannedMetric", judged: int) -> list[str]:
 
 
 def _figures(part: "Expected | None") -> list[str]:
-    from rag_evaluator.features.setup.expected import Expected
+    from rag_evaluator.features.setup.plan import Expected
 
     if part is None:
         return ["not known"] * 3

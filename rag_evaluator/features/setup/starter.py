@@ -5,8 +5,11 @@
 
 import json
 import re
+import textwrap
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,15 @@ import yaml
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import make_config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig
-from rag_evaluator.dataset.columns import LISTS, accepted_names
+from rag_evaluator.dataset import load_records
+from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
+from rag_evaluator.dataset.readers import iterate_records
+from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
-from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
@@ -29,6 +36,156 @@ from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.resources import command, packaged
+
+COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
+    Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
+)
+"""Canonical column -> what people call it, compared without case, accents, blanks and signs."""
+
+NUMBER = re.compile(r"\d+$")
+
+
+def key_of(name: str) -> str:
+    """A name as it is compared with others: `¿Pregunta?` and `PREGUNTA` are the same."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+BY_KEY = {key_of(name): canonical for canonical, names in COLUMN_NAMES.items() for name in names}
+
+
+def recognised(names: Iterable[str]) -> dict[str, str]:
+    """The `columns` of a configuration for the names of a file, without those that are read as they are.
+
+    Where several names may be the same column, the one that is read anyway counts, else the first; of contexts in
+    numbered columns (`chunk_1`, `chunk_2`) all count, in the order of their numbers. Else the order is the file's.
+    """
+    names = list(names)
+    mapping: dict[str, str] = {}
+    for canonical in COLUMN_NAMES:
+        read = [name for name in accepted_names(canonical) if name in names]
+        similar = [name for name in names if BY_KEY.get(key_of(name)) == canonical]
+        numbered = sorted((name for name in names if _is_numbered(name, canonical)), key=_number)
+        if canonical in read or (len(read) == 1 and not numbered):
+            continue
+        if chosen := numbered if canonical in LISTS and not similar else [*read, *similar][:1]:
+            mapping |= dict.fromkeys(chosen, canonical)
+    order = sorted(mapping, key=names.index)
+    first = list(dict.fromkeys(mapping[name] for name in order))
+    return dict(sorted(mapping.items(), key=lambda item: first.index(item[1])))
+
+
+def _is_numbered(name: str, canonical: str) -> bool:
+    key = key_of(name)
+    return NUMBER.search(key) is not None and BY_KEY.get(NUMBER.sub("", key)) == canonical
+
+
+def _number(name: str) -> int:
+    match = NUMBER.search(key_of(name))
+    return int(match[0]) if match else 0
+
+
+MOST = 1000  # rows that are looked at
+MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
+"""What people put between the contexts of a cell; the longer ones first."""
+PARAGRAPHS = "\n\n"  # between contexts, or between the paragraphs of one
+ENOUGH = 0.5  # of the cells
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the first rows of a file hold.
+
+    Attributes:
+        columns: of the configuration, without names that are read as they are.
+        names: canonical column -> the user's columns that it is read from.
+        unused: the user's other columns.
+        present: canonical columns that some row has something in.
+        samples: the rows, at most `MOST`.
+        is_all: whether the file has no more.
+        paragraphs: columns of contexts whose cells hold one text with blank lines in it.
+    """
+
+    columns: Mapping[str, str]
+    names: Mapping[str, Sequence[str]]
+    unused: Sequence[str]
+    present: Sequence[str]
+    samples: Sequence[Sample]
+    is_all: bool
+    paragraphs: Sequence[str]
+
+
+def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
+    """Look at the first rows of a file.
+
+    Args:
+        columns: those that the user has named; they win.
+
+    Raises `DatasetError` if it cannot be read, or a text or context in it cannot be read without guessing.
+    """
+    name, records = iterate_records(path)
+    first = list(islice(records, MOST + 1))
+    rows, user_columns = first[:MOST], columns or {}
+    names_in_file = column_names(record.row for record in rows)
+    taken = {to.partition("[")[0] for to in user_columns.values()}
+    guessed = {
+        name: to for name, to in recognised(names_in_file).items() if name not in user_columns and to not in taken
+    }
+    mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
+    names = ColumnNames(mapping)
+    if names.is_log(names_in_file):
+        names = ColumnNames({**names.mapping, "reference": "retrieved_contexts"})
+    samples = load_records(name, rows, mapping, TEXTS)
+    present = [column for column in ALL if any(column in sample.columns for sample in samples)]
+    read = {column: _read_from(column, names, names_in_file) for column in present}
+    used = {name for columns in read.values() for name in columns}
+    return Survey(
+        columns=mapping,
+        names=read,
+        unused=[name for name in names_in_file if name not in used],
+        present=present,
+        samples=samples,
+        is_all=len(first) <= MOST,
+        paragraphs=[name for name in names_in_file if name in used and _is_text_with(PARAGRAPHS, name, read, rows)],
+    )
+
+
+ALL = (*TEXTS, "retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics")
+
+
+def _read_from(canonical: str, names: ColumnNames, present: Sequence[str]) -> list[str]:
+    """The user's columns that may be read as a canonical one."""
+    mapped = [name for name, to in names.mapping.items() if to == canonical]
+    return mapped or [name for name in accepted_names(canonical) if name in present and name not in names.mapping]
+
+
+def _with_marks(mapping: Mapping[str, str], rows: Sequence[InputRecord], present: Sequence[str]) -> dict[str, str]:
+    """The mapping with the mark between the contexts of a cell, where there is one."""
+    marked = dict(mapping)
+    for canonical in LISTS:
+        for name in _read_from(canonical, ColumnNames(mapping), present):
+            mark = _mark(_texts(name, rows)) if "[" not in marked.get(name, "") else None
+            if mark:
+                marked[name] = f"{canonical}[{mark.strip(' ')}]"
+    return marked
+
+
+def _texts(name: str, rows: Iterable[InputRecord]) -> list[str]:
+    """The cells of a column that are texts, not lists."""
+    values = (json_or_text(record.row.get(name), True) for record in rows)
+    return [value for value in values if isinstance(value, str) and value.strip()]
+
+
+def _mark(texts: Sequence[str]) -> str | None:
+    return next((mark for mark in MARKS if sum(mark in text for text in texts) > ENOUGH * len(texts)), None)
+
+
+def _is_text_with(mark: str, name: str, read: Mapping[str, Sequence[str]], rows: Iterable[InputRecord]) -> bool:
+    if not any(name in read.get(canonical, ()) for canonical in LISTS):
+        return False
+    texts = _texts(name, rows)
+    return sum(mark in text.strip() for text in texts) > ENOUGH * len(texts)
+
 
 PREFERRED = (
     "faithfulness",
@@ -103,14 +260,17 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     surveyed = survey(data.expanduser(), options.columns)
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
-    possible = [name for name, metric in METRICS.items() if is_possible(metric, surveyed.present)]
-    usable = [name for name in possible if embeddings_fit(METRICS[name], spoken, options)]
-    metrics = list(options.metrics) or preferred(usable)
+    unfit = _unfit_embeddings(spoken, options)
+    possible = [name for name, metric in METRICS.items() if _is_possible(metric, surveyed.present)]
+    metrics = list(options.metrics) or _preferred(
+        [name for name in possible if not (unfit and METRICS[name].embeddings)]
+    )
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
     more = [name for name in possible if name not in metrics]
-    parts = Proposal("", surveyed, metrics, more, spoken, list(_warnings(surveyed, spoken, options, metrics, more)))
-    proposal = replace(parts, text=text_of(data, options, parts))
+    warnings = list(_warnings(surveyed, spoken, options, metrics, more, unfit))
+    parts = Proposal("", surveyed, metrics, more, spoken, warnings)
+    proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
     _check(proposal, options)
     return proposal
 
@@ -166,7 +326,12 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
 
 
 def _warnings(
-    surveyed: Survey, language: str, options: InitOptions, metrics: Sequence[str], more: Sequence[str]
+    surveyed: Survey,
+    language: str,
+    options: InitOptions,
+    metrics: Sequence[str],
+    more: Sequence[str],
+    unfit: str | None,
 ) -> Iterable[str]:
     if language not in (ENGLISH, *languages_in(packaged("prompts"))):
         yield (
@@ -175,7 +340,6 @@ def _warnings(
         )
     if options.judge == DEMO:
         yield "the judge is a toy to try the program with: set judge.model to the folder of a model of your own"
-    unfit = unfit_embeddings(language, options)
     comparing = [name for name in metrics if (row := METRICS.get(canonical_name(name) or "")) and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} cannot be scored without other embeddings: {unfit}"
@@ -191,32 +355,27 @@ def _check(proposal: Proposal, options: InitOptions) -> None:
     config = make_config(yaml.safe_load(proposal.text), base=base)
     for name, metric in chosen_metrics(config).items():
         missing = [column for column in metric.columns if column not in proposal.survey.present]
-        if not is_possible(metric, proposal.survey.present):
+        if not _is_possible(metric, proposal.survey.present):
             raise ConfigError(f"--metrics: {name} needs {', '.join(missing)}, which no column was recognised as.")
 
 
-def is_possible(metric: Metric, present: Iterable[str]) -> bool:
+def _is_possible(metric: Metric, present: Iterable[str]) -> bool:
     columns = set(present)
     return set(metric.needs(columns.__contains__)) <= columns
 
 
-def embeddings_fit(metric: Metric, language: str, options: InitOptions) -> bool:
-    """Whether the embeddings that a metric needs are there, and are for the language."""
-    return not metric.embeddings or unfit_embeddings(language, options) is None
-
-
-def unfit_embeddings(language: str, options: InitOptions) -> str | None:
+def _unfit_embeddings(language: str, options: InitOptions) -> str | None:
     """Why texts of the language cannot be compared with the chosen embeddings, and what to do; None if they can."""
     if options.embeddings != DEMO:
         return None
-    if not has_demo_embeddings():
+    if not _has_demo_embeddings():
         return f"those of the demo are not installed ({INSTALL}). Install them, or set embeddings.model for {language}"
     if language == ENGLISH:
         return None
     return f"those of the demo are English only. Set embeddings.model for {language}"
 
 
-def has_demo_embeddings() -> bool:
+def _has_demo_embeddings() -> bool:
     try:
         demo_embeddings()
     except ModelError:
@@ -224,13 +383,13 @@ def has_demo_embeddings() -> bool:
     return True
 
 
-def preferred(possible: Sequence[str]) -> list[str]:
+def _preferred(possible: Sequence[str]) -> list[str]:
     chosen = [name for name in PREFERRED if name in possible and INSTEAD_OF.get(name) not in possible]
     return chosen or list(possible[:FEW])
 
 
-def text_of(data: Path, options: InitOptions, proposal: Proposal) -> str:
-    """The text of the configuration."""
+def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:
+    """The text of the configuration; `unfit`: no metric can compare embeddings."""
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -241,37 +400,25 @@ def text_of(data: Path, options: InitOptions, proposal: Proposal) -> str:
         options=options,
         proposal=proposal,
         survey=surveyed,
-        looked=f"its {len(surveyed.samples)} rows" if surveyed.is_all else "its first 1,000 rows",
         name=options.name or run_name(data),
         dataset=str(path.relative_to(base) if path.is_relative_to(base) else path),
-        read=_read_unnamed(surveyed),
         metrics=METRICS,
-        unfit=[name for name in METRICS if not embeddings_fit(METRICS[name], proposal.language, options)],
+        unfit=unfit,
         allowed_with=_allowed_with(surveyed.present),
         accepted_names=accepted_names,
         list_metrics=command("list", "metrics"),
-        has_demo_embeddings=has_demo_embeddings(),
+        has_demo_embeddings=_has_demo_embeddings(),
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
     return "".join(f"{start:<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
 
 
-def _read_unnamed(surveyed: Survey) -> list[str]:
-    """Columns that are read though the configuration does not name them."""
-    unnamed = {names[0]: column for column, names in surveyed.names.items() if names[0] not in surveyed.columns}
-    return [name if name == column else f"{name} as {column}" for name, column in unnamed.items()]
-
-
 def _allowed_with(present: Sequence[str]) -> dict[str, list[str]]:
     """Column that is missing -> the preferred metrics that it would allow."""
+    impossible = [name for name in PREFERRED if not _is_possible(METRICS[name], present)]
     allowed = {
-        column: [
-            name
-            for name in PREFERRED
-            if is_possible(METRICS[name], [*present, column]) and not is_possible(METRICS[name], present)
-        ]
+        column: [name for name in impossible if _is_possible(METRICS[name], [*present, column])]
         for column in ("response", "retrieved_contexts", "reference")
-        if column not in present
     }
     return {column: names for column, names in allowed.items() if names}
 
@@ -290,12 +437,8 @@ def run_name(data: Path) -> str:
 
 def _comment(text: str, start: str = "# ") -> str:
     """Comment lines of at most `LONGEST` characters, if the words allow it."""
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and len(start) + len(lines[-1]) + 1 + len(word) > LONGEST:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return "\n".join(f"{start}{line}" for line in lines)
+    wrapper = textwrap.TextWrapper(LONGEST, start, start, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(text)
 
 
 def _shown(text: str) -> str:

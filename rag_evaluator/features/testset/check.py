@@ -16,11 +16,8 @@ from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.app.queues import FINDINGS
-from rag_evaluator.features.testset.checker import DUPLICATE, NOT_FOUND, Checker
-from rag_evaluator.features.testset.making import DECIMALS
+from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
-from rag_evaluator.features.testset.questions import Questions
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
@@ -99,6 +96,7 @@ def candidate_of(sample: Sample, contexts: Contexts, vector: Sequence[float]) ->
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
 NEEDED = ("user_input",)
+FINDINGS = "testset_check.jsonl"
 SUMMARY, MANIFEST = "testset_check_summary.json", "testset_check_manifest.json"
 FLAGS: Mapping[str, str] = {
     "not_known": "too_easy",
@@ -181,7 +179,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
     def write(self, table: Table[RowUnit], folder: Path) -> None:
         findings = self.findings(table)
         write_lines(folder / FINDINGS, findings)
-        write_json(folder / SUMMARY, summary_of(findings))
+        write_json(folder / SUMMARY, findings_summary(findings))
         write_wide_json(folder / MANIFEST, manifest_of(table))
 
 
@@ -223,7 +221,7 @@ def of_journal(journal: Journal) -> TestsetCheck:
     return TestsetCheck(units_of(samples), journal.plan, journal.about)
 
 
-def summary_of(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def findings_summary(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """How many rows have each flag, and why some could not be checked."""
     flags = Counter(flag for finding in findings for flag in finding["flags"])
     return {

@@ -1,137 +1,201 @@
 """The filters that candidates pass, and `Checker`, which applies them."""
 
+import asyncio
+import random
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.prepare import NOT_CHECKED, Candidate, FilterVerdict, Neighbours
-from rag_evaluator.features.testset.questions import Questions
+from rag_evaluator.features.testset.corpus import DocumentChunk
+from rag_evaluator.features.testset.prepare import KINDS, NOT_CHECKED, Candidate, FilterVerdict, Neighbours, Slot
+from rag_evaluator.features.testset.prompts import (
+    AgreeInput,
+    AgreeOutput,
+    KnownInput,
+    KnownOutput,
+    MadeInput,
+    MadeOutput,
+)
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.prompts.language_id import foreign, script_of
+from rag_evaluator.judge.cached import RESERVE, Window
+from rag_evaluator.judge.grammar.lark import MAX_STRING
+from rag_evaluator.judge.protocol import JudgeProtocol, probability
+from rag_evaluator.prompts.language_id import foreign
+from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.own import AnswerInput, ReferenceOutput, SupportInput, SupportOutput
+from rag_evaluator.prompts.pack import Key
+from rag_evaluator.run.task import Record
+
+ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
+ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
+AGREES, DIFFERS = AgreeOutput(verdict=1), AgreeOutput(verdict=0)
+SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Questions:
+    """Asks a judge what test sets need. Every method raises `JudgementError`.
+
+    Args:
+        prompts: of `testset` and `generate`.
+        answering: a model that answers the questions, and whose answers the judge compares; None: the judge itself.
+    """
+
+    def __init__(
+        self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], answering: JudgeProtocol | None = None
+    ) -> None:
+        self.judge, self.prompts, self.answering = judge, prompts, answering or judge
+        self.window = Window(self.answering)
+
+    async def made(self, prompt: str, contexts: Sequence[str]) -> MadeOutput:
+        """A question and its answer from contexts.
+
+        Args:
+            prompt: attribute of the prompt.
+        """
+        return await self._ask(self.judge, "testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
+
+    async def answer(self, question: str, contexts: Sequence[str], seed: str = "") -> str | None:
+        """The answer from contexts, None if they do not hold it.
+
+        Args:
+            contexts: the ones that matter first: the last ones are left out if they do not fit into the window.
+            seed: of the order in which they are shown; empty: as given.
+        """
+        shown = self._fitting(question, contexts)
+        if seed:
+            shown = random.Random(seed).sample(shown, len(shown))
+        asked = _contexts(question, shown)
+        answer = await self._ask(self.answering, "generate", "answer_prompt", asked, ReferenceOutput)
+        return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
+
+    async def known(self, question: str) -> str | None:
+        """The answer from memory, None if the judge does not know it."""
+        asked = KnownInput(user_input=question)
+        answer = await self._ask(self.answering, "testset", "known_prompt", asked, KnownOutput)
+        return answer.answer.strip() if answer.known and not is_blank(answer.answer) else None
+
+    async def agreement(self, question: str, reference: str, answer: str) -> float:
+        """The probability that two answers say the same, [0, 1]."""
+        shown = AgreeInput(user_input=question, reference=reference, answer=answer)
+        prompt = self.prompts["testset", "agree_prompt"].to_string(shown)
+        return await probability(self.judge, prompt, AGREES, DIFFERS)
+
+    async def support(self, question: str, answer: str, context: str) -> float:
+        """The probability that a context supports the answer, [0, 1]."""
+        shown = SupportInput(user_input=question, answer=answer, context=context)
+        prompt = self.prompts["generate", "support_prompt"].to_string(shown)
+        return await probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
+
+    async def _ask(self, judge: JudgeProtocol, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
+        answer = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
+        assert isinstance(answer, kind)
+        return answer
+
+    def _fitting(self, question: str, contexts: Sequence[str]) -> list[str]:
+        """The first contexts that fit into the window, at least one."""
+        prompt = self.prompts["generate", "answer_prompt"].to_string(_contexts(question, []))
+        free = self.window.room(prompt)
+        room = free - min(ANSWER_TOKENS, free // 2)
+        fitting: list[str] = []
+        for context in contexts:
+            room -= self.window.tokens(context) + ITEM_TOKENS
+            if fitting and room < 0:
+                break
+            fitting.append(context)
+        return fitting
+
+
+def _contexts(question: str, contexts: Sequence[str]) -> Any:
+    return AnswerInput(user_input=question, contexts=list(contexts))
+
 
 LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
 WORD = re.compile(r"\w+")
+Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
 
 
-class Setting(Protocol):
-    """What filters need beside the candidate.
-
-    Attributes:
-        questions: who asks the judge.
-        language: of the test set.
-    """
-
-    @property
-    def questions(self) -> Questions: ...
-
-    @property
-    def language(self) -> Language: ...
-
-    def distractors(self, candidate: Candidate) -> Sequence[str]:
-        """The chunks of other documents that are nearest to the question, the nearest first."""
-
-
-Check = Callable[[Candidate, Setting], Awaitable[FilterVerdict]]
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A filter; `about` is one line of meaning for people."""
-
-    check: Check
-    about: str
-
-
-async def _language(candidate: Candidate, setting: Setting) -> FilterVerdict:
-    text = f"{candidate.question} {candidate.answer}"
-    reason = _other_letters(text, setting.language) or foreign(text, setting.language)
+async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Question and answer are in the configured language."""
+    reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
     return FilterVerdict(reason is None, reason)
 
 
-def _other_letters(text: str, language: Language) -> str | None:
-    """Whether most letters are of another script, which also a short question shows."""
-    scripts = Counter(script_of(letter) for letter in text if letter.isalpha())
-    letters = sum(scripts[script] for script in language.scripts)
-    if not language.scripts or 2 * letters >= scripts.total():
-        return None
-    return f"most of its letters are {scripts.most_common(1)[0][0]}"
-
-
-async def _not_copied(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Every word of the answer is in the question. A choice between things that it names is no copy."""
-    words = [set(map(str.lower, WORD.findall(text))) for text in (candidate.answer, candidate.question)]
-    is_copy = candidate.kind != "comparison" and words[0] <= words[1]
+    answer, question = (
+        {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
+    )
+    is_copy = candidate.kind != "comparison" and answer <= question
     return FilterVerdict(not is_copy, "every word of the answer is in the question" if is_copy else None)
 
 
-async def _answerable(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked again with the contexts that it was made from."""
-    questions = setting.questions
-    answer = await questions.answer(candidate.question, candidate.contexts)
+    answer = await checker.questions.answer(candidate.question, candidate.contexts)
     if not candidate.is_answerable:
-        return _no_answer(answer, "its contexts hold an answer")
+        return _no_answer(answer, "its contexts hold an answer", {"answer": answer})
     if answer is None:
         return FilterVerdict(False, NOT_FOUND)
-    agreement = await questions.agreement(candidate.question, candidate.answer, answer)
-    details = {"answer": answer, "agreement": agreement}
-    return FilterVerdict(
-        agreement > LIKELY, None if agreement > LIKELY else "another answer from its contexts", details
-    )
+    return await _agreed(candidate, checker, {"answer": answer}, "another answer from its contexts")
 
 
-async def _not_known(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked without contexts: what the judge knows by heart measures no retrieval."""
     if not candidate.is_answerable:
         return FilterVerdict(True)
-    answer = await setting.questions.known(candidate.question)
+    answer = await checker.questions.known(candidate.question)
     if answer is None:
         return FilterVerdict(True, details={"answer": None})
-    agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
-    is_known = agreement > LIKELY
-    details = {"answer": answer, "agreement": agreement}
-    return FilterVerdict(not is_known, "the judge answers it without contexts" if is_known else None, details)
+    known = await _agreed(candidate, checker, {"answer": answer})
+    return FilterVerdict(not known.keep, "the judge answers it without contexts" if known.keep else None, known.details)
 
 
-async def _names_document(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked with its contexts among the nearest ones of other documents."""
-    distractors = setting.distractors(candidate)
+    distractors = checker.distractors(candidate)
     shown = [*candidate.contexts, *distractors]
-    answer = await setting.questions.answer(candidate.question, shown, seed=candidate.question)
+    answer = await checker.questions.answer(candidate.question, shown, seed=candidate.question)
     details = {"distractors": len(distractors), "answer": answer}
     if not candidate.is_answerable:
-        verdict = _no_answer(answer, "chunks of other documents hold an answer")
-        return FilterVerdict(verdict.keep, verdict.reason, details)
+        return _no_answer(answer, "chunks of other documents hold an answer", details)
     if answer is None:
         return FilterVerdict(False, "no answer among similar chunks of other documents", details)
-    agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
-    reason = None if agreement > LIKELY else "another answer among similar chunks of other documents"
-    return FilterVerdict(reason is None, reason, {**details, "agreement": agreement})
+    return await _agreed(candidate, checker, details, "another answer among similar chunks of other documents")
 
 
-def _no_answer(answer: str | None, reason: str) -> FilterVerdict:
-    return FilterVerdict(answer is None, reason if answer is not None else None, {"answer": answer})
+def _no_answer(answer: str | None, reason: str, details: Mapping[str, Any]) -> FilterVerdict:
+    return FilterVerdict(answer is None, reason if answer is not None else None, details)
 
 
-FILTERS: Mapping[str, Filter] = {
-    "language": Filter(_language, "question and answer are in the configured language"),
-    "not_copied": Filter(_not_copied, "the answer says something that the question does not"),
-    "answerable": Filter(_answerable, "asked again with its contexts, the judge gives the same answer"),
-    "not_known": Filter(_not_known, "without contexts the judge does not know the answer"),
-    "names_document": Filter(
-        _names_document, "among the nearest chunks of other documents the judge gives the same answer"
-    ),
+async def _agreed(
+    candidate: Candidate, checker: "Checker", details: Mapping[str, Any], otherwise: str | None = None
+) -> FilterVerdict:
+    """Whether an answer, which is in the details, says the same as that of the candidate."""
+    agreement = await checker.questions.agreement(candidate.question, candidate.answer, details["answer"])
+    keep = agreement > LIKELY
+    return FilterVerdict(keep, None if keep else otherwise, {**details, "agreement": agreement})
+
+
+FILTERS: Mapping[str, Check] = {
+    "language": _language,
+    "not_copied": _not_copied,
+    "answerable": _answerable,
+    "not_known": _not_known,
+    "names_document": _names_document,
 }
 """In the order in which they are applied: those that ask nothing first."""
 DUPLICATE = "not_duplicate"
 """The filter that compares candidates with each other, when the test set is chosen."""
 
 
-Embed = Callable[[str], Awaitable[list[float]]]
 AMONG_OTHERS = "names_document"
 MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
 
@@ -150,7 +214,7 @@ class Checker:
     text: Callable[[int], str]
     neighbours: Neighbours
     questions: Questions
-    embed: Embed
+    embed: Callable[[str], Awaitable[list[float]]]
     language: Language
     settings: TestsetConfig
     second: Questions | None = None
@@ -181,13 +245,121 @@ class Checker:
 
     async def _verdict(self, name: str, candidate: Candidate) -> FilterVerdict:
         try:
-            return await FILTERS[name].check(candidate, self)
+            return await FILTERS[name](candidate, self)
         except JudgementError as error:  # what could not be checked is not trusted
             return FilterVerdict(False, f"{NOT_CHECKED}: {error}")
 
     def distractors(self, candidate: Candidate) -> Sequence[str]:
+        """The chunks of other documents that are nearest to the question, the nearest first."""
         documents_of_answer = {str(self.neighbours.documents[place]) for place in candidate.chunks}
         near = self.neighbours.nearest(
             candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
         )
         return [self.text(place) for place in near]
+
+
+DECIMALS = 4  # of a kept vector
+ALONE = "its document has no other chunk"
+NO_OTHER = "there is no other document"
+NOTHING_WRITTEN = "the judge wrote no question, or no answer"
+
+
+@dataclass(frozen=True)
+class CandidateMaker:
+    """Makes candidates.
+
+    Attributes:
+        useful: places of the chunks that questions are made from.
+        checker: what its candidates pass through.
+    """
+
+    corpus: Sequence[DocumentChunk]
+    useful: frozenset[int]
+    checker: Checker
+
+    async def make(self, slot: Slot) -> Record:
+        """The candidate with its verdicts, or the reason why there is none."""
+        kind = KINDS[slot.kind]
+        partner = self._partner(slot)
+        if partner is None and kind.contexts != "one":
+            return Record(None, ALONE if kind.contexts == "same document" else NO_OTHER)
+        chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
+        contexts = tuple(self.corpus[place].text for place in chunks)
+        try:
+            made = await self.checker.questions.made(kind.prompt, contexts)
+        except JudgementError as error:
+            return Record(None, str(error), retry=True)
+        question, answer = made.question.strip(), made.answer.strip()
+        if is_blank(question) or is_blank(answer):
+            return Record(None, NOTHING_WRITTEN)
+        vector = tuple(await self.checker.embed(question))
+        return await self._checked(Candidate(slot.kind, question, answer, chunks, contexts, vector))
+
+    async def _checked(self, candidate: Candidate) -> Record:
+        """The candidate with what the filters say, until one leaves it out."""
+        is_kept, verdicts = await self.checker.verdicts(candidate)
+        second = await self.checker.of_second(candidate) if is_kept else None
+        value = {
+            **candidate.to_json(),
+            "keep": is_kept,
+            "verdicts": verdicts,
+            "difficulty": difficulty(verdicts),
+            "correct": await self._correct(candidate) if is_kept else None,
+            "vector": [round(number, DECIMALS) for number in candidate.vector],
+        }
+        if second is not None:
+            value["second"] = {"difficulty": difficulty(second), "verdicts": second}
+        return Record(value)
+
+    async def _correct(self, candidate: Candidate) -> dict[str, Any]:
+        """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
+        if not candidate.is_answerable:
+            return {"pool": 0, "chunks": [], "support": {}}
+        near = self.checker.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
+        pool = [*candidate.chunks, *near]
+
+        async def support(place: int) -> float | None:
+            try:
+                return await self.checker.questions.support(
+                    candidate.question, candidate.answer, self.corpus[place].text
+                )
+            except JudgementError:
+                return None  # the chunk does not fit into the window: not known
+
+        shares = dict(zip(pool, await asyncio.gather(*map(support, pool)), strict=True))
+        supporting = {place for place, share in shares.items() if share is not None and share > LIKELY}
+        return {
+            "pool": len(pool),
+            "chunks": sorted(supporting or candidate.chunks),
+            "support": {str(place): share for place, share in shares.items()},
+        }
+
+    def _partner(self, slot: Slot) -> int | None:
+        """The second chunk of a question that needs one: the nearest useful one where the kind looks for it."""
+        where = KINDS[slot.kind].contexts
+        if where == "one":
+            return None
+        document = self.corpus[slot.chunk].document
+        vector = self.checker.neighbours.vector(slot.chunk)
+        if where == "same document":
+            inside = [place for place in self._of(document) if place != slot.chunk and place in self.useful]
+            vectors = self.checker.neighbours.vectors
+            similar = {place: float(vectors[place] @ vectors[slot.chunk]) for place in inside}
+            return max(similar, key=lambda place: similar[place], default=None)
+        near = self.checker.neighbours.nearest(vector, len(self.corpus), (), {document})
+        return next((place for place in near if place in self.useful), None)
+
+    def _of(self, document: str) -> list[int]:
+        return [int(place) for place in (self.checker.neighbours.documents == document).nonzero()[0]]
+
+
+def difficulty(verdicts: dict[str, Any]) -> str | None:
+    """`easy`: the model knows the answer by heart; `hard`: not even among similar chunks; None: not measured."""
+    measured = [verdicts[name] for name in MEASURED if name in verdicts]
+    if any(str(verdict["reason"]).startswith(NOT_CHECKED) for verdict in measured):
+        return None
+    if "not_known" in verdicts and not verdicts["not_known"]["keep"]:
+        return "easy"
+    if AMONG_OTHERS not in verdicts:
+        return None
+    return "medium" if verdicts[AMONG_OTHERS]["keep"] else "hard"

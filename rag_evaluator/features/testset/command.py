@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
 
 if TYPE_CHECKING:
@@ -75,18 +75,17 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_no_judge
 
     config = _with_options(read_config(options), options)
     refuse_no_judge(config)
     worker, start = beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import print_end, print_json, say
-        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
         from rag_evaluator.features.testset.prepare import corpus_of
-        from rag_evaluator.features.testset.stage import TASK, read_summary, start_of, testset_stage
-        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
         from rag_evaluator.tasks.question import TaskJudge
 
     asking = TaskJudge(TASK, config, owners=OWNERS)
@@ -140,7 +139,7 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
 
 
 def _check(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_no_judge
 
     config = read_config(options)
     refuse_no_judge(config)
@@ -148,17 +147,17 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     begun = beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
-        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
-        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, summary_of
-        from rag_evaluator.features.testset.testset import OWNERS
+        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
+        from rag_evaluator.features.testset.stage import OWNERS
         from rag_evaluator.tasks.question import TaskJudge, read_rows
 
     rows = read_rows(config, TASK, NEEDED)
     asking = TaskJudge(TASK, config, owners=OWNERS)
     stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
-    summary = summary_of(stage.findings(table))
+    summary = findings_summary(stage.findings(table))
     code = FLAGGED if summary["flagged"] else OK
     if options.json:
         print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})

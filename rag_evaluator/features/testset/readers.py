@@ -9,8 +9,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.readers import READERS, iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord, library_errors, read_text
-from rag_evaluator.dataset.readers.table import READERS, iterate_records
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.features.testset.corpus import Document, UnreadFile
 

@@ -215,7 +215,7 @@ class VllmEngine(ServerEngine):
         try:
             with ACTIVITY.phase(f"starting vLLM with {folder}"):
                 life.wait_until_ready(config.vllm.start_timeout)
-            address = Address("http://localhost", "http://localhost/v1", str(life.socket))
+            address = Address("http://localhost/v1", str(life.socket))
             name = ADAPTED if config.adapter else NAME
             served = config.model_copy(update={"served_model": name, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
             engine = cls.at(served, address, offline)

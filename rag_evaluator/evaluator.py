@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config, as_config, load_config
-from rag_evaluator.config.schema import Config, as_config, load_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges, refuse_panel
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
@@ -16,22 +14,16 @@ from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
 from rag_evaluator.metrics.chosen import (
-    check_chosen,
-    chosen_metrics,
-    refuse_reproducible,
-    refuse_without_probabilities,
+    checked_metrics,
+    checked_times,
     times_of,
     with_repeats,
 )
-from rag_evaluator.metrics.chosen import checked_metrics, checked_times, times_of, with_repeats
 from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
-from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
-from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
@@ -40,7 +32,6 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
 from rag_evaluator.tasks.question import shown
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
-from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
 
 
 class RAGEvaluator:
@@ -87,14 +78,8 @@ class RAGEvaluator:
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
-<<<<<<< HEAD
-        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
-        check_chosen(self.config, self.metrics)
-        self.prompts: Prompts = {}
-=======
         self.metrics = checked_metrics(self.config, chosen)
         self.prompts: Mapping[tuple[str, str], TracedPrompt] = {}
->>>>>>> h-tasks
         self._panel = self._of_judges(judges) if config.judges else {}
 
     def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:

@@ -128,14 +128,6 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
         )
 
 
-def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
-    check_functions(config, metrics)
-    check_reported(config, metrics)
-    if unused := [name for name in config.custom_metrics if name not in metrics]:
-        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
-
-
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
     seen: dict[str, str] = {}  # canonical name -> as it was written

@@ -4,25 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.options import add_beginning, add_rows, add_set, with_examples
-from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set
+from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
-
-<<<<<<< HEAD
-OK, NOTHING_JUDGED = 0, 1
-=======
-EXAMPLES = """examples:
-  rag-evaluator duel results/base results/demo
-  rag-evaluator duel results/base results/demo --out results/base-against-demo --on id
-  rag-evaluator duel results/base results/demo --set judge.model=/models/Qwen3-32B
-  rag-evaluator duel results/base results/demo --config judge.yaml --worker 0/4
-  rag-evaluator submit judge.yaml --workers 16 --task duel --runs results/base results/demo
-  rag-evaluator status results/duel-base-demo
-
-exit codes: 0 judged, 1 nothing could be judged, 2 bad input, 75 stopped: run again to continue"""
->>>>>>> h-tasks
 
 
 def add_duel_command(commands: Any) -> None:
@@ -84,7 +69,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), list(map(str, places)))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
-    code = OK if summary["measures"][dueling.WIN_RATE]["scored"] else NOTHING_JUDGED
+    code = OK if summary["measures"][dueling.WIN_RATE]["scored"] else FAILED
     if options.json:
         print_json({"results": str(config.results_dir), **summary})
         return code
@@ -92,25 +77,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     print_part(stage.plan)
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
-<<<<<<< HEAD
     return code
-=======
-    return _code(summary)
-
-
-def _code(summary: Mapping[str, Any]) -> int:
-    from rag_evaluator.features.duel.stage import WIN_RATE
-
-    return OK if summary["measures"][WIN_RATE]["scored"] else FAILED
-
-
-def print_duel(summary: Mapping[str, Any]) -> None:
-    """What became of the rows, the win rate, and how much the judge prefers a place."""
-    from rag_evaluator.cli.console import print_parts
-    from rag_evaluator.features.duel.stage import duel_overview
-
-    print_parts(duel_overview(summary))
->>>>>>> h-tasks
 
 
 def duel_inputs(options: argparse.Namespace, config: object) -> tuple[Path, list[str]]:
@@ -118,8 +85,7 @@ def duel_inputs(options: argparse.Namespace, config: object) -> tuple[Path, list
 
     Raises `RagEvaluatorError` if a run is missing.
     """
-    from rag_evaluator.cli.evaluate import read_run
-    from rag_evaluator.features.duel.stage import beside
+    from rag_evaluator.features.duel.stage import beside, read_run
 
     if options.runs is None:
         raise ConfigError("--task duel: expected the two runs: --runs results/a results/b.")

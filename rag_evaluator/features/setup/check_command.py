@@ -5,22 +5,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json, add_rows, add_set, with_examples
+from rag_evaluator.cli.options import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    TRY_AGAIN,
+    add_json,
+    add_rows,
+    add_set,
+    with_examples,
+)
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
-from rag_evaluator.cli.options import BAD_INPUT, FAILED, OK, TRY_AGAIN, add_config, add_rows, with_examples
-from rag_evaluator.errors import JudgeLostError, MissingChunksError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.checks import Check, CheckReport
     from rag_evaluator.features.setup.doctor import Diagnosis
 
-<<<<<<< HEAD
-OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
-BROKEN = 1
 WIDTH = 22  # of the names
-=======
->>>>>>> h-tasks
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
@@ -149,7 +151,7 @@ def doctor(options: argparse.Namespace) -> int:
     else:
         for line in _lines(diagnosis):
             say(line)
-    return OK if diagnosis.healthy else BROKEN
+    return OK if diagnosis.healthy else FAILED
 
 
 def _lines(diagnosis: "Diagnosis") -> Iterator[str]:

@@ -82,11 +82,9 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
-        from rag_evaluator.features.testset.check import TASK
         from rag_evaluator.features.testset.prepare import corpus_of
         from rag_evaluator.features.testset.section import TestsetConfig
-        from rag_evaluator.features.testset.stage import OWNERS, start_of, testset_stage
-        from rag_evaluator.results.summary import read_summary
+        from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
         from rag_evaluator.tasks.question import TaskJudge
 
     asking = TaskJudge(TASK, config, owners=OWNERS)

@@ -40,7 +40,7 @@ from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, Worker
+from rag_evaluator.run.workers import Worker
 from rag_evaluator.tasks.question import (
     Make,
     QuestionStage,
@@ -49,12 +49,9 @@ from rag_evaluator.tasks.question import (
     judge_source,
     manifest_of,
     plan_of,
+    run_and_keep,
     settings_of,
-    shown,
 )
-from rag_evaluator.run.workers import Worker
-from rag_evaluator.tasks.calls import Settings, judge_source, run_and_keep, settings_of
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
@@ -316,12 +313,7 @@ def make_testset(
     corpus = corpus_of(settings, documents)
     source = embeddings_of(embeddings, settings.embeddings, settings.offline)
     stage = testset_stage(settings, corpus, asking, source, second_judge)
-<<<<<<< HEAD
-    with shown(progress, stage.plan.cell_noun) as at:
-        run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
-=======
     run_and_keep(stage, settings.results_dir, fresh, progress)
->>>>>>> h-setup
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
 
@@ -368,13 +360,7 @@ def check_testset(
     asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
     stage = check_stage(rows, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
-<<<<<<< HEAD
-    with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
-    findings = stage.findings(ChunkTable(journal, stage))
-=======
     findings = stage.findings(run_and_keep(stage, settings.results_dir, fresh, progress))
->>>>>>> h-setup
     return CheckedTestset(settings.results_dir, findings, findings_summary(findings))
 
 

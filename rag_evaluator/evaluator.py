@@ -5,28 +5,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import Config, as_config, load_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges, refuse_panel
+from rag_evaluator.config.schema import Config, as_config, load_config
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
-from rag_evaluator.metrics.chosen import checked_metrics, checked_times, times_of, with_repeats
+from rag_evaluator.metrics.chosen import check_chosen, checked_times, chosen_metrics, times_of, with_repeats
 from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
-from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
 from rag_evaluator.tasks.question import shown
-from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table
+from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
 
 
 class RAGEvaluator:
@@ -68,13 +68,14 @@ class RAGEvaluator:
         if config.judges and judge is not None:
             raise ConfigError(f"{config.place('judges')}: 'judges' is set, and a judge was given. Remove one of them.")
         if (several := judges_by_name(judge)) is not None:
-            config, judge, judges = _with_judges(config, several), None, several
+            config, judge, judges = with_judges(config, several), None, several
         self.judge = source_of(judge, config.judge, config.offline)
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
-        self.metrics = checked_metrics(self.config, chosen)
-        self.prompts: Mapping[tuple[str, str], TracedPrompt] = {}
+        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
+        check_chosen(self.config, self.metrics)
+        self.prompts: Prompts = {}
         self._panel = self._of_judges(judges) if config.judges else {}
 
     def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:
@@ -258,16 +259,6 @@ class RAGEvaluator:
         scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self.judge, self._embeddings)
         self._times()  # now its capabilities are known
         return scorer
-
-
-def _with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
-    """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
-    settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
-    panel = [
-        with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()
-    ]
-    named = name_judges(panel, lambda *key: "judge")
-    return config.model_copy(update={"judges": named, "judge": JudgeConfig()})
 
 
 def _unscored(signatures: Mapping[str, str]) -> Results:

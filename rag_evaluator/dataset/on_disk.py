@@ -7,7 +7,7 @@ import pickle
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, overload
 
@@ -117,7 +117,7 @@ class StoredRecords(Sequence[InputRecord]):
     """Records in a temporary file without a name; their marks are kept, which JSON would lose."""
 
     def __init__(self, records: Iterable[InputRecord]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `stored`
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by whoever made it
         self._places = array("Q")
         for record in records:
             self._places.append(self._file.tell())
@@ -139,16 +139,6 @@ class StoredRecords(Sequence[InputRecord]):
 
     def close(self) -> None:
         self._file.close()
-
-
-@contextmanager
-def stored(records: Iterable[InputRecord]) -> Iterator[StoredRecords]:
-    """The records on disk, until the context ends."""
-    kept = StoredRecords(records)
-    try:
-        yield kept
-    finally:
-        kept.close()
 
 
 AT_ONCE = 256  # samples read together
@@ -220,7 +210,7 @@ class OnDiskSamples(Sequence[Sample]):
         self._places, self.names, self.present, self.wrong = array("Q", [0]), {}, set(), {}
         name, records = iterate_records(self._path)
         if is_log:
-            with stored(records) as lines:
+            with closing(StoredRecords(records)) as lines:
                 self._write_rows(rows_of_log(lines, self._column_names), is_log)
         else:
             self._write_rows(records, is_log)

@@ -1,4 +1,10 @@
-"""Coroutines for callers that have no event loop or are inside one, and calls that are made once for all who wait."""
+"""Coroutines for callers without an event loop, calls that are made once for all who wait, and batches of requests.
+
+A batch is handed to its model when the event loop has come to rest: every coroutine waits for a model. Since nothing
+else runs meanwhile, the same requests always meet in the same batches, and two runs give the same bytes even where
+batching changes the last bits of a number (bfloat16, GPUs). Judge and embeddings share the scheduler of their event
+loop, and one thread that owns the models.
+"""
 
 import asyncio
 from collections import Counter, OrderedDict

@@ -1,4 +1,4 @@
-"""Judges as ragas LLMs: ragas hands them a prompt and a response model, and gets a validated object back."""
+"""Judges as ragas LLMs: a prompt and a response model in, a validated object out; and judges before they are loaded."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

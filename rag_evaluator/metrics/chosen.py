@@ -39,20 +39,6 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
 
 
-def checked_metrics(config: Config, chosen: Mapping[str, Metric] | None = None) -> Mapping[str, Metric]:
-    """The metrics under their canonical names, with what is said of them checked; imports users' functions.
-
-    Args:
-        chosen: what `chosen_metrics` has given already.
-    """
-    metrics = chosen_metrics(config) if chosen is None else chosen
-    check_functions(config, metrics)
-    check_reported(config, metrics)
-    if unused := [name for name in config.custom_metrics if name not in metrics]:
-        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
-    return metrics
-
-
 def for_metrics(config: Config, names: Sequence[str]) -> Config:
     """The configuration with other metrics, and without options and definitions of those that it had besides.
 
@@ -126,6 +112,14 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
             f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
             "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )
+
+
+def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
+    check_functions(config, metrics)
+    check_reported(config, metrics)
+    if unused := [name for name in config.custom_metrics if name not in metrics]:
+        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from rag_evaluator.files.digest import file_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.figures import figures_html, runs_html
-from rag_evaluator.report.pages import clean, inline, json_in_page, stream
+from rag_evaluator.report.pages import as_score, clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.comparison import Comparison
@@ -100,7 +99,9 @@ class RowReader:
         return clean(_text(self.value(row, "user_input"))[:QUESTION])
 
     def scores(self, row: Row) -> dict[str, float | None]:
-        return {metric: _score(row.get(metric)) for metric in self.metrics}
+        return {
+            metric: None if isinstance(row.get(metric), bool) else as_score(row.get(metric)) for metric in self.metrics
+        }
 
     def table_row(self, row: Row) -> TableRow:
         groups = {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups}
@@ -198,11 +199,6 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _score(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= sys.float_info.max else None
 
 
 def _minus(value: float | None, other: float | None) -> float | None:

@@ -1,7 +1,6 @@
 """The upper part of a run's page, and the means of several runs beside each other, as HTML."""
 
 import math
-import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +24,8 @@ from rag_evaluator.report.facts import (
     scales_of,
     shown_config,
     stages,
-    with_ends,
 )
-from rag_evaluator.report.pages import number, render
+from rag_evaluator.report.pages import as_score, render, with_interval
 from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -76,7 +74,8 @@ def tally(run: Run) -> Tally:
     read = [name for name in ALIASES if name in ("response", reporting.cluster)]
     for place, row in enumerate(run.rows()):
         for metric, values in scores.items():
-            values.append(as_number(row.get(metric)))
+            score = as_score(row.get(metric))
+            values.append(math.nan if score is None else score)
         columns = {name: cell(row, name, mapping) for name in read}
         response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
         lengths.append(len(response) if isinstance(response, str) else math.nan)
@@ -93,11 +92,6 @@ def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any
     mapped = [name for name, canonical in mapping.items() if canonical == column]
     names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
     return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-def as_number(value: Any) -> float:
-    """A number; NaN for everything else. Any: JSON."""
-    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else math.nan
 
 
 def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[int, int], Estimate]]:
@@ -367,7 +361,8 @@ def _group_chart(metric: str, column: str, rows: Sequence[ChartPoint], ends: tup
 
 
 def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
-    description = f"{group[:LONGEST]}: {with_ends(row)}, {row['scored']} rows"
+    shown = with_interval(row["mean"], row.get("ci_low"), row.get("ci_high"))
+    description = f"{group[:LONGEST]}: {shown}, {row['scored']} rows"
     return ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high"), description)
 
 
@@ -451,6 +446,4 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
 
 
 def _estimate(estimate: Estimate) -> str:
-    if estimate.ci_low is None:
-        return number(estimate.mean)
-    return f"{number(estimate.mean)} [{number(estimate.ci_low)}, {number(estimate.ci_high)}]"
+    return with_interval(estimate.mean, estimate.ci_low, estimate.ci_high)

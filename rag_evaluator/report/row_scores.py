@@ -3,7 +3,6 @@
 The text of a prompt before its input is the same in every row: a page has it once, see `frames_of`.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
+from rag_evaluator.report.pages import MOST, ShownText, as_score, clean, short, shown
 from rag_evaluator.results.judgement import REASONS, SIGNS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
 from rag_evaluator.results.questions import questions_of, resolve
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
@@ -329,7 +328,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json, questions: boo
     def score(name: str, metric: str, judge: str = "") -> ScoreView:
         about = _about(run, metric)
         made = tuple(_attempt(line, about, columns, prompts, questions) for line in lines.get(name, ()))
-        return ScoreView(judge, _number(values.get(name)), made)
+        return ScoreView(judge, as_score(values.get(name)), made)
 
     names = run.metrics
     unjudged = [name for name in names if name.partition(BETWEEN)[2] not in judges or BETWEEN not in name]
@@ -338,7 +337,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json, questions: boo
             name,
             f"m{place}",
             str(_about(run, name).get("stage") or ""),
-            _share(_number(values.get(name)), _about(run, name).get("range")),
+            _share(as_score(values.get(name)), _about(run, name).get("range")),
             str(_about(run, name).get("better") or ""),
             score(name, name),
             tuple(score(full, name, judge) for judge in judges if (full := f"{name}{BETWEEN}{judge}") in names),
@@ -359,7 +358,7 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, questions: b
     views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
     return Attempt(
         None if repeat is None else repeat + 1,
-        _number(line.get("value")),
+        as_score(line.get("value")),
         shown(str(reason), SOURCE) if reason else None,
         short(line["outcome"]) if line.get("outcome") else None,
         tuple(views),
@@ -371,10 +370,6 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, questions: b
 def _is_reason(view: JudgementView, reason: str) -> bool:
     """Whether the error of a judgement is the reason why the score is missing, which is shown already."""
     return view.error is not None and view.error == shown(reason, SOURCE)
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 def _share(value: float | None, ends: Any) -> float | None:

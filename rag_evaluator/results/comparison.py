@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS, POWER = ("p", "p Holm"), ("detectable",)
+OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
+OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
 Direction = Literal["worse", "better", "missing"]
 
 
@@ -44,21 +46,8 @@ class ComparedMetric:
             "mean_a": figures.mean_a,
             "mean_b": figures.mean_b,
             "difference": difference.mean,
-            "std": difference.std,
-            "stderr": difference.stderr,
-            "ci_low": difference.ci_low,
-            "ci_high": difference.ci_high,
-            "ci_level": difference.ci_level,
-            "ci_method": difference.ci_method,
-            "p": figures.p,
-            "p_holm": figures.p_holm,
-            "wins": figures.wins,
-            "ties": figures.ties,
-            "losses": figures.losses,
-            "smallest_difference": figures.smallest_difference,
-            "rows_needed": figures.rows_needed,
-            "only_a": figures.only_a,
-            "only_b": figures.only_b,
+            **{name: getattr(difference, name) for name in OF_DIFFERENCE},
+            **{name: getattr(figures, name) for name in OF_METRIC},
         }
 
 

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.schema import Config, make_config, with_arguments
+from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
+from rag_evaluator.judge.judge import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
@@ -348,3 +350,13 @@ class Scoring:
     @property
     def _stages(self) -> dict[str, Evaluation]:
         return {name: judge.stage for name, judge in self.judges.items()}
+
+
+def with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
+    """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
+    settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
+    panel = [
+        with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()
+    ]
+    named = name_judges(panel, lambda *key: "judge")
+    return config.model_copy(update={"judges": named, "judge": JudgeConfig()})

@@ -26,7 +26,7 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
     refuse_no_judge(config, chosen)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.evaluator import RAGEvaluator
-        from rag_evaluator.features.probe.probe import run_probe
+        from rag_evaluator.features.probe.stage import run_probe
     from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say
     from rag_evaluator.features.probe.figures import probe_overview
     from rag_evaluator.features.probe.stage import FOLDER, read_report

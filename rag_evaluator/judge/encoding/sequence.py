@@ -1,4 +1,8 @@
-"""An answer that is being decoded: what its grammar and budget allow next, as bits, and which token is chosen."""
+"""An answer that is being decoded: what its grammar and budget allow next, as bits, and which token is chosen.
+
+The grammar engine llguidance reads the tokenizer as a `Vocabulary`: the bytes of each token, and the one that ends a
+text.
+"""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What kinds of servers there are, one row each, and how a server is recognised."""
+"""Servers that take token ids and a grammar: what they are asked and tell, and the dialects of vLLM and llama.cpp."""
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The engine that asks a server: vLLM, llama.cpp, or any other with an OpenAI-compatible interface."""
+"""The engine that asks a server: vLLM, llama.cpp, or any other; the kinds of servers and how one is recognised."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing

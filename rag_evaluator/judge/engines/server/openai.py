@@ -1,4 +1,9 @@
-"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted."""
+"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted.
+
+Some cut the beginning of long prompts off, with status 200. With the model's tokenizer, the tokens that the server has
+read are compared with our own count. Without it, the server is asked for a word at the beginning of a prompt, each time
+that a prompt is longer than all that it has read whole.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,7 @@
-"""The attention of packed rows: to the prefix once for all rows, and to the tail of each row, merged by log-sum-exp."""
+"""The attention of packed rows: to the prefix once for all rows, and to the tail of each row, merged by log-sum-exp.
+
+`TailCache` has the keys and values of the rows behind their prefix, `Step` which of them the tokens of a pass may see.
+"""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence

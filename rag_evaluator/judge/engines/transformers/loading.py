@@ -1,4 +1,4 @@
-"""Loads the generative model from disk as langchain's `HuggingFacePipeline`, with errors that say what to do."""
+"""Loads the generative model and its adapter as langchain's `HuggingFacePipeline`, after checks of their files."""
 
 import json
 import logging

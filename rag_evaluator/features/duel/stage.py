@@ -22,10 +22,7 @@ from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, means
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.task import Plan, Record, Table
-from rag_evaluator.run.workers import ALONE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 from rag_evaluator.tasks.open_run import open_run
@@ -37,8 +34,8 @@ from rag_evaluator.tasks.question import (
     judge_source,
     manifest_of,
     plan_of,
+    run_and_keep,
     settings_of,
-    shown,
 )
 
 
@@ -359,10 +356,8 @@ def duel(
     source = judge_source(judge, settings)
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
-    with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
-        table = ChunkTable(journal, stage)
-        return Duel(folder, stage.summary(table), list(stage.rows(table)))
+    table = run_and_keep(stage, folder, fresh, progress)
+    return Duel(folder, stage.summary(table), list(stage.rows(table)))
 
 
 def _folder_of(source: Any) -> Path | None:

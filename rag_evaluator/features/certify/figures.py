@@ -351,8 +351,3 @@ def worst_rows(metric: Labelled, count: int) -> list[int]:
     gaps = np.abs(metric.labels.means - metric.moved)
     order = sorted((-gap, row) for row, gap in enumerate(gaps.tolist()) if not math.isnan(gap) and gap > 1e-6)
     return [row for _, row in order[:count]]
-
-
-def enough(figures: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether any metric has figures."""
-    return any("reason" not in part for part in figures.values())

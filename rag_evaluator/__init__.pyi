@@ -25,7 +25,7 @@ from .features.chains.collect import collect
 from .features.chains.evaluate_lists import Scores, evaluate
 from .features.chains.langchain import EvaluatorChain
 from .features.duel.stage import Duel, duel
-from .features.probe.probe import ProbeReport, probe
+from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
 from .features.setup.doctor import Diagnosis, doctor

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.dataset.readers.spreadsheets import harmless
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.setup.machine import harmless
 from rag_evaluator.files.atomic import scratch, sync_file, sync_folder
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.certificate import keep_labels

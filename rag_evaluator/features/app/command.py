@@ -15,13 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json
+from rag_evaluator.cli.options import OK, add_json
 from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
     import uvicorn
 
-OK = 0
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
 TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")

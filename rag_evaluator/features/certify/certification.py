@@ -11,6 +11,7 @@ import numpy as np
 from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
+from rag_evaluator.features.certify.agreement import binary_agreement
 from rag_evaluator.features.certify.figures import (
     Chosen,
     Labelled,
@@ -25,15 +26,15 @@ from rag_evaluator.features.certify.figures import (
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.statistics import LEAST, judge_verdict
 from rag_evaluator.features.certify.table import Label, LabelTable
+from rag_evaluator.features.certify.threshold import calibration
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines, numbers_of
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
-from rag_evaluator.statistics.agreement import binary_agreement, krippendorff_alpha
 from rag_evaluator.statistics.formulas import TIE, Scale
-from rag_evaluator.statistics.threshold import calibration
+from rag_evaluator.statistics.krippendorff import krippendorff_alpha
 
 Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one for each repeat
 SHOWN = 5  # disagreements of a metric

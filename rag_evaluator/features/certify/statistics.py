@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.agreement import ScoredLabels, pairs_of
-from rag_evaluator.statistics.bootstrap import concordance
-from rag_evaluator.statistics.formulas import Array, Coefficient
-from rag_evaluator.statistics.threshold import LEAST_OF_STRATUM, auc, class_units, newcombe_interval
+from rag_evaluator.features.certify.agreement import ScoredLabels, pairs_of
+from rag_evaluator.features.certify.coefficients import Coefficient, concordance
+from rag_evaluator.features.certify.threshold import auc, class_units, newcombe_interval
+from rag_evaluator.statistics.formulas import Array
+from rag_evaluator.statistics.labelled import LEAST_OF_STRATUM
 
 STRATA = 4
 Places = NDArray[np.int64]

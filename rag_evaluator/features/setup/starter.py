@@ -5,6 +5,7 @@
 
 import json
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,42 +37,9 @@ from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.resources import command, packaged
 
-WORDS: Mapping[str, str] = {
-    "user_input": """question, query, input, prompt, user question, user query, pregunta, consulta,
-        pregunta del usuario, requête,
-        question posée, demande, frage, nutzerfrage, anfrage, domanda, quesito, richiesta, pergunta, questão,
-        问题, 問題, 提问, 用户问题, 查询, 質問, 問い, クエリ, 질문, 질의, 문의, السؤال, سؤال, الاستفسار, प्रश्न, सवाल""",
-    "response": """response, answer, output, result, reply, completion, prediction, generated answer, model answer,
-        rag answer, actual output, respuesta, respuesta generada, respuesta del modelo, contestación,
-        réponse, réponse générée, réponse du modèle, antwort, generierte antwort, antwort des modells,
-        risposta, risposta generata, resposta, resposta gerada, resposta do modelo,
-        回答, 答案, 答复, 回复, 模型回答, 応答, 返答, 답변, 응답, 대답, الإجابة, إجابة, الجواب, جواب, الرد,
-        उत्तर, जवाब""",
-    "retrieved_contexts": """retrieved contexts, contexts, context, retrieved documents, documents, docs, passages,
-        passage, chunks, chunk, retrieved chunks, sources, evidence, retrieval context, source documents,
-        contextos, contexto, contextos recuperados, documentos, documentos recuperados, pasajes, fragmentos, fuentes,
-        contextes, contexte, contextes récupérés, extraits, kontexte, kontext, dokumente, textstellen, fundstellen,
-        abschnitte, passagen, contesti, contesto, documenti, brani, passaggi, fonti, passagens, trechos, fontes,
-        上下文, 检索内容, 检索结果, 检索到的上下文, 文档, 段落, コンテキスト, 文脈, 文書, 検索結果, 検索文書,
-        문맥, 컨텍스트, 맥락, 문서, 검색 결과, 검색 문서, السياق, السياقات, سياق, سياقات, المستندات, الوثائق, المقاطع,
-        संदर्भ, प्रसंग, दस्तावेज़, स्रोत""",
-    "reference": """reference, reference answer, ground truth, ground truths, gold, gold answer, expected answer,
-        expected output, expected response, correct answer, ideal answer, target,
-        referencia, respuesta de referencia, respuesta correcta, respuesta esperada, respuesta ideal,
-        référence, réponse de référence, réponse correcte, réponse attendue, bonne réponse,
-        referenz, referenzantwort, musterantwort, musterlösung, richtige antwort, erwartete antwort, korrekte antwort,
-        riferimento, risposta di riferimento, risposta corretta, risposta attesa, risposta giusta,
-        referência, resposta de referência, resposta correta, resposta esperada, gabarito,
-        参考答案, 标准答案, 正确答案, 参考回答, 参考, 正解, 模範解答, 参照回答, 期待される回答, 参照,
-        정답, 참조 답변, 기준 답변, 모범 답안, 참조, المرجع, مرجع, الإجابة المرجعية, الإجابة الصحيحة, الإجابة المتوقعة,
-        सही उत्तर, संदर्भ उत्तर, अपेक्षित उत्तर, मानक उत्तर""",
-    "reference_contexts": """reference contexts, reference context, correct context, correct contexts, gold contexts,
-        gold context, gold passages, relevant contexts, relevant documents, contextos de referencia, contexto correcto,
-        contextos correctos, contextes de référence, contexte correct, referenzkontexte, referenzkontext,
-        contesti di riferimento, contesto corretto, contextos de referência, contexto correto,
-        参考上下文, 正确上下文, 参照コンテキスト, 正解文書, 참조 문맥, 정답 문서, السياقات المرجعية, السياق الصحيح,
-        सही संदर्भ""",
-}
+COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
+    Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
+)
 """Canonical column -> what people call it, compared without case, accents, blanks and signs."""
 
 NUMBER = re.compile(r"\d+$")
@@ -83,7 +51,7 @@ def key_of(name: str) -> str:
     return "".join(letter for letter in letters if letter.isalnum())
 
 
-BY_KEY = {key_of(word): canonical for canonical, words in WORDS.items() for word in words.split(",")}
+BY_KEY = {key_of(name): canonical for canonical, names in COLUMN_NAMES.items() for name in names}
 
 
 def recognised(names: Iterable[str]) -> dict[str, str]:
@@ -94,7 +62,7 @@ def recognised(names: Iterable[str]) -> dict[str, str]:
     """
     names = list(names)
     mapping: dict[str, str] = {}
-    for canonical in WORDS:
+    for canonical in COLUMN_NAMES:
         read = [name for name in accepted_names(canonical) if name in names]
         similar = [name for name in names if BY_KEY.get(key_of(name)) == canonical]
         numbered = sorted((name for name in names if _is_numbered(name, canonical)), key=_number)
@@ -102,12 +70,9 @@ def recognised(names: Iterable[str]) -> dict[str, str]:
             continue
         if chosen := numbered if canonical in LISTS and not similar else [*read, *similar][:1]:
             mapping |= dict.fromkeys(chosen, canonical)
-    first = {
-        canonical: min(names.index(name) for name in mapping if mapping[name] == canonical)
-        for canonical in WORDS
-        if canonical in mapping.values()
-    }
-    return dict(sorted(mapping.items(), key=lambda item: first[item[1]]))
+    order = sorted(mapping, key=names.index)
+    first = list(dict.fromkeys(mapping[name] for name in order))
+    return dict(sorted(mapping.items(), key=lambda item: first.index(item[1])))
 
 
 def _is_numbered(name: str, canonical: str) -> bool:
@@ -295,14 +260,17 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     surveyed = survey(data.expanduser(), options.columns)
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
-    possible = [name for name, metric in METRICS.items() if is_possible(metric, surveyed.present)]
-    usable = [name for name in possible if embeddings_fit(METRICS[name], spoken, options)]
-    metrics = list(options.metrics) or preferred(usable)
+    unfit = _unfit_embeddings(spoken, options)
+    possible = [name for name, metric in METRICS.items() if _is_possible(metric, surveyed.present)]
+    metrics = list(options.metrics) or _preferred(
+        [name for name in possible if not (unfit and METRICS[name].embeddings)]
+    )
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
     more = [name for name in possible if name not in metrics]
-    parts = Proposal("", surveyed, metrics, more, spoken, list(_warnings(surveyed, spoken, options, metrics, more)))
-    proposal = replace(parts, text=text_of(data, options, parts))
+    warnings = list(_warnings(surveyed, spoken, options, metrics, more, unfit))
+    parts = Proposal("", surveyed, metrics, more, spoken, warnings)
+    proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
     _check(proposal, options)
     return proposal
 
@@ -358,7 +326,12 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
 
 
 def _warnings(
-    surveyed: Survey, language: str, options: InitOptions, metrics: Sequence[str], more: Sequence[str]
+    surveyed: Survey,
+    language: str,
+    options: InitOptions,
+    metrics: Sequence[str],
+    more: Sequence[str],
+    unfit: str | None,
 ) -> Iterable[str]:
     if language not in (ENGLISH, *languages_in(packaged("prompts"))):
         yield (
@@ -367,7 +340,6 @@ def _warnings(
         )
     if options.judge == DEMO:
         yield "the judge is a toy to try the program with: set judge.model to the folder of a model of your own"
-    unfit = unfit_embeddings(language, options)
     comparing = [name for name in metrics if (row := METRICS.get(canonical_name(name) or "")) and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} cannot be scored without other embeddings: {unfit}"
@@ -383,32 +355,27 @@ def _check(proposal: Proposal, options: InitOptions) -> None:
     config = make_config(yaml.safe_load(proposal.text), base=base)
     for name, metric in chosen_metrics(config).items():
         missing = [column for column in metric.columns if column not in proposal.survey.present]
-        if not is_possible(metric, proposal.survey.present):
+        if not _is_possible(metric, proposal.survey.present):
             raise ConfigError(f"--metrics: {name} needs {', '.join(missing)}, which no column was recognised as.")
 
 
-def is_possible(metric: Metric, present: Iterable[str]) -> bool:
+def _is_possible(metric: Metric, present: Iterable[str]) -> bool:
     columns = set(present)
     return set(metric.needs(columns.__contains__)) <= columns
 
 
-def embeddings_fit(metric: Metric, language: str, options: InitOptions) -> bool:
-    """Whether the embeddings that a metric needs are there, and are for the language."""
-    return not metric.embeddings or unfit_embeddings(language, options) is None
-
-
-def unfit_embeddings(language: str, options: InitOptions) -> str | None:
+def _unfit_embeddings(language: str, options: InitOptions) -> str | None:
     """Why texts of the language cannot be compared with the chosen embeddings, and what to do; None if they can."""
     if options.embeddings != DEMO:
         return None
-    if not has_demo_embeddings():
+    if not _has_demo_embeddings():
         return f"those of the demo are not installed ({INSTALL}). Install them, or set embeddings.model for {language}"
     if language == ENGLISH:
         return None
     return f"those of the demo are English only. Set embeddings.model for {language}"
 
 
-def has_demo_embeddings() -> bool:
+def _has_demo_embeddings() -> bool:
     try:
         demo_embeddings()
     except ModelError:
@@ -416,13 +383,13 @@ def has_demo_embeddings() -> bool:
     return True
 
 
-def preferred(possible: Sequence[str]) -> list[str]:
+def _preferred(possible: Sequence[str]) -> list[str]:
     chosen = [name for name in PREFERRED if name in possible and INSTEAD_OF.get(name) not in possible]
     return chosen or list(possible[:FEW])
 
 
-def text_of(data: Path, options: InitOptions, proposal: Proposal) -> str:
-    """The text of the configuration."""
+def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:
+    """The text of the configuration; `unfit`: no metric can compare embeddings."""
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -433,37 +400,25 @@ def text_of(data: Path, options: InitOptions, proposal: Proposal) -> str:
         options=options,
         proposal=proposal,
         survey=surveyed,
-        looked=f"its {len(surveyed.samples)} rows" if surveyed.is_all else "its first 1,000 rows",
         name=options.name or run_name(data),
         dataset=str(path.relative_to(base) if path.is_relative_to(base) else path),
-        read=_read_unnamed(surveyed),
         metrics=METRICS,
-        unfit=[name for name in METRICS if not embeddings_fit(METRICS[name], proposal.language, options)],
+        unfit=unfit,
         allowed_with=_allowed_with(surveyed.present),
         accepted_names=accepted_names,
         list_metrics=command("list", "metrics"),
-        has_demo_embeddings=has_demo_embeddings(),
+        has_demo_embeddings=_has_demo_embeddings(),
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
     return "".join(f"{start:<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
 
 
-def _read_unnamed(surveyed: Survey) -> list[str]:
-    """Columns that are read though the configuration does not name them."""
-    unnamed = {names[0]: column for column, names in surveyed.names.items() if names[0] not in surveyed.columns}
-    return [name if name == column else f"{name} as {column}" for name, column in unnamed.items()]
-
-
 def _allowed_with(present: Sequence[str]) -> dict[str, list[str]]:
     """Column that is missing -> the preferred metrics that it would allow."""
+    impossible = [name for name in PREFERRED if not _is_possible(METRICS[name], present)]
     allowed = {
-        column: [
-            name
-            for name in PREFERRED
-            if is_possible(METRICS[name], [*present, column]) and not is_possible(METRICS[name], present)
-        ]
+        column: [name for name in impossible if _is_possible(METRICS[name], [*present, column])]
         for column in ("response", "retrieved_contexts", "reference")
-        if column not in present
     }
     return {column: names for column, names in allowed.items() if names}
 
@@ -482,12 +437,8 @@ def run_name(data: Path) -> str:
 
 def _comment(text: str, start: str = "# ") -> str:
     """Comment lines of at most `LONGEST` characters, if the words allow it."""
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and len(start) + len(lines[-1]) + 1 + len(word) > LONGEST:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return "\n".join(f"{start}{line}" for line in lines)
+    wrapper = textwrap.TextWrapper(LONGEST, start, start, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(text)
 
 
 def _shown(text: str) -> str:

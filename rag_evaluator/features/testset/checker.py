@@ -3,10 +3,9 @@
 import asyncio
 import random
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -27,7 +26,7 @@ from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
-from rag_evaluator.prompts.language_id import foreign, script_of
+from rag_evaluator.prompts.language_id import foreign
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
@@ -120,122 +119,83 @@ def _contexts(question: str, contexts: Sequence[str]) -> Any:
 LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
 WORD = re.compile(r"\w+")
+Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
 
 
-class Setting(Protocol):
-    """What filters need beside the candidate.
-
-    Attributes:
-        questions: who asks the judge.
-        language: of the test set.
-    """
-
-    @property
-    def questions(self) -> Questions: ...
-
-    @property
-    def language(self) -> Language: ...
-
-    def distractors(self, candidate: Candidate) -> Sequence[str]:
-        """The chunks of other documents that are nearest to the question, the nearest first."""
-
-
-Check = Callable[[Candidate, Setting], Awaitable[FilterVerdict]]
-
-
-@dataclass(frozen=True)
-class Filter:
-    """A filter; `about` is one line of meaning for people."""
-
-    check: Check
-    about: str
-
-
-async def _language(candidate: Candidate, setting: Setting) -> FilterVerdict:
-    text = f"{candidate.question} {candidate.answer}"
-    reason = _other_letters(text, setting.language) or foreign(text, setting.language)
+async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Question and answer are in the configured language."""
+    reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
     return FilterVerdict(reason is None, reason)
 
 
-def _other_letters(text: str, language: Language) -> str | None:
-    """Whether most letters are of another script, which also a short question shows."""
-    scripts = Counter(script_of(letter) for letter in text if letter.isalpha())
-    letters = sum(scripts[script] for script in language.scripts)
-    if not language.scripts or 2 * letters >= scripts.total():
-        return None
-    return f"most of its letters are {scripts.most_common(1)[0][0]}"
-
-
-async def _not_copied(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Every word of the answer is in the question. A choice between things that it names is no copy."""
-    words = [set(map(str.lower, WORD.findall(text))) for text in (candidate.answer, candidate.question)]
-    is_copy = candidate.kind != "comparison" and words[0] <= words[1]
+    answer, question = (
+        {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
+    )
+    is_copy = candidate.kind != "comparison" and answer <= question
     return FilterVerdict(not is_copy, "every word of the answer is in the question" if is_copy else None)
 
 
-async def _answerable(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked again with the contexts that it was made from."""
-    questions = setting.questions
-    answer = await questions.answer(candidate.question, candidate.contexts)
+    answer = await checker.questions.answer(candidate.question, candidate.contexts)
     if not candidate.is_answerable:
-        return _no_answer(answer, "its contexts hold an answer")
+        return _no_answer(answer, "its contexts hold an answer", {"answer": answer})
     if answer is None:
         return FilterVerdict(False, NOT_FOUND)
-    agreement = await questions.agreement(candidate.question, candidate.answer, answer)
-    details = {"answer": answer, "agreement": agreement}
-    return FilterVerdict(
-        agreement > LIKELY, None if agreement > LIKELY else "another answer from its contexts", details
-    )
+    return await _agreed(candidate, checker, {"answer": answer}, "another answer from its contexts")
 
 
-async def _not_known(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked without contexts: what the judge knows by heart measures no retrieval."""
     if not candidate.is_answerable:
         return FilterVerdict(True)
-    answer = await setting.questions.known(candidate.question)
+    answer = await checker.questions.known(candidate.question)
     if answer is None:
         return FilterVerdict(True, details={"answer": None})
-    agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
-    is_known = agreement > LIKELY
-    details = {"answer": answer, "agreement": agreement}
-    return FilterVerdict(not is_known, "the judge answers it without contexts" if is_known else None, details)
+    known = await _agreed(candidate, checker, {"answer": answer})
+    return FilterVerdict(not known.keep, "the judge answers it without contexts" if known.keep else None, known.details)
 
 
-async def _names_document(candidate: Candidate, setting: Setting) -> FilterVerdict:
+async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked with its contexts among the nearest ones of other documents."""
-    distractors = setting.distractors(candidate)
+    distractors = checker.distractors(candidate)
     shown = [*candidate.contexts, *distractors]
-    answer = await setting.questions.answer(candidate.question, shown, seed=candidate.question)
+    answer = await checker.questions.answer(candidate.question, shown, seed=candidate.question)
     details = {"distractors": len(distractors), "answer": answer}
     if not candidate.is_answerable:
-        verdict = _no_answer(answer, "chunks of other documents hold an answer")
-        return FilterVerdict(verdict.keep, verdict.reason, details)
+        return _no_answer(answer, "chunks of other documents hold an answer", details)
     if answer is None:
         return FilterVerdict(False, "no answer among similar chunks of other documents", details)
-    agreement = await setting.questions.agreement(candidate.question, candidate.answer, answer)
-    reason = None if agreement > LIKELY else "another answer among similar chunks of other documents"
-    return FilterVerdict(reason is None, reason, {**details, "agreement": agreement})
+    return await _agreed(candidate, checker, details, "another answer among similar chunks of other documents")
 
 
-def _no_answer(answer: str | None, reason: str) -> FilterVerdict:
-    return FilterVerdict(answer is None, reason if answer is not None else None, {"answer": answer})
+def _no_answer(answer: str | None, reason: str, details: Mapping[str, Any]) -> FilterVerdict:
+    return FilterVerdict(answer is None, reason if answer is not None else None, details)
 
 
-FILTERS: Mapping[str, Filter] = {
-    "language": Filter(_language, "question and answer are in the configured language"),
-    "not_copied": Filter(_not_copied, "the answer says something that the question does not"),
-    "answerable": Filter(_answerable, "asked again with its contexts, the judge gives the same answer"),
-    "not_known": Filter(_not_known, "without contexts the judge does not know the answer"),
-    "names_document": Filter(
-        _names_document, "among the nearest chunks of other documents the judge gives the same answer"
-    ),
+async def _agreed(
+    candidate: Candidate, checker: "Checker", details: Mapping[str, Any], otherwise: str | None = None
+) -> FilterVerdict:
+    """Whether an answer, which is in the details, says the same as that of the candidate."""
+    agreement = await checker.questions.agreement(candidate.question, candidate.answer, details["answer"])
+    keep = agreement > LIKELY
+    return FilterVerdict(keep, None if keep else otherwise, {**details, "agreement": agreement})
+
+
+FILTERS: Mapping[str, Check] = {
+    "language": _language,
+    "not_copied": _not_copied,
+    "answerable": _answerable,
+    "not_known": _not_known,
+    "names_document": _names_document,
 }
 """In the order in which they are applied: those that ask nothing first."""
 DUPLICATE = "not_duplicate"
 """The filter that compares candidates with each other, when the test set is chosen."""
 
 
-Embed = Callable[[str], Awaitable[list[float]]]
 AMONG_OTHERS = "names_document"
 MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
 
@@ -254,7 +214,7 @@ class Checker:
     text: Callable[[int], str]
     neighbours: Neighbours
     questions: Questions
-    embed: Embed
+    embed: Callable[[str], Awaitable[list[float]]]
     language: Language
     settings: TestsetConfig
     second: Questions | None = None
@@ -285,11 +245,12 @@ class Checker:
 
     async def _verdict(self, name: str, candidate: Candidate) -> FilterVerdict:
         try:
-            return await FILTERS[name].check(candidate, self)
+            return await FILTERS[name](candidate, self)
         except JudgementError as error:  # what could not be checked is not trusted
             return FilterVerdict(False, f"{NOT_CHECKED}: {error}")
 
     def distractors(self, candidate: Candidate) -> Sequence[str]:
+        """The chunks of other documents that are nearest to the question, the nearest first."""
         documents_of_answer = {str(self.neighbours.documents[place]) for place in candidate.chunks}
         near = self.neighbours.nearest(
             candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
@@ -379,17 +340,14 @@ class CandidateMaker:
         if where == "one":
             return None
         document = self.corpus[slot.chunk].document
-        vector = self.checker.neighbours.vector(slot.chunk)
+        neighbours, vectors = self.checker.neighbours, self.checker.neighbours.vectors
         if where == "same document":
-            inside = [place for place in self._of(document) if place != slot.chunk and place in self.useful]
-            vectors = self.checker.neighbours.vectors
+            chunks = map(int, (neighbours.documents == document).nonzero()[0])
+            inside = [place for place in chunks if place != slot.chunk and place in self.useful]
             similar = {place: float(vectors[place] @ vectors[slot.chunk]) for place in inside}
             return max(similar, key=lambda place: similar[place], default=None)
-        near = self.checker.neighbours.nearest(vector, len(self.corpus), (), {document})
+        near = neighbours.nearest(vectors[slot.chunk].tolist(), len(self.corpus), (), {document})
         return next((place for place in near if place in self.useful), None)
-
-    def _of(self, document: str) -> list[int]:
-        return [int(place) for place in (self.checker.neighbours.documents == document).nonzero()[0]]
 
 
 def difficulty(verdicts: dict[str, Any]) -> str | None:

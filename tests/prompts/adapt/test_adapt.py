@@ -51,9 +51,9 @@ def question(prompt: str) -> dict[str, Any]:
 
 
 def klingon(text: str, keep: list[str]) -> str:
-    """Every Latin word with an ending, but for what is to be kept: unlike English, and nothing is lost."""
+    """Every Latin word from back to front, but for what is to be kept: unlike English, and nothing is lost."""
     kept = "|".join(re.escape(one) for one in keep if not one.isdigit())
-    return re.sub(rf"({kept})|([A-Za-z]+)" if kept else "()([A-Za-z]+)", lambda m: m[1] or f"{m[2]}Qu", text)
+    return re.sub(rf"({kept})|([A-Za-z]+)" if kept else "()([A-Za-z]+)", lambda m: m[1] or f"{m[2][::-1]}Qu", text)
 
 
 class Translates(ScriptedJudge):
@@ -193,7 +193,7 @@ def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
         write_pack(path, pack)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.prompts.write_pack", write_once)
+        patch.setattr("rag_evaluator.prompts.adapt.write_pack", write_once)
         with pytest.raises(ResultsError, match="full"):
             adapted(tmp_path, Translates(), ["faithfulness", "sort"])
     assert len(packs_in(tmp_path)) == 1
@@ -256,7 +256,7 @@ def test_who_stops_waiting_for_a_translation_does_not_take_it_from_others(tmp_pa
         first.cancel()
         return await second
 
-    assert asyncio.run(two_callers()) == TranslatedText("SayQu itQu.")
+    assert asyncio.run(two_callers()) == TranslatedText("yaSQu tiQu.")
     assert judge.texts == {"Say it.": 1}
 
 
@@ -268,7 +268,7 @@ def test_a_translation_that_failed_is_asked_for_again(tmp_path: Path) -> None:
         failed = await asyncio.gather(*(translator.translate("Say it.") for _ in range(2)), return_exceptions=True)
         return [*map(repr, failed), await translator.translate("Say it.")]
 
-    assert asyncio.run(again()) == ["RuntimeError('a fault')"] * 2 + [TranslatedText("SayQu itQu.")]
+    assert asyncio.run(again()) == ["RuntimeError('a fault')"] * 2 + [TranslatedText("yaSQu tiQu.")]
     assert judge.texts == {"Say it.": 2}
 
 
@@ -453,7 +453,7 @@ def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_s
     evaluator.evaluate([ROW])
     assert len(packs_in(tmp_path / "packs")) == 3
     asked = [prompt for prompt in judge.prompts if not prompt.startswith("Translate the English text")]
-    assert asked[0].startswith("GivenQu aQu questionQu")
+    assert asked[0].startswith(klingon("Given a question", []))
     assert [record.getMessage() for record in caplog.records] == [
         f"{tmp_path / 'packs'}: packs in klingon are missing and are made with the judge, which takes a while",
         f"3 packs made, nobody has read them yet: see {tmp_path / 'packs' / 'review_klingon.md'}",
@@ -479,7 +479,7 @@ def test_sort_has_its_packs_made_too(tmp_path: Path) -> None:
     judge = Sorts()
     sort(["Who?"], [["A.", "B."]], judge=judge, config=config, output_dir=tmp_path / "out")
     assert set(packs_in(tmp_path)) == {"sort_filter_prompt_klingon.json", "sort_compare_prompt_klingon.json"}
-    assert any(prompt.startswith("DecideQu whetherQu theQu contextQu") for prompt in judge.prompts)
+    assert any(prompt.startswith(klingon("Decide whether the context", [])) for prompt in judge.prompts)
 
 
 def test_missing_packs_are_told_with_the_way_to_make_them(tmp_path: Path) -> None:

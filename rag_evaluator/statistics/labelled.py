@@ -98,7 +98,7 @@ def make_labelled_rows(
     units: Sequence[str] | None,
     plain_labels: ArrayLike | None = None,
 ) -> LabelledRows:
-    """The sample of a draw; the arguments are those of `trust.ppi.label_mean`.
+    """The sample of a draw; the arguments are those of `label_mean`.
 
     Blank labels lower the probabilities of their stratum in the same ratio (non-response at random).
     """
@@ -123,33 +123,25 @@ def make_labelled_rows(
     judged, people, labelled, chances = judged[order], people[order], labelled[order], chances[order]
     scored = ~np.isnan(judged)
     groups_with_missing = np.where(scored, groups[order], groups.max(initial=0) + 1)
-    numbers = np.asarray(np.unique(groups_with_missing, return_inverse=True)[1], dtype=np.int64)
-    return _weighted(
-        np.where(scored, judged, 0.0), np.where(labelled, people, 0.0), plain[order],
-        scored, labelled, numbers, chances, folds[order],
-        int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
-    )  # fmt: skip
-
-
-def _weighted(
-    scores: Array,
-    labels: Array,
-    plain_labels: Array,
-    scored: NDArray[np.bool_],
-    labelled: NDArray[np.bool_],
-    strata: NDArray[np.int64],
-    chances: Array,
-    folds: NDArray[np.int64],
-    blank: int,
-) -> LabelledRows:
-    sizes, counts = np.bincount(strata), np.bincount(strata, weights=labelled)
-    expected = np.bincount(strata, weights=chances)
-    probabilities = np.minimum(chances * (counts / expected)[strata], 1.0)
+    stratum = np.asarray(np.unique(groups_with_missing, return_inverse=True)[1], dtype=np.int64)
+    sizes, counts = np.bincount(stratum), np.bincount(stratum, weights=labelled)
+    expected = np.bincount(stratum, weights=chances)
+    probabilities = np.minimum(chances * (counts / expected)[stratum], 1.0)
     weights = np.where(labelled, 1 / chances, 0.0)
-    within = weights / np.maximum(np.bincount(strata, weights=weights), 1e-300)[strata]
-    shares = within * (sizes / len(strata))[strata]
+    within = weights / np.maximum(np.bincount(stratum, weights=weights), 1e-300)[stratum]
+    shares = within * (sizes / len(stratum))[stratum]
     return LabelledRows(
-        scores, labels, plain_labels, scored, labelled, strata, probabilities, within, shares, folds, blank
+        scores=np.where(scored, judged, 0.0),
+        labels=np.where(labelled, people, 0.0),
+        plain_labels=plain[order],
+        scored=scored,
+        labelled=labelled,
+        strata=stratum,
+        probabilities=probabilities,
+        within=within,
+        shares=shares,
+        folds=folds[order],
+        blank=int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
     )
 
 

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import PanelJudge, name_judges
 from rag_evaluator.config.schema import Config, make_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import source_of
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
 from rag_evaluator.results.manifest import read_manifest
@@ -46,10 +45,9 @@ from rag_evaluator.tasks.evaluation import (
     score_in_memory,
     scored_table,
 )
-from rag_evaluator.tasks.manifest import REPORT, is_scored, write_own_report
+from rag_evaluator.tasks.manifest import REPORT, is_scored, run_digest_of, write_own_report
 
 WRITTEN = "written.json"
-BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
 
 
 def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Config]:
@@ -62,9 +60,8 @@ def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Confi
         raise ConfigError(f"{config.place('judges')}: 'judges': none of the metrics asks a judge. Remove 'judges'.")
     folder = config.results_dir / FOLDER
     return {
-        judge.name or "": config.model_copy(
+        judge.name or "": (config if place == 0 else _with_metrics(config, judged)).model_copy(
             update={
-                **({} if place == 0 else _only(config, judged)),
                 "require": [],  # of the panel's means
                 "report": False,  # the panel has one
                 "judge": judge.alone,
@@ -83,13 +80,10 @@ def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
     return {name: metric for name, metric in chosen.items() if name in names}
 
 
-def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
-    """What a configuration says of some of its metrics."""
-    by_metric = {
-        key: {name: row for name, row in getattr(config, key).items() if (canonical_name(name) or name) in metrics}
-        for key in BY_METRIC
-    }
-    return {"metrics": metrics, **by_metric}
+def _with_metrics(config: Config, metrics: list[str]) -> Config:
+    """The configuration with some of its metrics only."""
+    limits = {name: limit for name, limit in config.thresholds.items() if (canonical_name(name) or name) in metrics}
+    return for_metrics(config, metrics).model_copy(update={"thresholds": limits})
 
 
 def begin(config: Config, folder: Path, start: Start) -> None:
@@ -264,12 +258,16 @@ class JudgeWork:
     Attributes:
         stage: rows, metrics and plan.
         release: frees the memory of its model; the next judge needs it.
-        run_digest: by which a later start knows that nothing has changed; gives None where an object takes part.
+        config: by which a later start knows that nothing has changed; None where an object takes part.
     """
 
     stage: Evaluation
     release: Callable[[], None]
-    run_digest: Callable[[], str | None]
+    config: Config | None
+
+    def run_digest(self) -> str | None:
+        """See `run_digest_of`."""
+        return None if self.config is None else run_digest_of(self.config, self.stage.plan.data, self.stage.metrics)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def check(folder: Path, chosen: Items[int] = QUESTIONS, new_tokens: int = NEW_TO
     asked = [(*every[number][:2], new_tokens) for number in chosen]
     named = [
         replace(request, group=model.__name__)
-        for request, (_, model, _) in zip(requests(batched, asked), asked, strict=True)
+        for request, (_, model, _) in zip(requests(engine, asked), asked, strict=True)
     ]
     try:
         _compare(engine, config, named, finding)

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-processes test-models test-package test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts clean
+.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts clean
 
 run: setup ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -20,7 +20,7 @@ $(SETUP): pyproject.toml constraints.txt
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes and not models"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes and not models and not features"
 
 test-processes: setup ## the tests that start, stop and kill whole runs
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
@@ -33,6 +33,9 @@ docs: setup ## the documentation as a site, in site/; a page with a fault is an 
 
 test-docs: setup ## every command of README and docs, every example of --help, the notebook and the site
 	$(BIN)/python -m pytest tests/docs tests/test_notebook.py -m docs -n 2 --dist loadgroup
+
+test-features: setup ## the program without each feature alone
+	$(BIN)/python -m pytest tests/features -m features -n 2
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder
 	$(BIN)/python -m pytest tests/test_package.py

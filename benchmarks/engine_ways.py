@@ -111,9 +111,9 @@ def vllm(setting: Setting) -> Iterator[Answer]:
     transport, computed, salt = engine.transport, 0, str(next(SALTS))
     post = transport.post
 
-    async def counted(path: str, body: Any, root: bool = False) -> Any:
+    async def counted(path: str, body: Any) -> Any:
         nonlocal computed
-        answer = await post(path, {**body, "cache_salt": salt}, root)
+        answer = await post(path, {**body, "cache_salt": salt})
         if usage := answer.get("usage"):
             computed += usage["prompt_tokens"] - ((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
         return answer

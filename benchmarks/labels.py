@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from rag_evaluator.features.certify.statistics import Draw, draw_stratified, draw_uncertain, draw_uniform
+from rag_evaluator.features.certify.agreement import cohen_kappa
+from rag_evaluator.features.certify.coefficients import Coefficient, kendall_tau_b, spearman
+from rag_evaluator.features.certify.statistics import Draw, draw_stratified, draw_uncertain
+from rag_evaluator.features.certify.threshold import auc
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
-from rag_evaluator.statistics.agreement import cohen_kappa
-from rag_evaluator.statistics.bootstrap import kendall_tau_b, spearman
-from rag_evaluator.statistics.formulas import Array, Coefficient, Estimate, Scale
+from rag_evaluator.statistics.formulas import Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
 from rag_evaluator.statistics.ppi import LabelMean, label_difference, label_mean
-from rag_evaluator.statistics.threshold import auc
 
 SEED, ROWS, LABELS = 0, 2_000, (30, 60, 100)
 FEW_LABELS = (20, *LABELS)
@@ -53,7 +53,7 @@ class Data(NamedTuple):
 
 
 DRAWS: dict[str, Callable[[Data, int, int], Draw]] = {
-    "uniform": lambda data, size, seed: draw_uniform(data.scores, size, seed),
+    "uniform": lambda data, size, seed: draw_stratified(data.scores, size, seed, strata=1),
     "stratified": lambda data, size, seed: draw_stratified(data.scores, size, seed),
     "uncertain": lambda data, size, seed: draw_uncertain(data.scores, data.doubt, size, seed),
 }

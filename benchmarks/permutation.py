@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.statistics.bootstrap import sign_flip_p_values
+from rag_evaluator.features.probe.verdicts import sign_flip_p_values
 
 REPETITIONS, SEED, FLIPS = 5_000, 0, 999
 ROWS = (6, 12, 30, 100, 300)

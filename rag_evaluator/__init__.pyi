@@ -19,7 +19,7 @@ from .errors import (
     UndefinedScoreError,
 )
 from .evaluator import RAGEvaluator
-from .features.app.review import Applied, apply_reviews
+from .features.app.apply import Applied, apply_reviews
 from .features.certify.certify import Certification, certify, label_sheet
 from .features.chains.collect import collect
 from .features.chains.evaluate_lists import Scores, evaluate

@@ -7,8 +7,7 @@ from typing import Any
 from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.dataset.checked import check_lists
 from rag_evaluator.files.progress import Progress, automatic
-from rag_evaluator.tasks.calls import Settings, judge_source, run_and_keep, settings_of
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.tasks.question import Settings, TaskJudge, judge_source, run_and_keep, settings_of
 from rag_evaluator.tasks.sort import sort_stage
 
 

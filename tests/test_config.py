@@ -84,7 +84,7 @@ def test_metrics_must_be_a_list_with_something_in_it(load: Load) -> None:
 
 def test_missing_metrics_are_told(load: Load) -> None:
     assert message(load, "dataset: data.jsonl\n") == (
-        "config.yaml: 'metrics' is missing. Add it; the project's config.yaml shows every key."
+        "config.yaml: 'metrics' is missing. Add it; docs/config.md has every key."
     )
 
 
@@ -255,13 +255,12 @@ def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: P
         load_prompts(["faithfulness"], name, tmp_path)
 
 
-def test_the_project_s_own_config_is_valid_and_names_every_key() -> None:
+def test_the_project_s_own_config_is_valid_and_shows_few_keys_and_none_of_a_feature() -> None:
     config = load_config(ROOT / "config.yaml")
-    text = (ROOT / "config.yaml").read_text(encoding="utf-8")
-    shown = yaml.safe_load(text.replace("# columns:", "columns:"))
-    assert set(shown) == set(Config.model_fields)
-    assert set(shown["judge"]) == set(JudgeConfig.model_fields)
-    assert set(shown["embeddings"]) == set(EmbeddingsConfig.model_fields)
+    shown = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    keys = [*shown, *shown["judge"], *shown["embeddings"]]
+    assert len(keys) - len(["judge", "embeddings"]) <= 20
+    assert shown.keys() <= Config.model_fields.keys()
     assert config.dataset is not None
     assert config.dataset.is_file()
     assert RAGEvaluator(config).metrics.keys() == set(config.metrics)

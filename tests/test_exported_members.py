@@ -19,70 +19,9 @@ ERRORS = {
     for name, value in vars(errors).items()
     if inspect.isclass(value) and issubclass(value, Exception) and value.__module__ == errors.__name__
 }
-OTHERS = {  # public names that live neither in `api` nor in `errors`
-    "METRICS",
-    "Config",
-    "CustomMetric",
-    "Judge",
-    "Results",
-    "ScriptedJudge",
-    "load_config",
-    "load_dataset",
-    "metric",
-    "read_questions",
-}
-NOT_FOR_USERS = {
-    "asking",
-    "Finding",
-    "check_judge",
-    "check_lists",
-    "check_questions",
-    "columns_read",
-    "draw_like",
-    "draw_rows",
-    "embeddings_fit",
-    "has_demo_embeddings",
-    "unfit_embeddings",
-    "is_possible",
-    "known_scale",
-    "of_scored",
-    "scales_with_directions",
-    "Differences",
-    "in_notebook",
-    "judge_source",
-    "look_at_judge",
-    "optional_texts",
-    "preferred",
-    "propose",
-    "read_scores",
-    "run_name",
-    "run_probe",
-    "scales_for",
-    "settings_of",
-    "sheet_of",
-    "size",
-    "text_of",
-    "write_new",
-    "Checks",
-    "write_junit",
-    "Count",
-    "FilledRows",
-    "changed_scores",
-    "fill_missing",
-    "named",
-    "shown",
-    "NotebookBar",
-    "Proposal",
-    "InitOptions",
-}  # steps of the functions
+STUB = ast.parse((ROOT / "rag_evaluator" / "__init__.pyi").read_text(encoding="utf-8"))
+LISTED = [name.name for node in STUB.body if isinstance(node, ast.ImportFrom) for name in node.names]
 SLOW = ("torch", "transformers", "ragas", "pandas", "scipy", "datasets", "langchain_core", "pydantic")
-
-
-def of_api() -> set[str]:
-    """The classes and functions of `rag_evaluator.features.chains` that have no underscore."""
-    modules = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "rag_evaluator" / "api").glob("*.py")]
-    defined = [node for module in modules for node in module.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-    return {node.name for node in defined if not node.name.startswith("_")} - NOT_FOR_USERS
 
 
 def loaded_by(code: str) -> set[str]:
@@ -97,12 +36,10 @@ def test_every_exception_is_exported() -> None:
     assert sorted(ERRORS - set(rag_evaluator.__all__)) == []
 
 
-def test_every_public_class_and_function_of_api_is_exported() -> None:
-    assert sorted(of_api() - set(rag_evaluator.__all__)) == []
-
-
-def test_nothing_else_is_exported() -> None:
-    assert sorted(set(rag_evaluator.__all__) - ERRORS - of_api() - OTHERS) == []
+def test_the_stub_is_the_list_of_public_names() -> None:
+    shown = next(ast.literal_eval(node.value) for node in STUB.body if isinstance(node, ast.Assign))
+    assert rag_evaluator.__all__ == sorted(LISTED)
+    assert sorted(shown) == sorted(LISTED)
 
 
 @pytest.mark.parametrize("name", rag_evaluator.__all__)
@@ -113,8 +50,14 @@ def test_every_public_name_is_found(name: str) -> None:
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="No rag_evaluator attribute evaluator"):
-        rag_evaluator.evaluator  # noqa: B018
+    with pytest.raises(AttributeError, match="No rag_evaluator attribute nothing"):
+        rag_evaluator.nothing  # noqa: B018
+
+
+def test_the_function_sort_is_no_module_once_both_are_loaded() -> None:
+    code = "import rag_evaluator as r; r.sort; r.generate; r.evaluate; r.RAGEvaluator; print(callable(r.sort))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_every_exception_is_in_the_drawn_tree_below_its_base() -> None:

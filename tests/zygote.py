@@ -22,8 +22,8 @@ import torch
 import transformers
 
 import rag_evaluator.cli.console
+import rag_evaluator.cli.evaluate
 import rag_evaluator.cli.main
-import rag_evaluator.cli.tasks
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest

@@ -1,107 +1,141 @@
-"""`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
+"""`rag-evaluator config.yaml`, `sort` and `generate`; and how a command begins that asks the judge."""
 
 import argparse
-from collections.abc import Callable, Mapping
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.start import LIBRARIES, OK, beginning, read_run, refuse_no_judge_of_metrics
-from rag_evaluator.config.schema import Config
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.cli.options import FAILED, OK
+from rag_evaluator.config.offline import disable_network
+from rag_evaluator.config.schema import Config, load_config
+from rag_evaluator.embeddings.hub import refuse_no_folder
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
+from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import Worker, now
+from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
 
-NOTHING_SCORED = 1
+if TYPE_CHECKING:
+    from rag_evaluator.run.merge import ChunkTable
+    from rag_evaluator.tasks.question import QuestionStage
+
+
+def read_config(options: argparse.Namespace) -> Config:
+    """The configuration, its metrics checked before ragas and torch are imported, which takes seconds."""
+    return read_run(options)[0]
+
+
+def read_run(options: argparse.Namespace) -> tuple[Config, Mapping[str, Metric]]:
+    """The configuration and its metrics, checked."""
+    config = load_config(options.config, options.set)
+    chosen = chosen_metrics(config)
+    check_reported(config, chosen)
+    if config.offline:
+        disable_network()
+    return config, chosen
+
+
+def refuse_no_judge(config: Config, chosen: Mapping[str, Metric] | None = None) -> None:
+    """Raises `ModelError` for a judge at whose path nothing is, before ragas and torch are imported.
+
+    Args:
+        chosen: metrics of which one must ask the judge; None: the judge is asked in any case.
+    """
+    if chosen is not None and not any(metric.judge for metric in chosen.values()):
+        return
+    keys = {f"judges[{place}] ({judge.name}): judge.model": judge.model for place, judge in enumerate(config.judges)}
+    for key, model in (keys or {"judge.model": config.judge.model}).items():
+        if not Path(model).is_file():  # a GGUF file gets a message of its own
+            refuse_no_folder(model, key)
+
+
+def beginning(options: argparse.Namespace) -> tuple[Worker, Start]:
+    """Which worker this process is, with GPUs of its own, and how it starts."""
+    worker = parse_worker(options.worker) if options.worker else find_worker()
+    start = _start(options, worker)
+    devices = share_devices(worker=worker if options.worker else ALONE)
+    if devices is not None:
+        os.environ[DEVICES] = devices
+    return worker, start
+
+
+def _start(options: argparse.Namespace, worker: Worker) -> Start:
+    """How to begin in a folder that has been used; a job that Slurm runs again must not throw away what it did."""
+    start: Start = "fresh" if options.fresh else "update" if options.update else "continue"
+    if start != "continue" and worker.count > 1:
+        raise ConfigError(
+            f"--{start} with {worker.count} workers: each would throw away what the others did. Run it once alone, "
+            "with --worker 0/1, or give the run another name."
+        )
+    return "continue" if is_restart() else start
 
 
 def evaluate(options: argparse.Namespace, stop: Stop) -> int:
-    """`rag-evaluator config.yaml`."""
+    """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
     config, chosen = read_run(options)
     worker, start = beginning(options)
-    if config.judges:
-        _evaluate_panel(config, chosen, start, lambda: _run(config, chosen, worker, start, stop), options.json)
-        return _reported(config, options.json)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.summary import read_summary
-    from rag_evaluator.run.status import outcome
-    from rag_evaluator.tasks.manifest import find_finished
-
-    began = now()
-    journal = (None if start == "fresh" else find_finished(config, chosen)) or _run(config, chosen, worker, start, stop)
-    summary = read_summary(config.results_dir)
-    if not options.json:
-        asks_judge = any(metric.judge for metric in chosen.values())
-        print_summary(summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
-    return _reported(config, options.json)
-
-
-def _evaluate_panel(
-    config: Config, chosen: Mapping[str, Metric], start: Start, run: Callable[[], object], silent: bool
-) -> None:
-    """Have all judges score the rows and print the tables; nothing is judged or written where all is there already."""
-    from rag_evaluator.cli.console import print_summary
-    from rag_evaluator.results.manifest import read_manifest, rows_of
-    from rag_evaluator.results.summary import read_summary
-    from rag_evaluator.tasks.scoring import Panel, is_finished
+    from rag_evaluator.tasks.scoring import end_of_run, is_finished
 
     began = now()
     if start == "fresh" or not is_finished(config, chosen):
-        run()
-    if silent:
-        return
-    panel, summary = Panel(config, config.results_dir, chosen), read_summary(config.results_dir)
-    print_summary(summary, rows_of(read_manifest(config.results_dir)), config, True, *panel.outcome(began))
-
-
-def _reported(config: Config, as_json: bool) -> int:
-    """Print what the certificate says, and the requirements that the scores do not keep; the exit code.
-
-    Args:
-        as_json: print all that is known of the run instead, as one document.
-    """
-    from rag_evaluator.results.summary import read_summary
-
+        _run(config, chosen, worker, start, stop)
     summary = read_summary(config.results_dir)
-    if as_json:
+    if options.json:
         _print_as_json(config, summary)
-        return _code(summary)
-    if config.certificate is not None:
-        _print_standing(config.certificate, config.results_dir)
-    if config.require:
-        _print_failed(config.results_dir)
-    return _code(summary)
+    else:
+        about, wrote, changed = end_of_run(config, chosen, began)
+        asks_judge = any(metric.judge for metric in chosen.values())
+        print_summary(summary, rows_of(about), config, asks_judge, wrote, changed)
+        _print_reported(config)
+    return OK if any(row["scored"] for row in summary.values()) else FAILED
 
 
-def _code(summary: Mapping[str, Mapping[str, Any]]) -> int:
-    return OK if any(row["scored"] for row in summary.values()) else NOTHING_SCORED
+def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> None:
+    refuse_no_judge(config, chosen)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.evaluator import RAGEvaluator
+
+    evaluator = RAGEvaluator(config, chosen=chosen)
+    with ACTIVITY.counted("scores") as progress:
+        evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
 
 
 def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
+    """All that is known of the run, as one document."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.comparison.gate import gate as check
+    from rag_evaluator.comparison.gate import gate
     from rag_evaluator.results.manifest import PART, read_manifest
 
-    verdicts = [verdict.to_json() for verdict in check(config.results_dir)] if config.require else []
+    verdicts = [verdict.to_json() for verdict in gate(config.results_dir)] if config.require else []
     standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
     part = read_manifest(config.results_dir).get(PART)
     about = {"name": config.name, "results": str(config.results_dir), "part": part, "requirements": verdicts}
     print_json({**about, "certificate": standing, "metrics": summary})
 
 
-def _print_standing(certificate: Path, results: Path) -> None:
-    """What a certificate says of these scores; whatever has happened to the certificate meanwhile, they are there."""
+def _print_reported(config: Config) -> None:
+    """What the certificate says, and the requirements that the scores do not keep; `gate` makes them an exit code."""
     from rag_evaluator.cli.console import say
+    from rag_evaluator.comparison.gate import gate
 
-    for line in _standing(certificate, results):
+    for line in _standing(config.certificate, config.results_dir) if config.certificate is not None else ():
         say(line)
+    for verdict in gate(config.results_dir) if config.require else ():
+        if not verdict.passed:
+            say(f"requirement failed: {verdict}")
 
 
 def _standing(certificate: Path, results: Path) -> list[str]:
+    """What a certificate says of these scores; whatever has happened to the certificate meanwhile, they are there."""
     from rag_evaluator.results.certificate import standing_lines
 
     try:
@@ -110,21 +144,71 @@ def _standing(certificate: Path, results: Path) -> list[str]:
         return [f"certificate: {error}"]
 
 
-def _print_failed(results: Path) -> None:
-    """The requirements of the configuration that the scores do not keep; `gate` makes them an exit code."""
-    from rag_evaluator.cli.console import say
-    from rag_evaluator.comparison.gate import gate as verdicts_of
-
-    for verdict in verdicts_of(results):
-        if not verdict.passed:
-            say(f"requirement failed: {verdict}")
-
-
-def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> Journal:
-    refuse_no_judge_of_metrics(config, chosen)
+def sort(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
+    config, begun = read_config(options), beginning(options)
+    refuse_no_judge(config)
     with ACTIVITY.phase(LIBRARIES):
-        from rag_evaluator.evaluator import RAGEvaluator
+        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
+        from rag_evaluator.results.overview import means
+        from rag_evaluator.tasks.question import TaskJudge, read_rows
+        from rag_evaluator.tasks.sort import SUMMARY, of_samples
 
-    evaluator = RAGEvaluator(config, chosen=chosen)
-    with ACTIVITY.counted("scores") as progress:
-        return evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
+    stage = of_samples(read_rows(config, "sort"), TaskJudge("sort", config))
+    _, seconds, wrote, changed = run_task(stage, config, *begun, stop)
+    summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
+    code = OK if summary["sorted"] else FAILED
+    if options.json:
+        print_json({**about_run(config, stage.plan), **summary})
+        return code
+    print_parts(means(f"{config.name}: order of contexts", "measure", summary["measures"], "none", reasons=None))
+    say(
+        f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
+        f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
+    )
+    print_part(stage.plan)
+    print_end(config, True, wrote, changed)
+    return code
+
+
+def generate(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
+    config, begun = read_config(options), beginning(options)
+    refuse_no_judge(config)
+    with ACTIVITY.phase(LIBRARIES):
+        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
+        from rag_evaluator.tasks.question import TaskJudge, read_rows
+        from rag_evaluator.tasks.references import of_samples
+
+    samples = read_rows(config, "generate")
+    stage = of_samples(samples, TaskJudge("generate", config))
+    table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
+    reasons = Counter(reference.reason for reference in stage.references(table))
+    answered, asked = reasons.pop(None, 0), len(stage.units)
+    kept, code = len(samples) - asked, OK if answered or not asked else FAILED
+    if options.json:
+        counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
+        print_json({**about_run(config, stage.plan), **counts, "judge_calls": stage.asked})
+        return code
+    say(f"{config.name}: {answered} of {asked} questions answered, {kept} rows had a reference already")
+    for reason, count in reasons.items():
+        say(f"  {count} without an answer: {reason}")
+    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_part(stage.plan)
+    print_end(config, True, wrote, changed)
+    return code
+
+
+def run_task(
+    stage: "QuestionStage[Any]", config: Config, worker: Worker, start: Start, stop: Stop
+) -> "tuple[ChunkTable, float, bool, list[str]]":
+    """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
+    from rag_evaluator.run.merge import ChunkTable
+    from rag_evaluator.run.stages import run_stage
+    from rag_evaluator.run.status import outcome
+
+    folder, began = config.results_dir, now()
+    clock = time.perf_counter()
+    with ACTIVITY.counted(stage.plan.cell_noun) as progress:
+        journal = run_stage(stage, folder, worker, progress, stop, start)
+    return ChunkTable(journal, stage), time.perf_counter() - clock, *outcome(journal, began)

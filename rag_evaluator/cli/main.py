@@ -8,16 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from rag_evaluator.cli.arguments import all_commands, parser_of_commands
-from rag_evaluator.cli.completion import ASKED, complete
-from rag_evaluator.cli.start import LIBRARIES
+from rag_evaluator.cli.options import ASKED, BAD_INPUT, INTERRUPTED, TRY_AGAIN, complete
 from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config.features import load
 from rag_evaluator.config.offline import libraries_quiet, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop, StopSignal
-
-BAD_INPUT, TRY_AGAIN, INTERRUPTED = 2, 75, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

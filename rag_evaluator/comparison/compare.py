@@ -42,10 +42,9 @@ from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.bootstrap import Floats
 from rag_evaluator.statistics.formulas import TIE, Array, Scale
 from rag_evaluator.statistics.intervals import tie_warning
-from rag_evaluator.statistics.paired import EFFECT, Paired, compare_scores
+from rag_evaluator.statistics.paired import EFFECT, Floats, Paired, compare_scores
 from rag_evaluator.statistics.ppi import LabelMean, label_difference, with_clusters, with_weights
 from rag_evaluator.tasks.manifest import REPORT
 from rag_evaluator.tasks.open_run import open_run

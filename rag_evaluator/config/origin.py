@@ -171,7 +171,7 @@ def _explain(key: Key, details: Sequence[ErrorDetails], origin: Origin, known: M
     if detail["type"] == "extra_forbidden":
         return f"is not a known key.{nearest_keys(key, list(known))}"
     if detail["type"] == "missing":
-        return "is missing. Add it; the project's config.yaml shows every key."
+        return "is missing. Add it; docs/config.md has every key."
     mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
     quotes = f" {origin.as_text(key)}" if mistaken else ""  # YAML reads no, 2024 and 1e3 as other things than text
     if mistaken and detail["loc"][-1] == KEY:

@@ -1,8 +1,8 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-The parts: `readers` (file formats), `columns` (names of columns), `values` and `field` (types), `json_values`,
-`on_disk` (samples kept on disk), `retrieval_log` (lines of a log as rows), `choice` (which rows are taken), `checked`
-(the step that every start uses).
+The parts: `readers` (file formats), `columns` (names of columns), `values` (types), `json_values`, `on_disk` (samples
+kept on disk, lines of a retrieval log as rows), `sample` (a row, and which rows are taken), `checked` (the step that
+every start uses).
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def load_dataset(
     DatasetError, with the place and what to do, for texts that cannot be read without guessing. Ids, scores,
     `answerable` and `rubrics` may be columns of the user's own: what is wrong with them is in `Sample.wrong`.
     """
-    samples = _load(source, ColumnNames(columns or {}))
-    check_readable(samples, TEXTS)
-    return samples
+    return load_records(*read_records(source), columns or {}, TEXTS)
 
 
 def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sequence[Sample]:
@@ -68,7 +66,7 @@ def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Seque
     """
     if isinstance(source, str | Path):
         return OnDiskSamples(Path(source), ColumnNames(columns or {}))
-    return _load(source, ColumnNames(columns or {}))
+    return load_records(*read_records(source), columns or {}, ())
 
 
 def load_records(
@@ -80,22 +78,14 @@ def load_records(
         name: of their source, for messages.
         readable: canonical columns that must be readable in all of them.
     """
-    samples = _samples(name, records, ColumnNames(columns))
-    check_readable(samples, readable)
-    return samples
-
-
-def _load(source: Any, names: ColumnNames) -> list[Sample]:
-    return _samples(*read_records(source), names)
-
-
-def _samples(name: str, records: Sequence[InputRecord], names: ColumnNames) -> list[Sample]:
-    present = column_names(record.row for record in records)
+    names, present = ColumnNames(columns), column_names(record.row for record in records)
     names.check(present, name)
     is_log = names.is_log(present)
     if is_log:
         records = list(rows_of_log(records, names))
-    return [names.sample(index, record, is_log) for index, record in enumerate(records)]
+    samples = [names.sample(index, record, is_log) for index, record in enumerate(records)]
+    check_readable(samples, readable)
+    return samples
 
 
 def row_names(samples: Sequence[Sample]) -> list[str]:

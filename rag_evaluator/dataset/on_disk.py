@@ -7,7 +7,7 @@ import pickle
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, overload
 
@@ -28,7 +28,7 @@ RELEVANCE = "relevance"
 """Grades of contexts, which `sort` reads."""
 
 
-def rows_of_log(records: Sequence[InputRecord], names: ColumnNames) -> Iterator[InputRecord]:
+def rows_of_log(records: Sequence[InputRecord] | StoredRecords, names: ColumnNames) -> Iterator[InputRecord]:
     """The rows of a log by the first line of each question; without a column of scores, the records.
 
     Lines belong to one question if they have the same `id`, or no `id` and the same text. A record that holds lists
@@ -113,42 +113,26 @@ def _once(name: str, lines: Sequence[InputRecord], chunks: Sequence[InputRecord]
     return values
 
 
-class StoredRecords(Sequence[InputRecord]):
+class StoredRecords:
     """Records in a temporary file without a name; their marks are kept, which JSON would lose."""
 
     def __init__(self, records: Iterable[InputRecord]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `stored`
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by whoever made it
         self._places = array("Q")
         for record in records:
             self._places.append(self._file.tell())
             pickle.dump(record, self._file)
 
-    def __len__(self) -> int:
-        return len(self._places)
+    def __iter__(self) -> Iterator[InputRecord]:
+        return map(self.__getitem__, range(len(self._places)))
 
-    @overload
-    def __getitem__(self, index: int) -> InputRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[InputRecord]: ...
-    def __getitem__(self, index: int | slice) -> InputRecord | Sequence[InputRecord]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+    def __getitem__(self, index: int) -> InputRecord:
         self._file.seek(self._places[index])
         record: InputRecord = pickle.load(self._file)
         return record
 
     def close(self) -> None:
         self._file.close()
-
-
-@contextmanager
-def stored(records: Iterable[InputRecord]) -> Iterator[StoredRecords]:
-    """The records on disk, until the context ends."""
-    kept = StoredRecords(records)
-    try:
-        yield kept
-    finally:
-        kept.close()
 
 
 AT_ONCE = 256  # samples read together
@@ -220,7 +204,7 @@ class OnDiskSamples(Sequence[Sample]):
         self._places, self.names, self.present, self.wrong = array("Q", [0]), {}, set(), {}
         name, records = iterate_records(self._path)
         if is_log:
-            with stored(records) as lines:
+            with closing(StoredRecords(records)) as lines:
                 self._write_rows(rows_of_log(lines, self._column_names), is_log)
         else:
             self._write_rows(records, is_log)

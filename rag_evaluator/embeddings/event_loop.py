@@ -1,7 +1,12 @@
-"""Coroutines for callers that have no event loop or are inside one, and calls that are made once for all who wait."""
+"""Coroutines for callers without an event loop, calls that are made once for all who wait, and batches of requests.
+
+A batch is handed to its model when the event loop has come to rest: every coroutine waits for a model. Since nothing
+else runs meanwhile, the same requests always meet in the same batches, and two runs give the same bytes even where
+batching changes the last bits of a number (bfloat16, GPUs). Judge and embeddings share the scheduler of their event
+loop, and one thread that owns the models.
+"""
 
 import asyncio
-import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,21 +24,11 @@ def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    results: list[Any] = []
-    errors: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            results.append(asyncio.run(coroutine))
-        except BaseException as error:  # raised again below, in the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=target, name="rag-evaluator")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    thread = ThreadPoolExecutor(1, thread_name_prefix="rag-evaluator")
+    try:
+        return thread.submit(asyncio.run, coroutine).result()
+    finally:
+        thread.shutdown(wait=False)
 
 
 K = TypeVar("K", bound=Hashable)

@@ -1,4 +1,8 @@
-"""Finds a model on this machine, in a folder or in the Hugging Face cache, and has it loaded quietly."""
+"""Models on this machine, in a folder or in the Hugging Face cache: found, told apart, loaded quietly; their memory.
+
+A fingerprint covers the whole content of a model. It is read in parallel and remembered, so that a start takes no
+minutes.
+"""
 
 import gc
 import json

@@ -21,17 +21,18 @@ from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import (
     Capabilities,
     Draw,
+    Ids,
     JudgeProtocol,
     Opinion,
     PromptText,
     Reply,
     Request,
     Shares,
+    ThoughtFormat,
     common_beginning,
 )
 
 CUT = frozenset({"thinking"})
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -55,25 +56,30 @@ class Thinker:
     """Asks a model for its thoughts; equal questions once.
 
     Args:
-        engine: one that takes token ids, and whose encoder opens thoughts.
-        config: of the judge.
+        config: of the judge, which need not think.
+
+    Attributes:
+        format: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
 
     Raises `ModelError` if the engine's prompts open no thought.
     """
 
     def __init__(self, engine: Engine, config: JudgeConfig) -> None:
-        if engine.encoder.thoughts is None:
+        thinks = config.thinking == "on" and "ids" in engine.accepts
+        self.engine, self.config, self.format = engine, config, engine.encoder.thoughts if thinks else None
+        if thinks and self.format is None:
             raise ModelError("judge.thinking: this judge cannot be made to think. Set judge.thinking: 'off'.")
-        self.engine, self.config, self.format = engine, config, engine.encoder.thoughts
         self._replies = SingleFlight[tuple[str, int], Reply]()
 
     @property
     def reserve(self) -> int:
-        """Tokens of the longest thought with what closes it."""
+        """Tokens that a thought may take between prompt and answer, with what closes it."""
+        if self.format is None:
+            return 0
         return self.config.thinking_tokens + max(len(self.format.close), len(self.format.close_cut))
 
     async def think(self, input_ids: Ids, seed: int, group: str) -> Thought:
-        """The thought about a prompt.
+        """The thought about a prompt; none of a judge that does not think.
 
         Args:
             input_ids: of the prompt.
@@ -82,6 +88,8 @@ class Thinker:
 
         Raises `JudgementError`, `JudgeLostError`.
         """
+        if self.format is None:
+            return Thought()
         tokens = self.config.thinking_tokens
         sampled = self.config.temperature > 0
         request = Request(
@@ -95,15 +103,15 @@ class Thinker:
             stop=self.format.stop,
         )
         key = (short_digest(repr(input_ids)), request.seed)
-        return self._thought(await self._replies.get(key, lambda: self.engine.generate(request)))
+        return self._thought(await self._replies.get(key, lambda: self.engine.generate(request)), self.format)
 
     def clear(self) -> None:
         """Forget all thoughts."""
         self._replies.clear()
 
-    def _thought(self, reply: Reply) -> Thought:
+    def _thought(self, reply: Reply, form: ThoughtFormat) -> Thought:
         """The reply without what stopped it, nor a token that begins before its end and goes on into it."""
-        ids, stop = list(reply.token_ids), self.format.stop
+        ids, stop = list(reply.token_ids), form.stop
         if ids and ids[-1] in stop.token_ids:
             ids.pop()
         decode = self.engine.encoder.decode
@@ -112,7 +120,7 @@ class Thinker:
             while len(text) > place:
                 ids.pop()
                 text = decode(ids)
-        close = self.format.close if reply.complete else self.format.close_cut
+        close = form.close if reply.complete else form.close_cut
         return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
 
 
@@ -142,8 +150,7 @@ class EngineJudge:
         self._weighed = SingleFlight[str, Shares]()
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        thinks = config.thinking == "on" and "ids" in engine.accepts  # others think by themselves
-        self.thinker = Thinker(engine, config) if thinks else None
+        self.thinker = Thinker(engine, config)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -163,7 +170,7 @@ class EngineJudge:
             draw: tells equal requests apart when sampling.
         """
         asked = self.request(prompt, response_model, draw)
-        thought = await self._think(asked.input_ids, asked.seed, asked.group)
+        thought = await self.thinker.think(asked.input_ids, asked.seed, asked.group)
         request = replace(asked, input_ids=asked.input_ids + thought.continuation)
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
         reply = await self._replies.get(key, lambda: self.engine.generate(request))
@@ -190,12 +197,12 @@ class EngineJudge:
         ids = tuple(tuple(self._continuation(str(option))) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
             raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
-        if len(input_ids) + self._reserve + max(map(len, ids)) > self.window:
+        if len(input_ids) + self.thinker.reserve + max(map(len, ids)) > self.window:
             raise PromptTooLongError(
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
         name = getattr(prompt, "group", "")
-        thought = await self._think(input_ids, self._seed(prompt, draw), name)
+        thought = await self.thinker.think(input_ids, self._seed(prompt, draw), name)
         before = input_ids + thought.continuation
 
         def ask() -> Coroutine[Any, Any, list[float]]:
@@ -211,11 +218,10 @@ class EngineJudge:
         return self.encoder.count(text)
 
     def room(self, prompt: str) -> int:
-        return self.window - len(self.encoder.encode(prompt)) - self._reserve
+        return self.window - len(self.encoder.encode(prompt)) - self.thinker.reserve
 
     async def aclose(self) -> None:
-        if self.thinker is not None:
-            self.thinker.clear()
+        self.thinker.clear()
         self._replies.clear()
         self._shares.clear()
         self._weighed.clear()
@@ -225,7 +231,7 @@ class EngineJudge:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         schema = tighten(response_model, prompt.data if isinstance(prompt, PromptText) else None)
         input_ids = self.encoder.encode(prompt)
-        room = self.window - len(input_ids) - self._reserve
+        room = self.window - len(input_ids) - self.thinker.reserve
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
         if room < budget.needed:
             raise PromptTooLongError(
@@ -242,15 +248,6 @@ class EngineJudge:
             seed=self._seed(prompt, draw),
             group=getattr(prompt, "group", ""),
         )
-
-    @property
-    def _reserve(self) -> int:
-        """Tokens that a thought may take between prompt and answer."""
-        return 0 if self.thinker is None else self.thinker.reserve
-
-    async def _think(self, input_ids: tuple[int, ...], seed: int, group: str) -> Thought:
-        """The thought about a prompt; none of a judge that does not think."""
-        return Thought() if self.thinker is None else await self.thinker.think(input_ids, seed, group)
 
     def _seed(self, prompt: str, draw: Draw) -> int:
         if self.config.temperature == 0:

@@ -1,4 +1,4 @@
-"""What a judge is to everything that asks one. Standard library and pydantic only.
+"""What a judge is to everything that asks one: prompts, opinions, choices; and what an engine is asked.
 
 `JudgementError` concerns one question: a missing score. `JudgeLostError` means that no question can be answered any
 more: it stops the run and never becomes a missing score.

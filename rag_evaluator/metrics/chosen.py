@@ -1,29 +1,27 @@
 """The metrics of a configuration: the chosen rows of `METRICS` with their options, and what their scores depend on."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.origin import Key, explain
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import Section
 from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.metrics.definitions import own_metrics
+from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.resources import __version__
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt
+
+logger = logging.getLogger(__name__)
 
 
 def chosen_metrics(config: Config) -> dict[str, Metric]:
@@ -82,19 +80,9 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
         return metric.with_options(getattr(config, metric.section))
     if metric.settings is None or name not in written:
         return metric
-    return metric.with_options(_valid(config, written[name], metric.settings))
-
-
-def _valid(config: Config, name: str, settings: type[Section]) -> Section:
-    """The options of a metric. Raises `ConfigError` with the line of each wrong one."""
-    place = ("metric_options", name)
-    values: Any = config.metric_options[name]
-    try:
-        return settings.model_validate(values or {})
-    except ValidationError as error:
-        details = [cast(ErrorDetails, {**detail, "loc": (*place, *detail["loc"])}) for detail in error.errors()]
-        known: dict[Key, bool] = {(*place, option): True for option in settings.model_fields}
-        raise ConfigError("\n".join(explain(details, config.origin, known))) from None
+    place = ("metric_options", written[name])
+    options = config.metric_options[written[name]]
+    return metric.with_options(validated(config, place, options, metric.settings, holds_own=True))
 
 
 def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSource, place: Callable[..., str]) -> None:
@@ -109,6 +97,14 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
             f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
             "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )
+
+
+def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
+    check_functions(config, metrics)
+    check_reported(config, metrics)
+    if unused := [name for name in config.custom_metrics if name not in metrics]:
+        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
@@ -215,15 +211,17 @@ def with_repeats(signatures: Mapping[str, str], times: Mapping[str, int]) -> dic
     return {name: f"{line}|repeats:{times[name]}" if times[name] > 1 else line for name, line in signatures.items()}
 
 
-def refuse_reproducible(times: Mapping[str, int], judge: JudgeSource, place: str) -> None:
-    """Raises `ConfigError` if a judge that is known to answer always the same is to repeat scores.
+def checked_times(metrics: Mapping[str, Metric], judge: JudgeSource, config: Config) -> dict[str, int]:
+    """`times_of`; raises `ConfigError` if the judge is known to be unfit for that.
 
-    Args:
-        place: where the number of repeats was written.
+    It is unfit if it gives no probabilities and a metric asks for them, or if it would only repeat itself.
     """
+    times = times_of(metrics, config.repeats)
+    refuse_without_probabilities(metrics, judge, config.place)
     repeats = max(times.values())
     if repeats > 1 and judge.capabilities is not None and judge.capabilities.greedy:
         raise ConfigError(
-            f"{place}: repeats is {repeats}, but this judge is reproducible: it would give the same score {repeats} "
-            "times. Set judge.temperature above 0, give a judge that samples, or set repeats: 1."
+            f"{config.place('repeats')}: repeats is {repeats}, but this judge is reproducible: it would give the same "
+            f"score {repeats} times. Set judge.temperature above 0, give a judge that samples, or set repeats: 1."
         )
+    return times

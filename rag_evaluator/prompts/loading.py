@@ -164,6 +164,9 @@ class TracedPrompt:
         return PromptText(text, data, self.name, self.language, self.source, values if again else None)
 
 
+Prompts = dict[Key, TracedPrompt]
+
+
 class QuestionPrompt(TracedPrompt):
     """The prompt of a user's own metric: its question in the prompt around all of them.
 

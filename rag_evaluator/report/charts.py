@@ -5,7 +5,7 @@ Only the elements and attributes of `KEPT` come out, so that a page may forbid s
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,6 +18,7 @@ Ends = tuple[float, float]
 ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTER = 6.6  # pixels of a letter in the font of the page, which is not the one that labels are measured in
+BARS = 20
 LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
@@ -87,13 +88,11 @@ def chart_labels(names: Sequence[str]) -> list[str]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """By name, numbers in them by value: 2 before 10."""
-    return sorted(
-        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _digits_apart(name)]
-    )
 
+    def parts(name: str) -> list[tuple[int, str]]:
+        return [(len(part), part) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
 
-def _digits_apart(name: str) -> list[str]:
-    return re.split(r"(\d+)", name)
+    return sorted(names, key=parts)
 
 
 @dataclass(frozen=True)
@@ -116,14 +115,7 @@ class ChartPoint:
     series: str = ""
 
     def to_json(self) -> Spec:
-        shown = {
-            "label": self.label,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "description": self.description,
-        }
-        return {**shown, "series": self.series, **({} if self.href is None else {"href": self.href})}
+        return {name: part for name, part in asdict(self).items() if name != "href" or part is not None}
 
 
 def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
@@ -146,7 +138,7 @@ def unlabelled(spec: Spec) -> Spec:
     return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
 
 
-def steps(rows: Sequence[ChartPoint], ends: Ends, title: str, width: int = WIDTH) -> Spec:
+def steps(rows: Sequence[ChartPoint], ends: Ends, title: str) -> Spec:
     """ChartPoint and whisker for each step of something in order, from left to right."""
     y = {
         "field": "value",
@@ -156,7 +148,7 @@ def steps(rows: Sequence[ChartPoint], ends: Ends, title: str, width: int = WIDTH
     }
     x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
     return {
-        "width": width,
+        "width": WIDTH,
         "height": HEIGHT,
         "data": {"values": [row.to_json() for row in rows]},
         "encoding": {"x": x},
@@ -174,28 +166,23 @@ class Bar:
     href: str | None = None
 
 
-def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDTH) -> Spec:
-    """Bars on the range of a metric; `most` of them fit beside each other."""
-    edge = (ends[1] - ends[0]) / most / 2
+def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
+    """Bars on the range of a metric; `BARS` of them fit beside each other."""
+    edge = (ends[1] - ends[0]) / BARS / 2
     ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
     domain = [ends[0] - edge, ends[1] + edge]
     values = [
-        {
-            "at": bar.at,
-            "count": bar.count,
-            "description": bar.description,
-            **({} if bar.href is None else {"href": bar.href}),
-        }
+        {name: part for name, part in asdict(bar).items() if name != "href" or part is not None}
         for bar in bars
         if bar.count
     ]
     x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
     y = {"field": "count", "type": "quantitative", "axis": {**_ticks(ticks), "format": "~s", **LEFT}}
     return {
-        "width": width,
+        "width": WIDTH,
         "height": HEIGHT,
         "data": {"values": values},
-        "mark": {"type": "bar", "size": max(2, width // (most + 1) - 1)},
+        "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
         "encoding": {
             "x": x,
             "y": {**y, "scale": {"zero": True, "nice": ticks}},
@@ -205,9 +192,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20, width: int = WIDT
     }
 
 
-def dumbbells(
-    pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels: Iterable[str], width: int = 2 * WIDTH
-) -> Spec:
+def dumbbells(pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels: Iterable[str]) -> Spec:
     """Two dots on a line for each row: a baseline, hollow, and what is compared with it.
 
     Args:
@@ -227,7 +212,7 @@ def dumbbells(
     first, second = ({"values": [pair[side] for pair in both]} for side in (0, 1))
     described = {"description": {"field": "description"}}
     return {
-        "width": width,
+        "width": 2 * WIDTH,
         "height": {"step": 22},
         "encoding": {"y": y},
         "layer": [

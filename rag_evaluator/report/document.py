@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from rag_evaluator.files.digest import file_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.figures import figures_html, runs_html
-from rag_evaluator.report.pages import clean, inline, json_in_page, stream
+from rag_evaluator.report.pages import as_score, clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.comparison import Comparison
@@ -100,7 +99,9 @@ class RowReader:
         return clean(_text(self.value(row, "user_input"))[:QUESTION])
 
     def scores(self, row: Row) -> dict[str, float | None]:
-        return {metric: _score(row.get(metric)) for metric in self.metrics}
+        return {
+            metric: None if isinstance(row.get(metric), bool) else as_score(row.get(metric)) for metric in self.metrics
+        }
 
     def table_row(self, row: Row) -> TableRow:
         groups = {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups}
@@ -200,11 +201,6 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _score(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= sys.float_info.max else None
-
-
 def _minus(value: float | None, other: float | None) -> float | None:
     return None if value is None or other is None else value - other
 
@@ -241,12 +237,12 @@ def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | No
     Raises `ResultsError` for results that cannot be read, and if the file cannot be written.
     """
     runs = [Run(folder) for folder in folders]
-    write_whole(out, lambda to: _write(runs, comparison, to))
 
+    def write(to: Path) -> None:
+        with to.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(stream("run.html", **_page(runs, comparison)))
 
-def _write(runs: Sequence[Run], comparison: Comparison | None, to: Path) -> None:
-    with to.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(stream("run.html", **_page(runs, comparison)))
+    write_whole(out, write)
 
 
 def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What was run: dataset, judge, language, versions; and what is known of the judge: certificate and probe."""
+"""What was run, what is known of the judge by certificate and probe, and the table of means."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number
+from rag_evaluator.report.pages import number, why_no_interval, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, LABELS, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.overview import by_stage
@@ -175,7 +175,7 @@ def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
         metric,
         words,
         str(part.get("compared", part.get("labels", ""))),
-        _with_interval(mean, "label_mean"),
+        _shown(mean, "label_mean"),
         number(mean.get("judge_mean")),
         part.get("reason") or ", ".join(_coefficients(agreed)),
     )
@@ -184,14 +184,11 @@ def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
 def _coefficients(agreed: Json) -> Iterator[str]:
     for name, value in agreed.items():
         if isinstance(value, Mapping) and isinstance(value.get("value"), int | float):
-            yield f"{name.replace('_', ' ')} {_with_interval(value, 'value')}"
+            yield f"{name.replace('_', ' ')} {_shown(value, 'value')}"
 
 
-def _with_interval(row: Json, key: str) -> str:
-    if row.get(key) is None:
-        return number(None)
-    ends = f" [{number(row['ci_low'])}, {number(row['ci_high'])}]" if row.get("ci_low") is not None else ""
-    return number(row[key]) + ends
+def _shown(row: Json, key: str = "mean") -> str:
+    return with_interval(row.get(key), row.get("ci_low"), row.get("ci_high"))
 
 
 def probed(run: Run) -> list[dict[str, Any]]:
@@ -205,7 +202,7 @@ def probed(run: Run) -> list[dict[str, Any]]:
                 "change": probe_json["probes"][probe]["change"],
                 "counts": f"{cell['falls']}/{cell['ties']}/{cell['rises']}",
                 "share": cell["share"],
-                "shown": _with_interval(cell["share"], "mean"),
+                "shown": _shown(cell["share"]),
                 "word": str(cell["word"]),
             }
             for metric, cells in probe_json["metrics"].items()
@@ -272,14 +269,6 @@ class MetricLine:
         return self.count - self.scored
 
 
-@dataclass(frozen=True)
-class StageMeans:
-    """The metrics of a stage: `retrieval`, `generation` or `other`."""
-
-    name: str
-    lines: Sequence[MetricLine]
-
-
 def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
     """The scale of each metric; for one that nobody has described the range of what is known of its scores."""
     known = reporting_of(manifest).scales
@@ -293,17 +282,17 @@ def _seen(row: Figures) -> Scale:
 
 def stages(
     summary: Mapping[str, Figures], scales: Mapping[str, Scale], thresholds: Mapping[str, float]
-) -> list[StageMeans]:
-    """The tables, in the order shown."""
+) -> list[tuple[str, list[MetricLine]]]:
+    """The tables, in the order shown: a stage, `retrieval`, `generation` or `other`, with its metrics."""
     return [
-        StageMeans(name, [line(metric, row, scales[metric], thresholds.get(metric)) for metric, row in part.items()])
+        (name, [line(metric, row, scales[metric], thresholds.get(metric)) for metric, row in part.items()])
         for name, part in by_stage(summary)
     ]
 
 
 def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> MetricLine:
     """A metric's line."""
-    low, method = row.get("ci_low"), str(row.get("ci_method") or "")
+    low = row.get("ci_low")
     return MetricLine(
         metric=metric,
         of_judge=BETWEEN in metric,
@@ -311,7 +300,7 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
         mark=mark(row, scale, threshold),
         mean=number(row["mean"]),
         interval="" if low is None else f"[{number(low)}, {number(row['ci_high'])}]",
-        why_no_interval=method.partition(": ")[2] if method.startswith(("none", "range")) else "",
+        why_no_interval=why_no_interval(row.get("ci_method")),
         median=number(row.get("median")),
         std=number(row.get("std")),
         scored=row["scored"],
@@ -355,7 +344,7 @@ def _notes(row: Figures) -> Iterator[str]:
         yield f"warning: {warning}"
     if rate := row.get("pass_rate"):
         sign = "≤" if row.get("better") == "lower" else "≥"
-        yield f"passes {sign} {rate['threshold']:g}: {with_ends(rate)}"
+        yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
     if outcomes := row.get("outcomes"):
         yield "outcomes: " + ", ".join(f"{name} {count}" for name, count in outcomes.items())
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
@@ -370,12 +359,4 @@ def _notes(row: Figures) -> Iterator[str]:
         alpha = number(panel["alpha"]) if panel.get("alpha") is not None else f"– ({panel.get('alpha_reason')})"
         yield f"agreement of the judges: alpha {alpha} over {panel['rows']} rows; {means}"
     if labels := row.get("labels"):
-        share = with_ends({**labels, "mean": labels.get("label_mean")})
-        yield f"mean of people's labels: {share}"
-
-
-def with_ends(row: Figures) -> str:
-    """A mean with its interval: `0.81 [0.74, 0.86]`."""
-    if row.get("ci_low") is None:
-        return number(row.get("mean"))
-    return f"{number(row['mean'])} [{number(row['ci_low'])}, {number(row['ci_high'])}]"
+        yield f"mean of people's labels: {_shown(labels, 'label_mean')}"

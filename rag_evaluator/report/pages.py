@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from typing import Any, Literal
 import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
+
+from rag_evaluator.results.judgement import SIGNS
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
@@ -103,6 +106,8 @@ def environment(*packages: str) -> jinja2.Environment:
     templates.finalize = _cleaned
     templates.filters["number"] = number
     templates.filters["signed"] = signed
+    templates.filters["sign"] = SIGNS.__getitem__
+    templates.filters["no_interval"] = why_no_interval
     templates.filters["thousands"] = "{:,}".format
     return templates
 
@@ -117,9 +122,27 @@ def number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None or value != value else f"{value:.{digits}f}"
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """A difference as the pages show it."""
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference as the pages show it; an en dash where there is none."""
+    if value is None:
+        return number(None)
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
+
+
+def with_interval(mean: float | None, low: float | None, high: float | None) -> str:
+    """A mean with its interval: `0.81 [0.74, 0.86]`."""
+    return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(high)}]"
+
+
+def as_score(value: Any) -> float | None:
+    """A number that a float can hold; None for everything else. Any: JSON."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
+
+
+def why_no_interval(method: str | None) -> str:
+    """Why a mean has no interval, or the whole range; empty where it has one. `method`: its `ci_method`."""
+    return method.partition(": ")[2] if method and method.startswith(("none", "range")) else ""
 
 
 FOLDED = 3_000  # characters before the fold

@@ -3,7 +3,6 @@
 The text of a prompt before its input is the same in every row: a page has it once, see `frames_of`.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,8 +10,8 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
-from rag_evaluator.results.judgement import REASONS, SIGNS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
+from rag_evaluator.report.pages import MOST, ShownText, as_score, clean, short, shown
+from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
 from rag_evaluator.results.questions import questions_of, resolve
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
 from rag_evaluator.results.run import Run
@@ -40,10 +39,6 @@ class VerdictView:
     statement: ShownText | None = None
     reason: ShownText | None = None
     confidence: str = ""
-
-    @property
-    def sign(self) -> str:
-        return SIGNS[self.tone]
 
 
 @dataclass(frozen=True)
@@ -316,20 +311,20 @@ class MetricView:
         return self.score.has_details or any(judge.has_details for judge in self.judges)
 
 
-def metric_views(run: Run, row: int, values: Json, columns: Json, questions: bool) -> tuple[MetricView, ...]:
+def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[MetricView, ...]:
     """The metrics in the order of the run; those of a panel's judges within the metric that they judge."""
     lines: dict[str, list[Json]] = {}
     for line in run.details(row):
         lines.setdefault(str(line["metric"]), []).append(line)
     prompts: Json = {}
     with suppress(ResultsError):
-        prompts = run.prompts if questions else {}
+        prompts = run.prompts
     judges = judges_of(run.manifest)
 
     def score(name: str, metric: str, judge: str = "") -> ScoreView:
         about = _about(run, metric)
-        made = tuple(_attempt(line, about, columns, prompts, questions) for line in lines.get(name, ()))
-        return ScoreView(judge, _number(values.get(name)), made)
+        made = tuple(_attempt(line, about, columns, prompts) for line in lines.get(name, ()))
+        return ScoreView(judge, as_score(values.get(name)), made)
 
     names = run.metrics
     unjudged = [name for name in names if name.partition(BETWEEN)[2] not in judges or BETWEEN not in name]
@@ -338,7 +333,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json, questions: boo
             name,
             f"m{place}",
             str(_about(run, name).get("stage") or ""),
-            _share(_number(values.get(name)), _about(run, name).get("range")),
+            _share(as_score(values.get(name)), _about(run, name).get("range")),
             str(_about(run, name).get("better") or ""),
             score(name, name),
             tuple(score(full, name, judge) for judge in judges if (full := f"{name}{BETWEEN}{judge}") in names),
@@ -352,14 +347,14 @@ def _about(run: Run, metric: str) -> Json:
     return about if isinstance(about, Mapping) else {}
 
 
-def _attempt(line: Json, about: Json, columns: Json, prompts: Json, questions: bool) -> Attempt:
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json) -> Attempt:
     views = judgement_views(judgements_of(line), columns, about)
-    sent, missing = prompt_views(line, columns, prompts) if questions else ((), "")
+    sent, missing = prompt_views(line, columns, prompts)
     reason, repeat = line.get("reason"), line.get("repeat")
     views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
     return Attempt(
         None if repeat is None else repeat + 1,
-        _number(line.get("value")),
+        as_score(line.get("value")),
         shown(str(reason), SOURCE) if reason else None,
         short(line["outcome"]) if line.get("outcome") else None,
         tuple(views),
@@ -371,10 +366,6 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, questions: b
 def _is_reason(view: JudgementView, reason: str) -> bool:
     """Whether the error of a judgement is the reason why the score is missing, which is shown already."""
     return view.error is not None and view.error == shown(reason, SOURCE)
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 def _share(value: float | None, ends: Any) -> float | None:

@@ -1,7 +1,7 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS, POWER = ("p", "p Holm"), ("detectable",)
+OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
+OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
 Direction = Literal["worse", "better", "missing"]
 
 
@@ -44,21 +46,8 @@ class ComparedMetric:
             "mean_a": figures.mean_a,
             "mean_b": figures.mean_b,
             "difference": difference.mean,
-            "std": difference.std,
-            "stderr": difference.stderr,
-            "ci_low": difference.ci_low,
-            "ci_high": difference.ci_high,
-            "ci_level": difference.ci_level,
-            "ci_method": difference.ci_method,
-            "p": figures.p,
-            "p_holm": figures.p_holm,
-            "wins": figures.wins,
-            "ties": figures.ties,
-            "losses": figures.losses,
-            "smallest_difference": figures.smallest_difference,
-            "rows_needed": figures.rows_needed,
-            "only_a": figures.only_a,
-            "only_b": figures.only_b,
+            **{name: getattr(difference, name) for name in OF_DIFFERENCE},
+            **{name: getattr(figures, name) for name in OF_METRIC},
         }
 
 
@@ -205,14 +194,8 @@ def word(line: MetricComparison) -> str:
 
 def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
     """All but what depends on the order of rows."""
-    return [
-        {
-            name: part
-            for name, part in asdict(value).items()
-            if name in {attribute.name for attribute in fields(value) if attribute.compare}
-        }
-        for value in values
-    ]
+    objects = map(asdict, values)
+    return [{name: part for name, part in entry.items() if name not in ("row_a", "row_b")} for entry in objects]
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:

@@ -19,9 +19,9 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import again, check_summary, config_of
 from rag_evaluator.results.rows import BETWEEN, Add, Heading, Scored, column_of, dropped_contexts, judges_of
-from rag_evaluator.statistics.agreement import Measure, krippendorff_alpha
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
+from rag_evaluator.statistics.krippendorff import Measure, krippendorff_alpha
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""

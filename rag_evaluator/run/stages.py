@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
 from rag_evaluator.files.jsonl import SYNC_SECONDS
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
@@ -185,7 +186,6 @@ class Cells:
 
 TICK = 0.2  # seconds
 LOOKING = "looking for what is made already"
-Run = Callable[[Any], Any]  # runs a coroutine to its end
 Records = dict[tuple[int, str, int], Record]  # by place of the unit, column and number of the repeat
 
 
@@ -193,7 +193,6 @@ def run_stage(
     stage: Stage[Any],
     results: Path,
     worker: Worker,
-    run: Run,
     progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
@@ -203,7 +202,6 @@ def run_stage(
 
     Args:
         results: where the workers of a run meet.
-        run: runs a coroutine to its end.
         progress: called with (cells made by anybody, cells to make).
         stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
         start: see `WorkerJournal`.
@@ -230,7 +228,7 @@ def run_stage(
     try:
         with ACTIVITY.phase(LOOKING):
             digest = run_digest()  # before the work: what changes while it lasts is no part of it
-        _make(stage, journal, worker, run, progress, stop)
+        _make(stage, journal, worker, progress, stop)
         merge_once(journal, stage, run_id(), digest)
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
@@ -243,7 +241,7 @@ def run_stage(
     return journal
 
 
-def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, run: Run, progress: Progress, stop: Stop) -> None:
+def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
     """Open the work if there is a cell to make at all, and make the cells."""
     cells = Cells(journal, stage, worker, progress)
     left = iter(cells)
@@ -268,7 +266,7 @@ def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, run: Run, p
         raise StopSignal(stop.asked)
 
 
-def make_all(stage: Stage[Any], run: Run, progress: Progress) -> tuple[Records, Mapping[str, Any]]:
+def make_all(stage: Stage[Any], progress: Progress) -> tuple[Records, Mapping[str, Any]]:
     """Make all cells of a stage in memory, without a journal; the records, and how the work was done."""
     records: Records = {}
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.bootstrap import cluster_numbers
 from rag_evaluator.statistics.formulas import Array, Scale, effective_units, with_pseudo_units
-from rag_evaluator.statistics.threshold import LabelledRows, make_labelled_rows
+from rag_evaluator.statistics.labelled import LabelledRows, cluster_numbers, make_labelled_rows
 
 METHOD = "cross-fitted-ppi++-t-pseudo-residuals"
 FIGURES = ("label_mean", "ci_low", "ci_high", "judge_weight", "labels_only", "labels_saved")  # None: no estimate
@@ -104,7 +103,8 @@ def label_mean(
         ValueError: if lengths differ, a probability is not above 0 and at most 1, or the level is not in (0, 1).
     """
     used = scale or Scale()
-    return _mean(scores, labels, used, used.width, strata, probabilities, drawn, level, units, plain_labels)
+    sample = make_labelled_rows(scores, labels, used, strata, probabilities, drawn, units, plain_labels)
+    return _estimated(sample, used, used.width, level)
 
 
 def label_difference(
@@ -128,31 +128,8 @@ def label_difference(
     used = scale or Scale()
     wide = Scale(-used.width, used.width, used.kind)
     judged, people = (_second_minus_first(pair, used) for pair in (scores, labels))
-    return _mean(judged, people, wide, used.width, strata, probabilities, drawn, level, units, plain_labels)
-
-
-def _mean(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    scale: Scale,
-    most: float,
-    strata: ArrayLike | None,
-    probabilities: ArrayLike | None,
-    drawn: ArrayLike | None,
-    level: float,
-    units: Sequence[str] | None,
-    plain_labels: ArrayLike | None,
-) -> LabelMean:
-    """The mean label; `most` is the greatest size of the residuals that are added."""
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
-    sample = make_labelled_rows(scores, labels, scale, strata, probabilities, drawn, units, plain_labels)
-    labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
-    empty = LabelMean(
-        len(sample.scores), labelled, sample.blank, unscored, ci_level=level, ci_method=METHOD, **dict.fromkeys(FIGURES)
-    )
-    lacking = sample.lacking()
-    return replace(empty, ci_method=lacking) if lacking else _estimated(empty, sample, scale, most)
+    sample = make_labelled_rows(judged, people, wide, strata, probabilities, drawn, units, plain_labels)
+    return _estimated(sample, wide, used.width, level)
 
 
 def _second_minus_first(pair: tuple[ArrayLike, ArrayLike], scale: Scale) -> Array:
@@ -174,9 +151,18 @@ class _Residuals(NamedTuple):
     drawn_from: float
 
 
-def _estimated(empty: LabelMean, sample: LabelledRows, scale: Scale, most: float) -> LabelMean:
+def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) -> LabelMean:
+    """The mean label; `most` is the greatest size of the residuals that are added."""
     from scipy.special import stdtrit
 
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
+    labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
+    empty = LabelMean(
+        len(sample.scores), labelled, sample.blank, unscored, ci_level=level, ci_method=METHOD, **dict.fromkeys(FIGURES)
+    )
+    if why := sample.lacking():
+        return replace(empty, ci_method=why)
     slopes, lacking = _slopes(sample)
     corrected = sample.labels - slopes * (sample.scores - _means(sample))
     residuals = _residuals(sample, corrected, scale, most)

@@ -26,6 +26,10 @@ from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
 
+if TYPE_CHECKING:
+    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.prompts.pack import Key
+
 REPORT = "report.html"
 QUICK = 1000  # rows; a longer report is not written again by the way
 logger = logging.getLogger(__name__)
@@ -55,10 +59,6 @@ def refresh_report(folder: Path) -> None:
     if is_quick and not is_panel(folder) and write_own_report(folder):
         note_rewritten(folder, [REPORT])
 
-
-if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
 
 PACKAGES = (
     "ragas",
@@ -155,24 +155,24 @@ def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, 
     return short_digest(json.dumps(parts, sort_keys=True))
 
 
-def find_finished(config: Config, chosen: Mapping[str, Metric] | None = None) -> Journal | None:
-    """The journal of a finished run of exactly this configuration, in which no score is worth another try.
+def is_scored(config: Config, chosen: Mapping[str, Metric]) -> bool:
+    """Whether there is a finished run of exactly this configuration, in which no score is worth another try.
 
     Args:
-        chosen: the metrics of the configuration; None looks them up.
+        chosen: the metrics of the configuration.
     """
     if not (config.results_dir / "journal" / "manifest.json").is_file():
-        return None
+        return False
     try:
         journal = Journal(config.results_dir)
         read_summary(config.results_dir)
     except ResultsError:  # the run that follows says so, or writes the summary again
-        return None
+        return False
     note = read_finished(journal)
     if note is None or note.seal is None or note.again or not is_complete(journal):
-        return None
+        return False
     if config.report and REPORT not in note.files:  # it could not be written
-        return None
+        return False
     if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
-        return None
-    return journal if note.seal == run_digest_of(config, chosen=chosen) else None
+        return False
+    return note.seal == run_digest_of(config, chosen=chosen)

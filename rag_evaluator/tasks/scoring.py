@@ -10,27 +10,30 @@ A panel has a complete run of each judge in `judges/<name>/` of its results fold
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.config.schema import Config, make_config, with_arguments
+from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.judge.judge import source_of
+from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
+from rag_evaluator.results.manifest import read_manifest
 from rag_evaluator.results.results import PanelTable, Results
 from rag_evaluator.results.rows import FOLDER, NOTE, Table, is_panel
 from rag_evaluator.results.writers import PANEL_WRITERS, write_table
-from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of, read_manifest
+from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal, place_of
+from rag_evaluator.run.journal import read_manifest as read_plan
 from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.status import changed_files, describe_files, differing_files, is_complete, read_finished
+from rag_evaluator.run.status import changed_files, describe_files, differing_files, is_complete, outcome, read_finished
 from rag_evaluator.run.task import Plan, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
@@ -42,10 +45,9 @@ from rag_evaluator.tasks.evaluation import (
     score_in_memory,
     scored_table,
 )
-from rag_evaluator.tasks.manifest import REPORT, find_finished, write_own_report
+from rag_evaluator.tasks.manifest import REPORT, is_scored, run_digest_of, write_own_report
 
 WRITTEN = "written.json"
-BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
 
 
 def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Config]:
@@ -58,9 +60,8 @@ def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Confi
         raise ConfigError(f"{config.place('judges')}: 'judges': none of the metrics asks a judge. Remove 'judges'.")
     folder = config.results_dir / FOLDER
     return {
-        judge.name or "": config.model_copy(
+        judge.name or "": (config if place == 0 else _with_metrics(config, judged)).model_copy(
             update={
-                **({} if place == 0 else _only(config, judged)),
                 "require": [],  # of the panel's means
                 "report": False,  # the panel has one
                 "judge": judge.alone,
@@ -79,13 +80,10 @@ def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
     return {name: metric for name, metric in chosen.items() if name in names}
 
 
-def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
-    """What a configuration says of some of its metrics."""
-    by_metric = {
-        key: {name: row for name, row in getattr(config, key).items() if (canonical_name(name) or name) in metrics}
-        for key in BY_METRIC
-    }
-    return {"metrics": metrics, **by_metric}
+def _with_metrics(config: Config, metrics: list[str]) -> Config:
+    """The configuration with some of its metrics only."""
+    limits = {name: limit for name, limit in config.thresholds.items() if (canonical_name(name) or name) in metrics}
+    return for_metrics(config, metrics).model_copy(update={"thresholds": limits})
 
 
 def begin(config: Config, folder: Path, start: Start) -> None:
@@ -150,7 +148,7 @@ class Panel:
     def refuse_fewer_rows(self, plans: Mapping[str, Plan]) -> None:
         """Raises `ResultsError` if the run of a judge holds rows that its new plan leaves out."""
         for name, folder in self.folders.items():
-            begun = read_manifest(place_of(folder, MAIN_TASK, STAGES[MAIN_TASK]))
+            begun = read_plan(place_of(folder, MAIN_TASK, STAGES[MAIN_TASK]))
             if begun is not None and not plans[name].changes(begun.plan, unnamed=False):
                 refuse_fewer_rows(self.folder, plans[name], begun.plan)
 
@@ -223,13 +221,26 @@ def panel_of(folder: Path) -> Panel:
 
 
 def is_finished(config: Config, chosen: Mapping[str, Metric]) -> bool:
-    """Whether exactly this panel has been scored and written: told in a moment, see `find_finished`."""
+    """Whether exactly this configuration has been scored and written: told in a moment, see `is_scored`."""
+    if not config.judges:
+        return is_scored(config, chosen)
     if not is_panel(config.results_dir):
         return False
     configs = configs_of(config, chosen).values()
-    if any(find_finished(alone, only_of(alone, chosen)) is None for alone in configs):
+    if not all(is_scored(alone, only_of(alone, chosen)) for alone in configs):
         return False
     return Panel(config, config.results_dir, chosen).is_written()
+
+
+def end_of_run(
+    config: Config, chosen: Mapping[str, Metric], began: float
+) -> tuple[Mapping[str, Any], bool, Sequence[str]]:
+    """The manifest, whether the files were written since a moment, and if not those that are not as written."""
+    folder = config.results_dir
+    if config.judges:
+        return read_manifest(folder), *Panel(config, folder, chosen).outcome(began)
+    journal = Journal(folder)
+    return journal.about, *outcome(journal, began)
 
 
 def panel_table(config: Config, metrics: Mapping[str, Metric], judges: Mapping[str, Table]) -> PanelTable:
@@ -247,12 +258,16 @@ class JudgeWork:
     Attributes:
         stage: rows, metrics and plan.
         release: frees the memory of its model; the next judge needs it.
-        run_digest: by which a later start knows that nothing has changed; gives None where an object takes part.
+        config: by which a later start knows that nothing has changed; None where an object takes part.
     """
 
     stage: Evaluation
     release: Callable[[], None]
-    run_digest: Callable[[], str | None]
+    config: Config | None
+
+    def run_digest(self) -> str | None:
+        """See `run_digest_of`."""
+        return None if self.config is None else run_digest_of(self.config, self.stage.plan.data, self.stage.metrics)
 
 
 @dataclass(frozen=True)
@@ -273,7 +288,7 @@ class Scoring:
         """The scores, with all judgements; nothing is written."""
         tables = {}
         for name, judge in self.judges.items():
-            tables[name] = score_in_memory(judge.stage, run, self._progress_of(name, progress))
+            tables[name] = score_in_memory(judge.stage, self._progress_of(name, progress))
             if self.config.judges:
                 judge.release()
         return self._results(tables, on_disk=False)
@@ -311,7 +326,7 @@ class Scoring:
                 f"{folder} holds scores of a panel, and this run has one judge. Choose another name or output_dir."
             )
         judge = self.judges[name]
-        return run_stage(judge.stage, folder, worker, run, progress, stop, start, judge.run_digest)
+        return run_stage(judge.stage, folder, worker, progress, stop, start, judge.run_digest)
 
     def _results(self, tables: Mapping[str, Table], on_disk: bool) -> Results:
         table = panel_table(self.config, self.metrics, tables) if self.config.judges else tables[""]
@@ -330,3 +345,13 @@ class Scoring:
     @property
     def _stages(self) -> dict[str, Evaluation]:
         return {name: judge.stage for name, judge in self.judges.items()}
+
+
+def with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
+    """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
+    settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
+    panel = [
+        with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()
+    ]
+    named = name_judges(panel, lambda *key: "judge")
+    return config.model_copy(update={"judges": named, "judge": JudgeConfig()})

@@ -12,7 +12,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
 from rag_evaluator.files.progress import ACTIVITY, Activity, State, Watch, automatic, silent
-from rag_evaluator.tasks import calls as showing
+from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]
 

@@ -9,7 +9,7 @@ import pytest
 from argcomplete.finders import CompletionFinder
 
 from rag_evaluator.cli.arguments import all_commands, parser_of_commands
-from rag_evaluator.cli.completion import ASKED, complete
+from rag_evaluator.cli.options import ASKED, complete
 
 ROOT = Path(__file__).parents[2]
 CASES = {  # what is typed -> some of what is offered

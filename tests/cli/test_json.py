@@ -14,8 +14,7 @@ import pytest
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.console import print_table
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app.record import ReviewRecord
-from rag_evaluator.features.app.store import ReviewStore
+from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 
 ROOT = Path(__file__).parents[2]
 ROWS = [

@@ -38,7 +38,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("flag", [[], ["-v"], ["--verbose"]])
 def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    monkeypatch.setattr("rag_evaluator.cli.journals.status", talk)
+    monkeypatch.setattr("rag_evaluator.cli.cluster.status", talk)
     levels = [logging.getLogger(name).level for name in TALKATIVE]
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -54,8 +54,8 @@ def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyP
 
 def test_warnings_that_python_was_asked_for_are_shown() -> None:
     code = (
-        "import sys, warnings\nfrom rag_evaluator.cli import journals, main\n"
-        f"journals.status = lambda options: warnings.warn({LOUD!r}) or 0\n"
+        "import sys, warnings\nfrom rag_evaluator.cli import cluster, main\n"
+        f"cluster.status = lambda options: warnings.warn({LOUD!r}) or 0\n"
         "sys.exit(main.main(['status', 'x']))"
     )
     command = [sys.executable, "-W", "always::UserWarning", "-c", code]

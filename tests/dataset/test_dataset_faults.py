@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from ragas.dataset_schema import EvaluationDataset, MultiTurnSample, SingleTurnSample
 from ragas.messages import HumanMessage
-from test_dataset import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
 
 from rag_evaluator import (
     DatasetError,
@@ -38,6 +37,7 @@ from rag_evaluator.dataset import check_columns, open_dataset
 from rag_evaluator.dataset.readers.spreadsheets import is_harmless, original
 from rag_evaluator.features.setup.machine import harmless
 from rag_evaluator.results.rows import Score
+from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
 
 Row = dict[str, Any]
 ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}

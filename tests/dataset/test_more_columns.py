@@ -12,7 +12,7 @@ from ragas import EvaluationDataset
 from rag_evaluator import DatasetError, load_dataset
 from rag_evaluator.dataset import check_columns, check_readable, open_dataset
 from rag_evaluator.dataset.columns import ALIASES
-from tests.dataset.test_dataset import WRITERS, Row, write_csv, write_jsonl, write_xlsx
+from tests.dataset.data_files import FILES, Row, write_csv, write_jsonl, write_xlsx
 
 MORE = ["retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics"]
 RUBRICS = {"score1_description": "wrong", "score5_description": "right"}
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_stops_only_what_needs_it_and_passes_through(
         load_dataset(source)  # it knows no metric: a column of the user's own may have such a name
 
 
-@pytest.mark.parametrize(("name", "write"), WRITERS, ids=[name for name, _ in WRITERS])
+@pytest.mark.parametrize(("name", "write"), FILES, ids=[name for name, _ in FILES])
 def test_every_format_holds_them(name: str, write: Any, tmp_path: Path) -> None:
     row = {**row_with("answerable", "yes"), "document_score": [0.5, 0.25], "retrieved_context_ids": ["x", "y"]}
     sample = open_dataset(write(tmp_path / name, [row]))[0]

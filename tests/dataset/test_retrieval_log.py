@@ -14,7 +14,7 @@ from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.rows import cells_of
-from tests.dataset.test_dataset import WRITERS, Row, write_cells, write_csv, write_jsonl
+from tests.dataset.data_files import FILES, Row, write_cells, write_csv, write_jsonl
 
 
 def line(question: str | None, score: Any, chunk: Any, **others: Any) -> Row:
@@ -122,7 +122,7 @@ TEXT_LOG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "write"), WRITERS, ids=[name for name, _ in WRITERS])
+@pytest.mark.parametrize(("name", "write"), FILES, ids=[name for name, _ in FILES])
 def test_every_format_may_hold_a_log(name: str, write: Any, tmp_path: Path) -> None:
     for samples in (open_dataset(write(tmp_path / name, TEXT_LOG)), load_dataset(tmp_path / name)):
         assert columns_of(samples) == [

@@ -82,7 +82,7 @@ def test_pages_load_nothing_from_other_hosts(pages: dict[Path, Reader]) -> None:
 @pytest.mark.xdist_group("site")
 def test_the_reference_has_every_key_command_option_and_public_name(site: Path, pages: dict[Path, Reader]) -> None:
     reference = site / "reference"
-    shown = (reference / "configuration.html").read_text(encoding="utf-8")
+    shown = (reference.parent / "config.html").read_text(encoding="utf-8")
     assert [key.name for part in configuration.parts() for key in part.keys if f">{key.name}</code>" not in shown] == []
     shown = (reference / "commands.html").read_text(encoding="utf-8")
     commands = dict(parsers())

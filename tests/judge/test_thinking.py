@@ -69,8 +69,7 @@ def thinking(model_folder: Callable[..., Path]) -> Callable[..., Judge]:
         given = {"dtype": "float32", "thinking": "on", "thinking_tokens": BUDGET, "max_new_tokens": 48}
         judge = Judge.from_config(JudgeConfig(model=str(folder), **{**given, **settings}))
         judge.inner.engine = Listening(judge.inner.engine)  # type: ignore[assignment]
-        if judge.inner.thinker is not None:
-            judge.inner.thinker.engine = judge.inner.engine
+        judge.inner.thinker.engine = judge.inner.engine
         return judge
 
     return load
@@ -192,7 +191,6 @@ def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
         ids = encoder.continuation("It is so.</think> {")
         return Reply("", array("I", ids), True)
 
-    assert judge.inner.thinker is not None
     monkeypatch.setattr(judge.inner.thinker.engine, "generate", spelled, raising=False)
     thought = run(judge.inner.thinker.think(tuple(encoder.encode("x")), 0, ""))
     assert thought.text is not None and "It is so.".startswith(thought.text) and len(thought.text) > 5
@@ -239,7 +237,6 @@ def test_a_choice_follows_the_thought(thinking: Callable[..., Judge]) -> None:
     options = [' {"verdict": 0}', ' {"verdict": 1}']
     choice = run(judge.inner.choose(PROMPTS[0], options))
     assert isinstance(choice, Shares)
-    assert judge.inner.thinker is not None
     ids = tuple(judge.encoder.encode(PROMPTS[0]))
     thought = run(judge.inner.thinker.think(ids, 0, ""))
     assert (choice.thinking, choice.thinking_tokens, choice.cut) == (thought.text, thought.tokens, thought.cut)
@@ -264,7 +261,6 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
         return Judge.from_config(JudgeConfig(model=str(model_folder("r1", max_position_embeddings=512)), **settings))
 
     off, on = load(), load(thinking="on", thinking_tokens=200)
-    assert on.inner.thinker is not None
     closed = len(on.encoder.encode("x")) - len(off.encoder.encode("x"))
     assert on.inner.room("x") == off.inner.room("x") - on.inner.thinker.reserve - closed
     prompt = _of_size(off, 300)
@@ -274,7 +270,7 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
     with pytest.raises(PromptTooLongError):
         run(on.inner.choose(_of_size(on, 310), ["a", "b"]))
     fits = load(thinking="on", thinking_tokens=200, max_new_tokens=64)
-    longest = _of_size(fits, 512 - fits.inner.thinker.reserve - 60)  # type: ignore[union-attr]
+    longest = _of_size(fits, 512 - fits.inner.thinker.reserve - 60)
     assert run(fits.inner.opinion(longest, Verdict)).answer
 
 

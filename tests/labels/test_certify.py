@@ -450,8 +450,7 @@ def test_a_draw_of_other_rows_is_refused(run: Path, tmp_path: Path) -> None:
 def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Path) -> None:
     import numpy as np
 
-    from rag_evaluator.features.certify.figures import Labelled, figures_of, joined
-    from rag_evaluator.features.certify.scale import BINARY
+    from rag_evaluator.features.certify.figures import BINARY, Labelled, figures_of, joined
     from rag_evaluator.features.certify.table import Label
     from rag_evaluator.statistics.formulas import Array, Scale
 
@@ -470,8 +469,7 @@ def test_a_drawn_row_speaks_for_as_many_as_its_probability_says() -> None:
     """Rows of probability 1/2 agree, those of 1/4 do not: 10 * 2 of 10 * 2 + 20 * 4 rows."""
     import numpy as np
 
-    from rag_evaluator.features.certify.figures import Labelled, figures_of, joined
-    from rag_evaluator.features.certify.scale import BINARY
+    from rag_evaluator.features.certify.figures import BINARY, Labelled, figures_of, joined
     from rag_evaluator.features.certify.sheet import DrawRecord
     from rag_evaluator.features.certify.table import Label
     from rag_evaluator.statistics.formulas import Scale

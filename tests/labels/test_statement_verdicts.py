@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rag_evaluator.features.certify.certification import row_calibration, statement_figures
-from rag_evaluator.features.certify.figures import Labelled, joined
-from rag_evaluator.features.certify.scale import BINARY
+from rag_evaluator.features.certify.figures import BINARY, Labelled, joined
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.statistics.formulas import Scale

@@ -32,7 +32,7 @@ from rag_evaluator.prompts.loading import LEVELS, TracedPrompt
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.overview import means
 from rag_evaluator.results.questions import put_together, questions_of
-from rag_evaluator.tasks.manifest import find_finished, run_digest_of
+from rag_evaluator.tasks.manifest import is_scored, run_digest_of
 
 ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]
@@ -313,10 +313,10 @@ def test_keeping_prompts_is_not_part_of_what_a_number_depends_on(tmp_path: Path)
     assert without.signatures() == with_prompts.signatures()
     assert run_digest_of(without.config) == run_digest_of(with_prompts.config)
     without.run(tmp_path / "run")
-    assert find_finished(without.config) is not None
-    assert find_finished(with_prompts.config) is None  # its prompts are still to be written
+    assert is_scored(without.config, without.metrics)
+    assert not is_scored(with_prompts.config, with_prompts.metrics)  # its prompts are still to be written
     with_prompts.run(tmp_path / "run")
-    assert find_finished(with_prompts.config) is not None
+    assert is_scored(with_prompts.config, with_prompts.metrics)
 
 
 def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(

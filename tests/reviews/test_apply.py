@@ -19,8 +19,7 @@ from rag_evaluator import (
     load_dataset,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app.record import ReviewRecord
-from rag_evaluator.features.app.store import ReviewStore
+from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 
 ROWS = [
     {"id": 1, "question": "=1+1?", "contexts": ["a", "b"], "answer": "two", "ground_truth": "2", "note": "@x"},
@@ -278,7 +277,7 @@ def test_no_dataset_lacks_its_history_whenever_writing_is_interrupted(
     def killed(*given: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rag_evaluator.features.app.revision.write_lines", killed)
+    monkeypatch.setattr("rag_evaluator.features.app.apply.write_lines", killed)
     with pytest.raises(KeyboardInterrupt):
         apply_reviews(run)
     assert not (tmp_path / "data.reviewed.jsonl").exists()

@@ -10,7 +10,7 @@ from labelled_runs import ROWS, exact_run, faithful_run
 from made import review
 
 from rag_evaluator import ConfigError, certify, label_sheet
-from rag_evaluator.features.app.labelling import (
+from rag_evaluator.features.app.label import (
     LabelItem,
     choices,
     given_labels,
@@ -30,7 +30,7 @@ from rag_evaluator.statistics.formulas import Scale
 def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:
     values = {"kind": "label", "field": metric, "before": None, "after": value, "row": row, **more}
     made = review(sample=row_digests(store.folder)[row], **values)
-    last = store.last().get(made.key)
+    last = {record.key: record for record in store.records()}.get(made.key)
     store.add(made if last is None else replace(made, seen=last.id))
 
 

@@ -140,7 +140,7 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) ->
 
 
 def test_a_body_that_is_too_large_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.features.app.review_pages.LONGEST", 1000)
+    monkeypatch.setattr("rag_evaluator.features.app.review.LONGEST", 1000)
     assert sent(client, after="x" * 2000).status_code == 400
 
 

@@ -13,8 +13,7 @@ import pytest
 from made import correction, review
 
 from rag_evaluator import ResultsError
-from rag_evaluator.features.app.record import ReviewError
-from rag_evaluator.features.app.store import ConflictError, ReviewStore
+from rag_evaluator.features.app.store import ConflictError, ReviewError, ReviewStore
 from rag_evaluator.files.jsonl import json_line
 
 WRITER = """

@@ -84,7 +84,7 @@ def start(folder: Path, worker: str, seconds: float) -> "subprocess.Popen[str]":
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); sys.path.insert(0, '.')\n"
         "from pathlib import Path\nimport asyncio\nimport test_toy_task as toy\n"
         f"print('begins', flush=True)\n"
-        f"toy.run_stage(toy.Squares({seconds}), Path({str(folder)!r}), toy.parse_worker({worker!r}), asyncio.run)"
+        f"toy.run_stage(toy.Squares({seconds}), Path({str(folder)!r}), toy.parse_worker({worker!r}))"
     )
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
@@ -123,7 +123,7 @@ def test_a_value_that_a_toy_task_cannot_have_is_refused_at_the_merge(tmp_path: P
             return Record("four")
 
     with pytest.raises(Exception, match="'four' is no whole number"):
-        run_stage(Wrong(), tmp_path, parse_worker("0/1"), asyncio.run)
+        run_stage(Wrong(), tmp_path, parse_worker("0/1"))
 
 
 @pytest.mark.parametrize("signalled", [True, False])
@@ -140,8 +140,8 @@ def test_a_judge_that_a_signal_to_the_whole_job_ends_is_a_run_that_was_stopped(t
             raise JudgeLostError("the server has ended")
 
     with pytest.raises(StopSignal if signalled else JudgeLostError), Stop() as stop:
-        run_stage(Ending(), tmp_path, parse_worker("0/1"), asyncio.run, stop=stop)
+        run_stage(Ending(), tmp_path, parse_worker("0/1"), stop=stop)
     [note] = (tmp_path / "journal" / "toy.squares" / "g1" / "workers").glob("*.json")
     assert json.loads(note.read_text())["ended"] == ("stopped by SIGTERM" if signalled else "failed: JudgeLostError")
-    run_stage(Squares(), tmp_path, parse_worker("0/1"), asyncio.run)
+    run_stage(Squares(), tmp_path, parse_worker("0/1"))
     assert json.loads((tmp_path / "squares.json").read_text(encoding="utf-8")) == [n**2 for n in range(COUNT)]

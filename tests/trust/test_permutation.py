@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_evaluator.statistics.bootstrap import FLIPS, holm, sign_flip_p_values
+from rag_evaluator.features.probe.verdicts import FLIPS, sign_flip_p_values
+from rag_evaluator.statistics.paired import holm
 
 
 def p_of(differences: Sequence[float], units: Sequence[str] | None = None, seed: int = 0) -> float | None:

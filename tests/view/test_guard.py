@@ -198,7 +198,7 @@ def test_a_fault_of_the_program_shows_no_traceback(
     def fault(*arguments: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("rag_evaluator.features.app.pages.row_html", fault)
+    monkeypatch.setattr("rag_evaluator.features.app.app.row_html", fault)
     answer = inside.get("/api/row/demo/0")
     assert answer.status_code == 500
     assert "secret" not in answer.text

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from app_client import asked, client, made_run, write_run
 
-from rag_evaluator.features.app import pages
+from rag_evaluator.features.app import app
 from rag_evaluator.features.app.index import RowIndex, RunsTable
 from rag_evaluator.features.app.state import FileCache
 from rag_evaluator.report.document import rows_of
@@ -162,7 +162,7 @@ def test_rows_written_anew_are_shown_at_once(tmp_path: Path) -> None:
 
 def test_the_first_page_does_not_wait_for_the_index(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RowIndex, "start", lambda self: None)  # it is never made
-    monkeypatch.setattr(pages, "PATIENCE", 0.01)
+    monkeypatch.setattr(app, "PATIENCE", 0.01)
     with client(results) as browser:
         assert [row["row"] for row in asked(browser, "/api/rows/run", limit=3)["rows"]] == [0, 1, 2]
         waiting = browser.get("/api/rows/run?sort=m")

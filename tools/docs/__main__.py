@@ -14,11 +14,10 @@ from typing import Any
 
 import yaml
 
-from tools.docs import commands, configuration, links, python_names
+from tools.docs import commands, links, python_names
 
 STAGE = links.ROOT / "build" / "docs"
 MADE: Mapping[str, Callable[[], str]] = {
-    "reference/configuration.md": configuration.page,
     "reference/commands.md": commands.page,
     "reference/python.md": python_names.page,
 }

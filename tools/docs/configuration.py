@@ -1,4 +1,4 @@
-"""The reference of the configuration, made of the pydantic models: type, default and meaning of each key.
+"""`python -m tools.docs.configuration`: docs/config.md, made of the pydantic models: type, default and meaning of keys.
 
 The meaning of a key stands in the section `Attributes:` of its model's docstring.
 """
@@ -19,6 +19,7 @@ from rag_evaluator import METRICS
 from rag_evaluator.config.schema import config_class
 from rag_evaluator.config.sections import Section
 from rag_evaluator.metrics.definitions import AskedMetric, ComputedMetric
+from tools.docs.links import DOCS
 
 HEAD = """# Configuration
 
@@ -27,6 +28,7 @@ checks your file. Relative paths count from the folder of the file; `~`, `$HOME`
 can be set on the command line: `--set judge.batch_size=32`. A key that is not known is an error, which names the
 nearest one.
 """
+PAGE = DOCS / "config.md"
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null"}
 NAMED = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*)$")
@@ -188,3 +190,7 @@ def _shown(part: Part) -> str:
 
 def _cell(text: str) -> str:
     return re.sub(r"\bNone\b", "null", text).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,145 +1,252 @@
-"""`apply_reviews`: the revised dataset that people's flags and corrections of a run make."""
+"""What the pages for reviewers share: what a browser sends, stores, queues and digests of the runs, answers."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.features.app.apply import Change, Dataset, history_path, read_dataset, revise
-from rag_evaluator.features.app.record import FLAGS
-from rag_evaluator.features.app.revision import next_name, write_revision
-from rag_evaluator.features.app.store import NAME, ReviewStore
-from rag_evaluator.features.app.written_rows import WRITERS
-from rag_evaluator.files.atomic import check_replaceable
-from rag_evaluator.resources import command
-from rag_evaluator.results.rows import DROPPED
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from rag_evaluator.dataset.json_values import plain
+from rag_evaluator.errors import ResultsError
+from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
+from rag_evaluator.features.app.queues import FINDINGS, Queue, QueuedRow, find_queues
+from rag_evaluator.features.app.state import FILES, AppState, FileCache, NotThere, stamp_of
+from rag_evaluator.features.app.store import (
+    CORRECTED,
+    FLAGS,
+    LONGEST_NAME,
+    ConflictError,
+    ReviewError,
+    ReviewRecord,
+    ReviewStore,
+)
+from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
+from rag_evaluator.report.pages import clean
+from rag_evaluator.report.row import columns_of, row_html
+from rag_evaluator.results.certificate import FOLDER, NAME
 from rag_evaluator.results.run import Run
+
+# Any in this module: JSON.
+
+LONGEST = 20_000_000  # bytes of a request
+SENT = ("id", "row", "sample", "kind", "field", "before", "after", "statement", "draw", "seen")
+PERSON = re.compile(r"[^\x00-\x1f\x7f]+")
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object of a request. Raises `BadRequest`."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > LONGEST:
+            raise BadRequest(f"a review may have {LONGEST:,} bytes.")
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"no JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise BadRequest("expected a JSON object.")
+    return values
+
+
+def person(state: AppState, name: Any) -> str:
+    """Who reviews: as the command line says, else as the browser does. Raises `BadRequest`."""
+    if state.who is not None:
+        return state.who
+    return checked_name(name if isinstance(name, str) else "")
+
+
+def checked_name(text: str) -> str:
+    """A name as it is kept. Raises `BadRequest` for what is none."""
+    name = known_name(text)
+    if not name or len(name) > LONGEST_NAME or not PERSON.fullmatch(name):
+        raise BadRequest(f"who reviews? Expected a name of at most {LONGEST_NAME} characters.")
+    return name
+
+
+def known_name(text: str) -> str:
+    """A name as it is kept: the same for the same letters, in whichever way a keyboard composes them."""
+    return str(plain(unicodedata.normalize("NFC", text.strip())))
+
+
+def record_of(values: Mapping[str, Any], run: str, by: str) -> ReviewRecord:
+    """The record that a browser sends. Raises `BadRequest` for fields that are not known."""
+    wrong = sorted(set(values) - {*SENT, "by"})
+    if wrong:
+        raise BadRequest(f"'{wrong[0]:.40}' is no field of a review.")
+    for name in ("id", "kind", "field"):
+        if not isinstance(values.get(name), str):
+            raise BadRequest(f"'{name}' of a review is missing.")
+    sent: dict[str, Any] = {name: values.get(name) for name in SENT}
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return ReviewRecord(**sent, run=run, at=now, by=by)
 
 
 @dataclass(frozen=True)
-class Applied:
-    """What `apply_reviews` made.
+class Reviews:
+    """The reviews of all runs below the root."""
 
-    Attributes:
-        path: of the new dataset; of a dry run the one that it would have.
-        history: who changed what, when, before and after.
-        rows: of the new dataset.
-        changes: in the order of rows.
-        already: reviews that the dataset has from an earlier revision.
-        skipped: reviews of rows that were edited since.
-    """
+    state: AppState
+    _stores: dict[Path, ReviewStore] = field(default_factory=dict)
+    _queues: FileCache[list[Queue]] = field(default_factory=lambda: FileCache(16))
 
-    path: Path
-    history: Path
-    rows: int
-    changes: list[Change]
-    already: int
-    skipped: int
+    def run(self, path: str) -> Run:
+        """A finished run. Raises `NotThere`."""
+        run = self.state.run(path)
+        if not (run.folder / "scores.jsonl").is_file():
+            raise NotThere(path)
+        return run
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON; places of rows count from 0, as in the history."""
-        return {**asdict(self), "path": str(self.path), "history": str(self.history)}
+    def store(self, run: Run) -> ReviewStore:
+        return self._stores.setdefault(run.folder, ReviewStore(run.folder))
 
+    def sample(self, run: Run, row: int) -> str:
+        """The digest of a row. Raises `NotThere`."""
+        details = run.details(row)
+        if not details:
+            raise NotThere(str(row))
+        return str(details[0]["sample"])
 
-def apply_reviews(
-    results: str | Path,
-    out: str | Path | None = None,
-    *,
-    drop: Collection[str] = (),
-    dataset: str | Path | None = None,
-    skip_edited: bool = False,
-    force: bool = False,
-    dry_run: bool = False,
-) -> Applied:
-    """Write the dataset of a run as people have corrected it, as a new file, with its history beside it.
+    def queues(self, run: Run) -> list[Queue]:
+        """The rows that are worth a look; found anew when the files of the run have changed."""
+        stamp = stamp_of(run.folder, (*FILES, FINDINGS))
+        return self._queues.of(run.folder, stamp, lambda: list(find_queues(run, self.state)))
 
-    Columns keep the user's own names. Rows are found by their digests, so that it does not matter where they are now.
+    def reviewed(self, run: Run) -> Queue:
+        """The rows of which people have said something, the last ones first."""
+        rows: dict[int, QueuedRow] = {}
+        for place, record in enumerate(self.store(run).records()):
+            if record.row is not None and record.kind != "label":
+                rows.pop(record.row, None)
+                rows[record.row] = QueuedRow(float(place), record.row, ())
+        return Queue("reviewed", list(reversed(rows.values())), len(rows))
 
-    Args:
-        results: results folder with `reviews.jsonl`.
-        out: the new file; its suffix chooses the format. None: `<dataset>.reviewed<suffix>` beside the dataset.
-        drop: flags whose rows are left out: `too_easy`, `ambiguous`, `not_answerable`, `duplicate`.
-        dataset: where the dataset is now; None: where the run found it.
-        skip_edited: leave out reviews of rows that somebody has edited since; else they are an error.
-        force: replace a file that is there. The dataset that was reviewed is never replaced.
-        dry_run: say what would change, and write nothing.
+    def draws(self, run: Run) -> dict[str, DrawRecord]:
+        """The draws of the rows as they are now, by name."""
+        draws, folder = dict[str, DrawRecord](), run.folder / FOLDER
+        names = [path.stem for path in sorted(folder.glob("*.json")) if path.name != NAME]
+        data = run.data if names else ""
+        for name in names:
+            try:
+                draws[name] = read_draw(run.folder, name, data)
+            except ResultsError:  # of other rows, as these were changed and judged again
+                continue
+        return draws
 
-    Raises `RagEvaluatorError`; then nothing is written.
-    """
-    folder = Path(results).expanduser()
-    for flag in drop:
-        if flag not in FLAGS:
-            raise ConfigError(f"--drop {flag}: expected one of {', '.join(FLAGS)}.{did_you_mean(flag, FLAGS)}")
-    if not (folder / NAME).is_file():
-        view = command("view", folder, "--review")
-        raise ResultsError(f"{folder / NAME}: not there: nobody has reviewed this run. To begin: {view}")
-    run = Run(folder)
-    reviewed = _dataset(run, dataset)
-    store = ReviewStore(folder)
-    revision = revise(store, reviewed, drop)
-    if revision.edited and not skip_edited:
-        raise _edited(store, revision.edited, reviewed)
-    path = _out(folder, reviewed, out)
-    changes = list(revision.changes())
-    if not changes:
-        raise ResultsError(_nothing(store, revision.already, drop))
-    if not dry_run:
-        _refuse_to_replace(path, folder, reviewed, force)
-        write_revision(revision, path)
-    return Applied(
-        path,
-        history_path(path),
-        len(reviewed.samples) - len(revision.dropped),
-        changes,
-        revision.already,
-        len(revision.edited),
-    )
+    def blind(self, run: Run, by: str) -> set[int]:
+        """The rows whose scores a person must not see yet: those of draws that they have begun and not closed."""
+        store = self.store(run)
+        return {
+            row
+            for name, draw in self.draws(run).items()
+            if not store.is_closed(name, by) and store.labels(name, by, run.digests)
+            for row in draw.rows
+        }
 
 
-def _dataset(run: Run, user_data: str | Path | None) -> Dataset:
-    """The dataset that a run has judged; where its rows came from Python, as the run has kept them."""
-    mapping, configured = run.config.get("columns") or {}, user_data or run.config.get("dataset")
-    if configured is None:
-        return Dataset(f"{run.folder / 'scores.jsonl'}", None, open_dataset(list(_kept_rows(run)), mapping), mapping)
-    path = Path(configured).expanduser()
-    if not path.exists():
-        raise DatasetError(f"{path}: the dataset of this run is not there any more. Say where it is: --dataset FILE")
-    return read_dataset(path, mapping)
+def keep(reviews: Reviews, run: Run, record: ReviewRecord) -> Response:
+    """Keep a record that is about the row as it is now."""
+    if record.row is not None and (type(record.row) is not int or record.row < 0):
+        raise BadRequest("'row' of a review: expected a number from 0.")
+    if record.row is not None and record.sample != reviews.sample(run, record.row):
+        return as_json({"error": f"row {record.row} is another one since: it was judged again.", "stale": True}, 409)
+    try:
+        kept = reviews.store(run).add(record)
+    except ConflictError as error:
+        return as_json({"error": str(error), "conflict": record_json(error.other)}, 409)
+    except ReviewError as error:
+        return as_json({"error": str(error)}, 400)
+    return as_json({"kept": record_json(kept)})
 
 
-def _kept_rows(run: Run) -> Iterator[dict[str, Any]]:
-    """The rows as they were given: without scores. Any: JSON."""
-    added = {*run.metrics, DROPPED}
-    for row in run.rows():
-        yield {name: value for name, value in row.items() if name not in added}
+def record_json(record: ReviewRecord) -> dict[str, Any]:
+    return {name: clean(value) if name == "by" else value for name, value in asdict(record).items() if name != "run"}
 
 
-def _out(folder: Path, dataset: Dataset, out: str | Path | None) -> Path:
-    path = next_name(dataset.path or Path(f"{folder.name}.jsonl")) if out is None else Path(out).expanduser()
-    if path.suffix.lower() not in WRITERS:
-        raise ConfigError(f"--out {path}: expected one of {', '.join(WRITERS)}.")
-    return path
+# Any in this module: JSON.
 
 
-def _refuse_to_replace(path: Path, folder: Path, dataset: Dataset, force: bool) -> None:
-    for file in (path, history_path(path)):
-        check_replaceable(file, None, force, [dataset.path, folder])
+@dataclass(frozen=True)
+class ReviewRoutes:
+    """Flags and corrections."""
+
+    reviews: Reviews
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/review/{path:path}", self.page),
+            Route("/api/review/queues/{path:path}", self.queues),
+            Route("/api/review/row/{path:path}/{row}", self.row),
+            Route("/api/review/changes/{path:path}", self.changes),
+            Route("/api/review/record/{path:path}", self.record, methods=["POST"]),
+        ]
+
+    def page(self, request: Request) -> Response:
+        run = self.reviews.run(path := request.path_params["path"])
+        values = {"path": path, "flags": FLAGS, "fields": CORRECTED, "rows": run.count}
+        return page("review.html", self.reviews.state, run.title, True, **values)
+
+    def queues(self, request: Request) -> Response:
+        """The queues with their rows; of rows that the person labels blind the reasons are left out."""
+        run = self.reviews.run(request.path_params["path"])
+        queues = [self.reviews.reviewed(run), *self.reviews.queues(run)]
+        blind = self._blind(run, request)
+        return as_json({"queues": [_queue_json(queue, blind) for queue in queues], "rows": run.count})
+
+    def row(self, request: Request) -> Response:
+        """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""
+        run = self.reviews.run(request.path_params["path"])
+        row, blind = number_of(request.path_params["row"]), self._blind(run, request)
+        try:
+            columns = columns_of(run, run.row(row))
+        except IndexError:
+            raise NotThere(str(row)) from None
+        sample = self.reviews.sample(run, row)
+        state = self.reviews.store(run).row(row, sample)
+        return as_json(
+            {
+                "row": row,
+                "sample": sample,
+                "columns": {name: columns.get(name) for name in CORRECTED},
+                "last": {key: record_json(record) for key, record in state.last.items()},
+                "history": [record_json(record) for records in state.fields.values() for record in records],
+                "html": None if row in blind else row_html(run, row),
+            }
+        )
+
+    def changes(self, request: Request) -> Response:
+        """The rows of which somebody has said something after the first `after` records."""
+        run = self.reviews.run(request.path_params["path"])
+        after = number_of(request.query_params.get("after", "0"))
+        records = self.reviews.store(run).records()
+        rows = {record.row for record in records[after:] if record.row is not None and record.kind != "label"}
+        return as_json({"count": len(records), "rows": sorted(rows)})
+
+    async def record(self, request: Request) -> Response:
+        """Keep a flag or a correction: 200 once it is on disk, 409 where somebody else has changed the same."""
+        values = await body_of(request)
+        return await run_in_threadpool(self._keep, request, values)
+
+    def _keep(self, request: Request, values: Mapping[str, Any]) -> Response:
+        run = self.reviews.run(path := request.path_params["path"])
+        record = record_of(values, path, person(self.reviews.state, values.get("by")))
+        if record.kind not in ("flag", "correct"):
+            raise BadRequest(f"'{record.kind:.40}' is neither a flag nor a correction.")
+        return keep(self.reviews, run, record)
+
+    def _blind(self, run: Run, request: Request) -> set[int]:
+        by = self.reviews.state.who or known_name(request.query_params.get("by", ""))
+        return self.reviews.blind(run, by) if by else set()
 
 
-def _edited(store: ReviewStore, records: Any, dataset: Dataset) -> DatasetError:
-    """Any: records of reviews."""
-    first = records[0]
-    return DatasetError(
-        f"{store.path}, line {store.line_of(first.id)}: {first.by} reviewed row {first.row}, which is not in "
-        f"{dataset.name} as it was: it has been edited or removed since ({len(records)} reviews of such rows). Give "
-        "the dataset that was judged with --dataset FILE, or leave these reviews out with --skip-edited."
-    )
-
-
-def _nothing(store: ReviewStore, already: int, drop: Collection[str]) -> str:
-    if already:
-        return f"{store.path}: its {already} reviews are in this dataset already."
-    flags = "" if drop else " Rows with a flag are kept unless you name it: --drop too_easy"
-    return f"{store.path}: no correction changes the dataset.{flags}"
+def _queue_json(queue: Queue, blind: set[int]) -> dict[str, Any]:
+    rows = [{"row": queued.row, "why": [] if queued.row in blind else queued.why} for queued in queue.rows]
+    return {"name": queue.name, "total": queue.total, "rows": rows}

@@ -4,17 +4,159 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Literal, get_args
 
 import filelock
 
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.app.record import Key, ReviewError, ReviewRecord, checked, read_record
+from rag_evaluator.dataset.json_values import is_blank, plain
+from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import sync_file, sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, json_line
+
+# Any in this module: JSON.
+
+Kind = Literal["flag", "correct", "label", "close"]
+KINDS: tuple[str, ...] = get_args(Kind)
+FLAGS = ("too_easy", "ambiguous", "not_answerable", "duplicate")
+CORRECTED = ("user_input", "reference", "reference_contexts")
+"""Columns that belong to the dataset; what the system retrieved and answered is not for a reviewer to change."""
+LONGEST_ID, LONGEST_NAME, LONGEST_TEXT = 64, 200, 4_000_000
+OPTIONAL = ("statement", "draw", "seen")
+
+Key = tuple[str, int | None, str | None, str, str | None, str | None, str | None]
+
+
+class ReviewError(RagEvaluatorError):
+    """A record that cannot be kept: a field is missing, or holds what it cannot hold."""
+
+
+@dataclass(frozen=True)
+class ReviewRecord:
+    """One flag, correction or label of a person, or the end of a draw.
+
+    Attributes:
+        id: given by whoever sends it, so that a record that is sent twice is kept once.
+        run: path of the run as the person saw it.
+        row: from 0; None for `close`.
+        sample: digest of the row that the person saw; None for `close`.
+        at: when it was received, UTC, ISO 8601.
+        by: who.
+        field: name of the flag, column that is corrected, metric that is labelled; empty for `close`.
+        before, after: a flag is True or False, a text of `reference_contexts` a list, a label a number; a label that
+            is None is taken back.
+        statement: that is labelled; None: the whole score.
+        draw: name of the draw that a label or a `close` belongs to; None: the row was not drawn.
+        seen: id of the last record of the same field that the person saw.
+    """
+
+    id: str
+    run: str
+    row: int | None
+    sample: str | None
+    at: str
+    by: str
+    kind: Kind
+    field: str
+    before: Any
+    after: Any
+    statement: str | None = None
+    draw: str | None = None
+    seen: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """What a later record replaces: the same field of the same row; a label is that of one person."""
+        person = self.by if self.kind in ("label", "close") else None
+        return self.kind, self.row, self.sample, self.field, self.statement, self.draw, person
+
+    def to_json(self) -> dict[str, Any]:
+        """The record without what it does not have."""
+        values = asdict(self)
+        return {name: value for name, value in values.items() if name not in OPTIONAL or value is not None}
+
+
+def read_record(values: Mapping[str, Any]) -> ReviewRecord:
+    """The record in a line. Raises `ReviewError`."""
+    known = {part.name for part in fields(ReviewRecord)}
+    missing = known - set(values) - set(OPTIONAL)
+    if missing or set(values) - known:
+        wrong = f"no '{min(missing)}'" if missing else f"'{min(set(values) - known)}', which is no field of a review"
+        raise ReviewError(f"a review has {wrong}.")
+    return checked(ReviewRecord(**values))
+
+
+def checked(record: ReviewRecord) -> ReviewRecord:
+    """The record, its texts as they can be written. Raises `ReviewError` for a field that holds something else."""
+    for name, longest in (("id", LONGEST_ID), ("by", LONGEST_NAME), ("run", LONGEST_TEXT), ("at", LONGEST_NAME)):
+        value = getattr(record, name)
+        _need(isinstance(value, str) and bool(value.strip()) and len(value) <= longest, name, value, "a short text")
+    _need(record.kind in KINDS, "kind", record.kind, f"one of {', '.join(KINDS)}")
+    for name in ("field", *OPTIONAL):
+        value = getattr(record, name)
+        _need(value is None or (isinstance(value, str) and len(value) <= LONGEST_TEXT), name, value, "a text")
+    if record.kind == "close":
+        for name, nothing in _OF_NO_ROW.items():
+            _need(getattr(record, name) == nothing, name, getattr(record, name), "nothing")
+    else:
+        _need(type(record.row) is int and record.row >= 0, "row", record.row, "a number from 0")
+        _need(isinstance(record.sample, str), "sample", record.sample, "the digest of the row")
+    _CHECKS[record.kind](record)
+    return replace(record, **{part.name: plain(getattr(record, part.name)) for part in fields(ReviewRecord)})
+
+
+def _flag(record: ReviewRecord) -> None:
+    _need(record.field in FLAGS, "field", record.field, f"one of {', '.join(FLAGS)}")
+    _need(type(record.after) is bool, "after", record.after, "true or false")
+    _need(record.before is None or type(record.before) is bool, "before", record.before, "true or false")
+
+
+def _correct(record: ReviewRecord) -> None:
+    _need(record.field in CORRECTED, "field", record.field, f"one of {', '.join(CORRECTED)}")
+    for name in ("before", "after"):
+        value = getattr(record, name)
+        if record.field == "reference_contexts":
+            _need(value is None or _is_texts(value), name, value, "a list of texts")
+        else:
+            _need(value is None or (isinstance(value, str) and len(value) <= LONGEST_TEXT), name, value, "a text")
+
+    blank = record.field == "user_input" and is_blank(record.after)
+    _need(not blank, "after", record.after, "a question")
+
+
+def _label(record: ReviewRecord) -> None:
+    _need(bool(record.field), "field", record.field, "the name of a metric")
+    for name in ("after", "before"):
+        value = getattr(record, name)
+        is_number = type(value) in (int, float) and abs(value) < 1e9  # which NaN is not
+        _need(value is None or is_number, name, value, "a number, or null to take a label back")
+
+
+def _close(record: ReviewRecord) -> None:
+    _need(bool(record.draw), "draw", record.draw, "the name of a draw")
+    for name in ("before", "after"):
+        _need(getattr(record, name) is None, name, getattr(record, name), "nothing")
+
+
+_OF_NO_ROW: Mapping[str, Any] = {"row": None, "sample": None, "field": "", "statement": None}
+_CHECKS = {"flag": _flag, "correct": _correct, "label": _label, "close": _close}
+
+
+def _is_texts(value: Any) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(text, str) for text in value)
+        and sum(map(len, value)) <= LONGEST_TEXT
+    )
+
+
+def _need(holds: bool, name: str, received: Any, expected: str) -> None:
+    if not holds:
+        raise ReviewError(f"'{name}' of a review: expected {expected}, received {received!r:.60}.")
+
 
 NAME, LOCK = "reviews.jsonl", ".reviews.lock"
 SECONDS = 20.0  # that another process may hold the lock
@@ -42,9 +184,9 @@ class RowReview:
         last: `kind.field` -> the last record of each flag and column that somebody has changed.
     """
 
-    flags: Mapping[str, ReviewRecord] = field(default_factory=dict)
-    fields: Mapping[str, Sequence[ReviewRecord]] = field(default_factory=dict)
-    last: Mapping[str, ReviewRecord] = field(default_factory=dict)
+    flags: Mapping[str, ReviewRecord]
+    fields: Mapping[str, Sequence[ReviewRecord]]
+    last: Mapping[str, ReviewRecord]
 
 
 class ReviewStore:
@@ -74,7 +216,7 @@ class ReviewStore:
                 kept = self._same(record)
                 sync_file(self.path)  # it may be there since its first try failed to bring it to disk
                 return kept
-            if record.kind == "label" and self._is_closed(record.draw, record.by):
+            if record.kind == "label" and self.is_closed(record.draw, record.by):
                 raise ReviewError(f"{record.by} has closed the draw {record.draw}: its labels stay as they are.")
             last = self._last.get(record.key)
             if last is not None and last.id != record.seen and last.after not in (record.before, record.after):
@@ -97,29 +239,35 @@ class ReviewStore:
         """All records, in the order in which they were kept."""
         with self._thread:
             self._refresh()
-            return list(self._records)
-
-    def last(self) -> dict[Key, ReviewRecord]:
-        """The last record of each field of each row."""
-        with self._thread:
-            self._refresh()
-            return dict(self._last)
+            return list(self._ids.values())
 
     def row(self, row: int, sample: str | None) -> RowReview:
         """What people have said of a row whose digest is `sample`; of another row in its place nothing."""
-        with self._thread:
-            self._refresh()
-            records = list(self._rows.get((row, sample), ()))
-        return review_of(records)
+        return review_of([record for record in self.records() if (record.row, record.sample) == (row, sample)])
 
-    def is_closed(self, draw: str, by: str) -> bool:
+    def labels(self, draw: str | None, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
+        """A person's labels of a draw, the last of each item, in the order in which items were first labelled.
+
+        Those that were taken back, and those of rows that are others since, are left out.
+
+        Args:
+            digests: of the rows of the run.
+        """
+        last = {record.key: record for record in self.of_draw(draw) if record.by == by}
+        return [record for record in last.values() if record.after is not None and _is_there(record, digests)]
+
+    def annotators(self, draw: str | None) -> list[str]:
+        """Everybody who has labelled rows of a draw, in the order of their first labels."""
+        return list(dict.fromkeys(record.by for record in self.of_draw(draw)))
+
+    def of_draw(self, draw: str | None) -> list[ReviewRecord]:
+        return [record for record in self.records() if record.kind == "label" and record.draw == draw]
+
+    def is_closed(self, draw: str | None, by: str) -> bool:
         """Whether a person has ended a draw: no label of theirs is added or changed any more."""
         with self._thread:
             self._refresh()
-            return self._is_closed(draw, by)
-
-    def _is_closed(self, draw: str | None, by: str) -> bool:
-        return draw is not None and ("close", None, None, "", None, draw, by) in self._last
+            return draw is not None and ("close", None, None, "", None, draw, by) in self._last
 
     def line_of(self, identity: str) -> int:
         """The line of `reviews.jsonl` in which a record is, from 1."""
@@ -155,11 +303,9 @@ class ReviewStore:
     def _forget(self) -> None:
         self._end, self._lines, self._tail = 0, 0, b""
         self._inode: int | None = None
-        self._records: list[ReviewRecord] = []
         self._ids: dict[str, ReviewRecord] = {}
         self._places: dict[str, int] = {}  # id -> line
         self._last: dict[Key, ReviewRecord] = {}
-        self._rows: dict[tuple[int | None, str | None], list[ReviewRecord]] = {}
 
     def _refresh(self) -> None:
         """Read what other processes have added; a last line that is no record is not there yet, or never will be."""
@@ -197,10 +343,8 @@ class ReviewStore:
 
     def _take(self, record: ReviewRecord) -> None:
         if record.id not in self._ids:
-            self._records.append(record)
             self._places[record.id] = self._lines
             self._ids[record.id] = self._last[record.key] = record
-            self._rows.setdefault((record.row, record.sample), []).append(record)
 
 
 def review_of(records: Sequence[ReviewRecord]) -> RowReview:
@@ -214,6 +358,11 @@ def review_of(records: Sequence[ReviewRecord]) -> RowReview:
             fields.setdefault(record.field, []).append(record)
     flags = {record.field: record for record in last.values() if record.kind == "flag" and record.after}
     return RowReview(flags, fields, last)
+
+
+def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
+    """Whether the row is still the one that was labelled."""
+    return record.row is not None and record.row < len(digests) and digests[record.row] == record.sample
 
 
 def _record(line: bytes, path: Path, number: int) -> ReviewRecord:

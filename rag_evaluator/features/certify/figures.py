@@ -1,23 +1,129 @@
-"""The labels of a metric joined with the rows of a run, and what they say of its scores."""
+"""The scale of a metric's labels, and scores brought to it."""
 
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.features.certify.scale import LabelScale
+from rag_evaluator.errors import ConfigError, DatasetError
+from rag_evaluator.features.certify.agreement import BinaryAgreement, binary_agreement, graded_agreement
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.statistics import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.results.certificate import KeptLabels
-from rag_evaluator.statistics.agreement import BinaryAgreement, binary_agreement, graded_agreement, krippendorff_alpha
 from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.krippendorff import Measure, krippendorff_alpha
 from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters, with_weights
 
+MOST_GRADES = 101
+
+
+@dataclass(frozen=True)
+class LabelScale:
+    """What labels of a metric mean.
+
+    Attributes:
+        grades: all grades, ascending; the first and the last are the ends of the range.
+        kind: `binary`: 1 for what people accept, 0 for what they do not; `graded`: several grades.
+        in_score_units: whether grades are in the unit of the scores, so that the metric says which end is better. Else
+            the highest is the best.
+    """
+
+    grades: tuple[float, ...]
+    kind: Literal["binary", "graded"]
+    in_score_units: bool = False
+
+    @property
+    def low(self) -> float:
+        return self.grades[0]
+
+    @property
+    def high(self) -> float:
+        return self.grades[-1]
+
+    @property
+    def measure(self) -> Measure:
+        """The level of measurement, for Krippendorff's alpha."""
+        return "nominal" if self.kind == "binary" else "ordinal"
+
+    def of_scores(self, scores: Sequence[float] | Array, scale: Scale) -> Array:
+        """Scores in the unit of the labels, the better end up as it is with labels.
+
+        Scores whose range holds that of the labels, such as cosines from -1 to 1 and labels of 0 and 1, are in that
+        unit already. Others are moved in a straight line from range to range.
+        """
+        numbers = np.asarray(scores, dtype=np.float64)
+        if not self.in_score_units and scale.better == "lower":
+            numbers = scale.low + scale.high - numbers
+        if scale.low <= self.low and self.high <= scale.high:
+            return numbers
+        return np.asarray(self.low + (numbers - scale.low) * ((self.high - self.low) / scale.width))
+
+
+BINARY = LabelScale((0.0, 1.0), "binary")
+
+
+def parse_scales(texts: Sequence[str]) -> dict[str, LabelScale]:
+    """`faithfulness=1..5` as the scale of a metric. Raises `ConfigError`."""
+    scales = {}
+    for text in texts:
+        match = re.fullmatch(r"\s*(.+?)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", text)
+        if match is None or not 0 < int(match[3]) - int(match[2]) < MOST_GRADES:
+            raise ConfigError(f"--scale: expected METRIC=LOW..HIGH, such as faithfulness=1..5, received '{text}'.")
+        low, high = int(match[2]), int(match[3])
+        grades = tuple(map(float, range(low, high + 1)))
+        scales[match[1]] = BINARY if (low, high) == (0, 1) else LabelScale(grades, "graded")
+    return scales
+
+
+def scale_of_labels(
+    metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]
+) -> LabelScale:
+    """The scale of a metric's labels: as declared, else 0 and 1, else grades in the metric's own range.
+
+    Raises `DatasetError` for a label outside of it, for a word among grades, or if the scale is not known.
+    """
+    label_scale = _scale(metric, labels, scale, declared)
+    word = next((label for label in labels if label.is_word), None)
+    if label_scale.kind == "graded" and word is not None:
+        raise DatasetError(f"{word.where}: a word, where other labels of {metric} are grades. Give a number.")
+    return label_scale
+
+
+def _scale(metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]) -> LabelScale:
+    values = {label.value for label in labels if label.value == label.value}
+    if metric in declared:
+        return _checked(metric, labels, declared[metric])
+    if values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
+        return BINARY
+    if all(scale.holds(value) for value in values):
+        whole = scale.width >= 2 and all(value.is_integer() for value in values)
+        steps = range(round(scale.low), round(scale.high) + 1) if whole and scale.low.is_integer() else ()
+        return LabelScale(
+            tuple(sorted({scale.low, scale.high, *values, *map(float, steps)})), "graded", in_score_units=True
+        )
+    outside = next(label for label in labels if label.value == label.value and not scale.holds(label.value))
+    raise DatasetError(
+        f"{outside.where}: {outside.value:g} is neither 0 or 1 nor a value of {metric} ({scale.low:g} to "
+        f"{scale.high:g}). If these are grades, say from where to where: --scale {metric}=1..5"
+    )
+
+
+def _checked(metric: str, labels: Sequence[Label], declared: LabelScale) -> LabelScale:
+    for label in labels:
+        if label.value == label.value and label.value not in declared.grades:
+            raise DatasetError(
+                f"{label.where}: {label.value:g} is no grade of {metric}, {declared.low:g} to {declared.high:g}."
+            )
+    return declared
+
+
+Value = TypeVar("Value", float, Array)
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
 NOT_DRAWN = (
@@ -145,7 +251,7 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
 def verdict_on(metric: Labelled) -> JudgeVerdict:
     """What its labels show of the judge."""
     labels, graded = metric.labels.counting(metric.labels.votes), metric.label_scale.kind == "graded"
-    scores = metric.moved if graded else _raw(metric)
+    scores = metric.moved if graded else _upright(metric.scale, metric.scores)
     return judge_verdict(scores, labels, metric.clusters, metric.weights, graded, metric.scale.better)
 
 
@@ -190,9 +296,9 @@ def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
         grades = metric.label_scale.grades
         graded = graded_agreement(metric.moved, labels, grades, metric.clusters, weights, level)
         return {"graded": asdict(graded)}
-    limit = None if metric.threshold is None else _turned(metric, metric.threshold)
-    binary = binary_agreement(_raw(metric), labels, limit, metric.clusters, weights, level)
-    return {"binary": binary_json(binary, lambda cut: _turned(metric, cut))}
+    limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
+    binary = binary_agreement(_upright(metric.scale, metric.scores), labels, limit, metric.clusters, weights, level)
+    return {"binary": binary_json(binary, lambda cut: _upright(metric.scale, cut))}
 
 
 def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
@@ -201,18 +307,9 @@ def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = 
     return {**asdict(agreement), "threshold": threshold, "confusion": agreement.confusion._asdict()}
 
 
-def _raw(metric: Labelled) -> Array:
-    """The scores in their own unit, higher for what people accept."""
-    return metric.scores if metric.scale.better == "higher" else _both_ends(metric.scale) - metric.scores
-
-
-def _turned(metric: Labelled, threshold: float) -> float:
-    """A threshold of scores as one of scores of which higher is better, and back."""
-    return threshold if metric.scale.better == "higher" else _both_ends(metric.scale) - threshold
-
-
-def _both_ends(scale: Scale) -> float:
-    return scale.low + scale.high
+def _upright(scale: Scale, value: Value) -> Value:
+    """Scores, or a threshold, of which higher is better; and back."""
+    return value if scale.better == "higher" else scale.low + scale.high - value
 
 
 def to_keep(metric: Labelled) -> KeptLabels:
@@ -241,8 +338,3 @@ def worst_rows(metric: Labelled, count: int) -> list[int]:
     gaps = np.abs(metric.labels.means - metric.moved)
     order = sorted((-gap, row) for row, gap in enumerate(gaps.tolist()) if not math.isnan(gap) and gap > 1e-6)
     return [row for _, row in order[:count]]
-
-
-def enough(figures: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether any metric has figures."""
-    return any("reason" not in part for part in figures.values())

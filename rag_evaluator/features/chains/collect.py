@@ -19,7 +19,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files.atomic import write_lines, writing
 from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
-from rag_evaluator.tasks.calls import shown
+from rag_evaluator.tasks.question import shown
 
 # Any in this module: results of the users' systems, and objects of the libraries that made them.
 

@@ -20,7 +20,7 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.xlsx import write_xlsx
-from rag_evaluator.tasks.calls import Settings, judge_source, settings_of
+from rag_evaluator.tasks.question import Settings, judge_source, settings_of
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.summary import REPORTED_BY
-from rag_evaluator.tasks.calls import Settings, judge_source
+from rag_evaluator.tasks.question import Settings, judge_source
 
 # Any in this module: results of chains of any kind.
 

@@ -4,12 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.options import add_beginning, add_rows, add_set, with_examples
+from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
-
-OK, NOTHING_JUDGED = 0, 1
 
 
 def add_duel_command(commands: Any) -> None:
@@ -50,11 +48,11 @@ def add_duel_command(commands: Any) -> None:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.start import LIBRARIES, beginning
+    from rag_evaluator.cli.evaluate import beginning
 
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import print_end, print_json, print_part, print_parts, say
-        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.config.offline import disable_network
         from rag_evaluator.config.schema import load_config
         from rag_evaluator.features.duel import stage as dueling
@@ -71,7 +69,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), list(map(str, places)))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
-    code = OK if summary["measures"][dueling.WIN_RATE]["scored"] else NOTHING_JUDGED
+    code = OK if summary["measures"][dueling.WIN_RATE]["scored"] else FAILED
     if options.json:
         print_json({"results": str(config.results_dir), **summary})
         return code

@@ -25,9 +25,18 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
-from rag_evaluator.tasks.calls import Settings, judge_source, run_and_keep, settings_of
 from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
+from rag_evaluator.tasks.question import (
+    Make,
+    QuestionStage,
+    Settings,
+    TaskJudge,
+    judge_source,
+    manifest_of,
+    plan_of,
+    run_and_keep,
+    settings_of,
+)
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:

@@ -4,10 +4,8 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_count, add_task_command
-from rag_evaluator.files.progress import ACTIVITY
-
-OK, NOTHING = 0, 1  # exit codes: nothing could be scored
+from rag_evaluator.cli.options import FAILED, OK, add_count, add_task_command
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 
 if TYPE_CHECKING:
     from rag_evaluator.files.signals import Stop
@@ -22,10 +20,10 @@ def add_probe_command(commands: Any) -> None:
 
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_run, refuse_no_judge_of_metrics
+    from rag_evaluator.cli.evaluate import beginning, read_run, refuse_no_judge
 
     (config, chosen), (worker, start) = read_run(options), beginning(options)
-    refuse_no_judge_of_metrics(config, chosen)
+    refuse_no_judge(config, chosen)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.evaluator import RAGEvaluator
         from rag_evaluator.features.probe.stage import run_probe
@@ -48,4 +46,4 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
 
 
 def _code(report: Mapping[str, Any]) -> int:
-    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else NOTHING
+    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else FAILED

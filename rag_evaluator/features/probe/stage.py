@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -43,9 +42,9 @@ from rag_evaluator.run.status import outcome
 from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
-from rag_evaluator.tasks.calls import shown
 from rag_evaluator.tasks.evaluation import to_record
 from rag_evaluator.tasks.manifest import describe, refresh_report
+from rag_evaluator.tasks.question import shown
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
@@ -275,7 +274,7 @@ def run_probe(
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
     began = now()
-    journal = run_stage(probing(evaluator, data), folder, worker, run, progress, stop, start)
+    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start)
     if outcome(journal, began)[0]:
         refresh_report(folder)
     return journal

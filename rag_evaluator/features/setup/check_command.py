@@ -5,16 +5,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json, add_rows, add_set, with_examples
+from rag_evaluator.cli.options import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    TRY_AGAIN,
+    add_json,
+    add_rows,
+    add_set,
+    with_examples,
+)
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.checks import Check, CheckReport
     from rag_evaluator.features.setup.doctor import Diagnosis
 
-OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
-BROKEN = 1
 WIDTH = 22  # of the names
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
@@ -45,7 +52,7 @@ def add_check_command(commands: Any) -> None:
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.cli.start import LIBRARIES, read_config
+    from rag_evaluator.cli.evaluate import read_config
 
     if options.config is None:
         if options.set or options.prompt:
@@ -67,13 +74,13 @@ def _code(report: "CheckReport") -> int:
     """As a run that meets the same would end; what needs a hand comes first."""
     failed = [check for check in report.checks if check.state == "failed"]
     codes = {_code_of(check) for check in failed}
-    return next((code for code in (BAD_INPUT, TRY_AGAIN, NOTHING_SCORED) if code in codes), OK)
+    return next((code for code in (BAD_INPUT, TRY_AGAIN, FAILED) if code in codes), OK)
 
 
 def _code_of(check: "Check") -> int:
     if isinstance(check.error, PASSING):
         return TRY_AGAIN
-    return NOTHING_SCORED if check.name == "row" and check.error is None else BAD_INPUT
+    return FAILED if check.name == "row" and check.error is None else BAD_INPUT
 
 
 def _print(check: "Check", whole_prompt: bool) -> None:
@@ -144,7 +151,7 @@ def doctor(options: argparse.Namespace) -> int:
     else:
         for line in _lines(diagnosis):
             say(line)
-    return OK if diagnosis.healthy else BROKEN
+    return OK if diagnosis.healthy else FAILED
 
 
 def _lines(diagnosis: "Diagnosis") -> Iterator[str]:

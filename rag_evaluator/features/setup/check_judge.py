@@ -85,14 +85,15 @@ def invented(schema: Schema, text: str) -> Any:
 
 def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
     """A prompt with the special tokens around it, as the model gets it; as it is where a server puts them there."""
-    if isinstance(judge, EngineJudge) and judge.capabilities.counts_tokens:
-        return judge.encoder.decode(judge.encoder.encode(prompt))
+    engine = engine_of(judge)
+    if engine is not None and engine.capabilities.counts_tokens:
+        return engine.encoder.decode(engine.encoder.encode(prompt))
     return str(prompt)
 
 
 def sequences_that_fit(judge: JudgeProtocol, length: int) -> int | None:
     """How many sequences of a length in tokens are decoded together; None where a server decides."""
-    decoder = getattr(judge.engine, "decoder", None) if isinstance(judge, EngineJudge) else None
+    decoder = getattr(engine_of(judge), "decoder", None)
     return None if decoder is None else int(decoder.batch_size.that_fit(length))
 
 

@@ -14,7 +14,7 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.run.journal import Journal, Key, KnownRecords, encode, place_of, read_manifest
-from rag_evaluator.run.stages import Run, work_all
+from rag_evaluator.run.stages import work_all
 from rag_evaluator.run.task import Cell, Plan, Record, Stage
 from rag_evaluator.run.worker_journal import MEASURED, SPARE, open_spare, record_files, spare_files
 from rag_evaluator.run.workers import ALONE, process_name
@@ -72,7 +72,7 @@ def make_some(
     stage: Stage[Any],
     places: Sequence[int],
     results: Path,
-    run: Run,
+    run: Callable[[Any], Any],
     progress: Progress = silent,
     stop: Stop | None = None,
     memory: Memory = lambda: (None, None),

@@ -5,16 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
-from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
+from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
 
 if TYPE_CHECKING:
     from rag_evaluator.config.schema import Config
     from rag_evaluator.features.testset.corpus import Corpus
 
-OK, TOO_FEW, FLAGGED = 0, 1, 1
 SHOWN = 10  # reasons, documents
 MAKE, CHECK = "make", "check"
 MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue"
@@ -75,14 +73,15 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_no_judge
 
     config = _with_options(read_config(options), options)
     refuse_no_judge(config)
     worker, start = beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import print_end, print_json, say
-        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.cli.evaluate import run_task
+        from rag_evaluator.features.testset.section import TestsetConfig
         from rag_evaluator.features.testset.stage import read_summary, start_of, testset_stage
 
     stage = testset_stage(config)
@@ -91,7 +90,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else TOO_FEW
+    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else FAILED
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
@@ -134,7 +133,7 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
 
 
 def _check(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.start import LIBRARIES, beginning, read_config, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_no_judge
 
     config = read_config(options)
     refuse_no_judge(config)
@@ -142,7 +141,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     begun = beginning(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
-        from rag_evaluator.cli.tasks import run_task
+        from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
         from rag_evaluator.tasks.question import read_rows
 
@@ -150,7 +149,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     stage = check_stage(rows, config)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = findings_summary(stage.findings(table))
-    code = FLAGGED if summary["flagged"] else OK
+    code = FAILED if summary["flagged"] else OK
     if options.json:
         print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
         return code
@@ -176,6 +175,7 @@ def print_checked(summary: Mapping[str, Any], name: str) -> None:
 def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     """The configuration with what the command says about the test set."""
     from rag_evaluator.config.schema import with_arguments
+    from rag_evaluator.features.testset.section import TestsetConfig
 
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
     section = with_arguments(

@@ -41,8 +41,17 @@ from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker
-from rag_evaluator.tasks.calls import Settings, judge_source, run_and_keep, settings_of
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, manifest_of, plan_of
+from rag_evaluator.tasks.question import (
+    Make,
+    QuestionStage,
+    Settings,
+    TaskJudge,
+    judge_source,
+    manifest_of,
+    plan_of,
+    run_and_keep,
+    settings_of,
+)
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"

@@ -282,9 +282,6 @@ def window_of(config: Any, tokenizer: Any) -> int:
     return min(known) if known else 10**9
 
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
 CUT = re.compile(r"[!-~](?= \S)")  # ASCII: one byte, so one sign in byte-level tokens, too
 ACROSS = re.compile("[^ \t\n\r\u0120\u010a\u0109\u010d\u2581][ \u0120\u2581]")  # in byte-level tokens \u0120 is a space
 MARGIN = 64  # characters behind the cut that are the same in all prompts: further ahead no tokenizer looks

@@ -1,10 +1,15 @@
-"""An answer that is being decoded: what its grammar and budget allow next, as bits, and which token is chosen."""
+"""An answer that is being decoded: what its grammar and budget allow next, as bits, and which token is chosen.
+
+The grammar engine llguidance reads the tokenizer as a `Vocabulary`: the bytes of each token, and the one that ends a
+text.
+"""
 
 import functools
 import json
 import math
 import re
 import string
+from abc import ABC, abstractmethod
 from array import array
 from collections import abc
 from collections.abc import Mapping
@@ -164,11 +169,43 @@ def _digit(text: bytes) -> int:
     return int(first) if first.isdigit() else -1
 
 
-if TYPE_CHECKING:
-    pass
+class _Decoding(ABC):
+    """What answers and free texts that are being decoded have in common.
+
+    Attributes:
+        tokens: so far.
+        generator: the request's own random numbers; None if it is greedy.
+    """
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        self.request, self.vocabulary = request, vocabulary
+        self.tokens: list[int] = []
+        self.failure: str | None = None
+        self.confidence: list[float] = []
+        self.cut: set[str] = set()  # what was ended by its limit
+        self.generator = torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
+
+    @property
+    @abstractmethod
+    def complete(self) -> bool:
+        """Whether it has come to its end."""
+
+    def fail(self, reason: str) -> None:
+        """End the text without a result."""
+        self.failure = reason
+
+    def reply(self) -> Reply | JudgementError:
+        """The text, or why there is none."""
+        if self.failure is not None:
+            return JudgementError(self.failure)
+        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
+
+    def _text(self) -> str:
+        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
+        return text
 
 
-class Sequence:
+class Sequence(_Decoding):
     """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
 
     Attributes:
@@ -177,20 +214,15 @@ class Sequence:
     """
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
-        self.request, self.vocabulary = request, vocabulary
+        super().__init__(request, vocabulary)
         assert request.grammar is not None
-        self.tokens: list[int] = []
         self.matcher = self._matcher(request.grammar)
         self.rest = request.rest
         self.chosen = 0
         self.forced: list[int] = []
         self.in_string = self.escaped = False
         self.open = b""  # brackets that are open outside of strings
-        self.failure: str | None = None
         self.string_tokens = 0
-        self.confidence: list[float] = []
-        self.cut: set[str] = set()  # what was ended by its limit
-        self.generator = _generator(request)
 
     @property
     def complete(self) -> bool:
@@ -207,10 +239,6 @@ class Sequence:
         self.forced = self.forced or self._forced_tokens()
         return self.forced
 
-    def fail(self, reason: str) -> None:
-        """End the answer without a result."""
-        self.failure = reason
-
     def push(self, token: int) -> None:
         """Accept the chosen token. Raises `JudgementError` if the grammar does not (a fault of ours)."""
         if not self.matcher.consume_token(token):
@@ -223,23 +251,17 @@ class Sequence:
             self.matcher = self._matcher(self.rest(self._text()))
             self.rest = None
 
-    def reply(self) -> Reply | JudgementError:
-        """The answer, or why there is none."""
-        if self.failure is not None:
-            return JudgementError(self.failure)
-        return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
-
     @property
     def limited(self) -> bool:
         """Whether the budget may take something away from what the grammar allows next."""
         budget = self.request.budget
         long_string = self.in_string and self.string_tokens >= budget.string_tokens
-        return long_string or self._spare() < budget.reserve or self._spare_length() < budget.reserve_length
+        return long_string or self._spare() < budget.reserve or self.spare_length < budget.reserve_length
 
     @property
     def spare_length(self) -> int:
         """Tokens that the answer may still have, forced ones included."""
-        return self._spare_length()
+        return self.request.budget.max_length - len(self.tokens)
 
     def mask(self) -> torch.Tensor:
         """bool `(vocab,)`: what the grammar allows next."""
@@ -274,18 +296,11 @@ class Sequence:
         self.grammar, self.began = grammar, len(self.tokens)
         return self.vocabulary.matcher(grammar)
 
-    def _text(self) -> str:
-        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return text
-
     def _ended(self) -> bool:
-        return self.failure is not None or self.matcher.is_stopped() or self._spare_length() <= 0
+        return self.failure is not None or self.matcher.is_stopped() or self.spare_length <= 0
 
     def _spare(self) -> int:
         return self.request.max_new_tokens - self.chosen
-
-    def _spare_length(self) -> int:
-        return self.request.budget.max_length - len(self.tokens)
 
     def _forced_tokens(self) -> list[int]:
         """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
@@ -315,7 +330,7 @@ class Sequence:
                 self.cut.add("string")
                 return only
         budget = self.request.budget
-        if self._spare() < budget.reserve or self._spare_length() < budget.reserve_length:
+        if self._spare() < budget.reserve or self.spare_length < budget.reserve_length:
             ending = mask.clone()
             if self.open.endswith(b"["):
                 ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)
@@ -341,21 +356,18 @@ class Sequence:
                 self.open = self.open[:-1]
 
 
-class FreeText:
+class FreeText(_Decoding):
     """A text without a grammar that is being decoded, a thought: it ends at its stop or with its budget."""
 
     in_string = True  # what it says of numbers is no verdict
     limited = True  # to the tokens that the tokenizer has
     matcher = None
+    complete = False
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        super().__init__(request, vocabulary)
         assert request.stop is not None
-        self.request, self.vocabulary, self.stop = request, vocabulary, request.stop
-        self.tokens: list[int] = []
-        self.complete = False
-        self.failure: str | None = None
-        self.confidence: list[float] = []
-        self.generator = _generator(request)
+        self.stop = request.stop
         self._end = request.stop.text.encode()
         self._last = b""  # bytes of the text, in which the beginning of its end may be
 
@@ -366,23 +378,12 @@ class FreeText:
     def next_forced(self) -> list[int]:
         return []
 
-    def fail(self, reason: str) -> None:
-        """End the text without a result."""
-        self.failure = reason
-
     def push(self, token: int) -> None:
         """Accept the chosen token."""
         self.tokens.append(token)
         self._last += self.vocabulary.texts[token]
         self.complete = token in self.stop.token_ids or self._end in self._last
         self._last = self._last[-len(self._end) :]
-
-    def reply(self) -> Reply | JudgementError:
-        """The text, or why there is none."""
-        if self.failure is not None:
-            return JudgementError(self.failure)
-        text = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return Reply(text, array("I", self.tokens), self.complete)
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
         """Every token of the tokenizer is allowed, bool `(vocab,)`."""
@@ -395,11 +396,6 @@ Decoded = Sequence | FreeText
 def new_sequence(request: Request, vocabulary: Vocabulary) -> Decoded:
     """What a request asks for, before its first token."""
     return FreeText(request, vocabulary) if request.grammar is None else Sequence(request, vocabulary)
-
-
-def _generator(request: Request) -> torch.Generator | None:
-    """The request's own random numbers; None if it is greedy."""
-    return torch.Generator().manual_seed(request.seed) if request.temperature > 0 else None
 
 
 class Chooser:

@@ -1,4 +1,4 @@
-"""What kinds of servers there are, one row each, and how a server is recognised."""
+"""Servers that take token ids and a grammar: what they are asked and tell, and the dialects of vLLM and llama.cpp."""
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -221,7 +221,7 @@ class Vllm:
     async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         if not any(model.get("owned_by") == "vllm" for model in models):
             return None
-        version = await transport.get("/version", root=True)
+        version = await transport.get("/version")
         return {"version": str(version["version"]), "windows": {m["id"]: m.get("max_model_len") for m in models}}
 
     @staticmethod
@@ -259,14 +259,14 @@ class Vllm:
 
     async def text_of(self, token_ids: Sequence[int]) -> str:
         body = {"model": self.server.model, "tokens": list(token_ids)}
-        return str((await self.transport.post("/detokenize", body, root=True)).get("prompt"))
+        return str((await self.transport.post("/detokenize", body)).get("prompt"))
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         names = {"return_tokens_as_token_ids": True, "return_token_ids": True}
         return {"model": self.server.model, "prompt": list(input_ids), **VLLM_NEUTRAL, **names}
 
     async def _written(self, body: Mapping[str, Any]) -> list[WrittenToken]:
-        answer = await self.transport.post("/completions", body)
+        answer = await self.transport.post("completions", body)
         check_model(self.server, answer)
         check_read(tokens_read(answer), len(body["prompt"]))
         try:
@@ -313,7 +313,7 @@ class LlamaCpp:
     async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         if not any(model.get("owned_by") == "llamacpp" for model in models):
             return None
-        known: Mapping[str, Any] = await transport.get("/props", root=True)
+        known: Mapping[str, Any] = await transport.get("/props")
         return {**known, "adapters": await _adapters(transport)}
 
     @staticmethod
@@ -340,7 +340,7 @@ class LlamaCpp:
             "logit_bias": [[token, False] for token in sorted(continuation.banned)],
         }
         count = 0
-        async with aclosing(self.transport.lines("/completion", {**body, "stream": True}, root=True)) as events:
+        async with aclosing(self.transport.lines("/completion", {**body, "stream": True})) as events:
             async for event in events:
                 check_model(self.server, event)
                 if event.get("tokens_predicted") != count + 1:
@@ -349,9 +349,7 @@ class LlamaCpp:
                     count += 1
                     yield written
         if count == 0:
-            answer = await self.transport.post(
-                "/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)}, root=True
-            )
+            answer = await self.transport.post("/completion", {**body, "n_predict": min(continuation.max_tokens, FEW)})
             whole = self._written(answer, body)
             while len(whole) > 1 and not whole[-1].logprobs:  # the beginning of a character: no grammar goes on there
                 whole.pop()
@@ -362,7 +360,7 @@ class LlamaCpp:
         known: Mapping[int, float] = {}
         for most in (MORE, 2**20):
             body = {**self._body(input_ids), "n_predict": 1, "temperature": 0.0, "n_probs": most, "grammar": ANY}
-            written = self._written(await self.transport.post("/completion", body, root=True), body)
+            written = self._written(await self.transport.post("/completion", body), body)
             if not written:
                 raise JudgementError("the server gave no log probabilities")
             known = written[0].logprobs
@@ -371,7 +369,7 @@ class LlamaCpp:
         return [known.get(token, float("nan")) for token in candidates]
 
     async def text_of(self, token_ids: Sequence[int]) -> str:
-        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)}, root=True)).get("content"))
+        return str((await self.transport.post("/detokenize", {"tokens": list(token_ids)})).get("content"))
 
     def _body(self, input_ids: Sequence[int]) -> dict[str, Any]:
         return {"model": self.server.model, "prompt": list(input_ids), **LLAMACPP_NEUTRAL}
@@ -386,7 +384,7 @@ class LlamaCpp:
 async def _adapters(transport: Transport) -> str:
     """Names of the adapters that the server adds to its model; empty where it tells of none."""
     try:
-        added = await transport.get("/lora-adapters", root=True)
+        added = await transport.get("/lora-adapters")
         return ", ".join(PurePath(adapter["path"]).name for adapter in added if adapter.get("scale") != 0)
     except (JudgeLostError, JudgementError, KeyError, TypeError, AttributeError):  # older servers have no such list
         return ""

@@ -1,4 +1,4 @@
-"""The engine that asks a server: vLLM, llama.cpp, or any other with an OpenAI-compatible interface."""
+"""The engine that asks a server: vLLM, llama.cpp, or any other; the kinds of servers and how one is recognised."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import DEMO, JudgeConfig
+from rag_evaluator.config.sections import DEMO, MERGE, JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.hub import file_fingerprint, find_model, fingerprint, load_failure
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
@@ -19,16 +18,13 @@ from rag_evaluator.judge.engines.folders import refuse_adapter_files, refuse_ggu
 from rag_evaluator.judge.engines.protocol import Engine, Form
 from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect, LlamaCpp, Server, Vllm, open_requests
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.engines.server.openai import SAMPLE, Abilities, OpenAI, OpenAIEngine
+from rag_evaluator.judge.engines.server.openai import QUESTION, SAMPLE, Abilities, OpenAI, OpenAIEngine
 from rag_evaluator.judge.engines.server.writing import write
 from rag_evaluator.judge.grammar.tree import Text
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 FIRST_TRIES = 2  # before a run a server that is not there is an error, and not waited for
 NOT_VERIFIED = "not verified"
-QUESTION = "Which colour has the sky on a clear day? Answer with one word."
-
-
 CONSTANT = '{"zq": 40716}'  # no model would say it
 
 
@@ -62,7 +58,7 @@ async def identify_server(transport: Transport, served_model: str | None = None,
     Raises `ModelError` if there is no server, or no such model.
     """
     try:
-        answer = await transport.get("/models")
+        answer = await transport.get("models")
         models = [entry for entry in answer["data"] if isinstance(entry["id"], str)]
         for name in DIALECTS if dialect == "auto" else [dialect]:
             row: DialectRow = DIALECTS[name]
@@ -146,14 +142,6 @@ class LocalModel:
 
 async def probe(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
     """Raises `ModelError` if a server does not obey grammars, or has another tokenizer than the local folder."""
-    try:
-        await _check_grammar(dialect, encoder, vocabulary)
-        await _check_tokenizer(dialect, encoder)
-    except (JudgementError, JudgeLostError) as error:
-        raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
-
-
-async def _check_grammar(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
     continuation = Continuation(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
     text = b""
     async with aclosing(dialect.write(continuation)) as tokens:
@@ -166,12 +154,10 @@ async def _check_grammar(dialect: Dialect, encoder: PromptEncoder, vocabulary: V
             "grammars, so its answers could not be used, or its tokens are not those of judge.model."
         )
 
-
-async def _check_tokenizer(dialect: Dialect, encoder: PromptEncoder) -> None:
-    text = await dialect.text_of(encoder.tokenizer(SAMPLE, add_special_tokens=False)["input_ids"])
-    if text.strip() != SAMPLE.strip():
+    read = await dialect.text_of(encoder.tokenizer(SAMPLE, add_special_tokens=False)["input_ids"])
+    if read.strip() != SAMPLE.strip():
         raise ModelError(
-            f"judge.model: its tokenizer is not that of the server's model, which reads {text[:60]!r} where "
+            f"judge.model: its tokenizer is not that of the server's model, which reads {read[:60]!r} where "
             f"{SAMPLE[:60]!r} was meant. Give the folder of the model that is served."
         )
 
@@ -251,7 +237,15 @@ class ServerEngine:
 
     @property
     def about(self) -> Mapping[str, str]:
-        return about(self.server, self.dialect.same_bytes)
+        known = {
+            "path": "server",
+            "dialect": self.server.dialect,
+            "version": self.server.version,
+            "served_model": _name(self.server),
+            "precision": self.server.precision,
+            "same_bytes": self.dialect.same_bytes,
+        }
+        return {key: value for key, value in known.items() if value}
 
     async def generate(self, request: Request) -> Reply:
         reply = await write(self.dialect, self.local.vocabulary, request)
@@ -287,16 +281,18 @@ def _reading(address: Address, offline: bool, server: Server, config: JudgeConfi
     """The abilities, with the way to find out whether prompts are cut: counted where the tokenizer is known."""
     count = None if config.model == DEMO else LocalModel.load(config, offline).encoder.count
     abilities = _abilities(address, offline, server, config)
-    return _first(address, offline, lambda first: OpenAI.reading(first, server, abilities, config, count))
+    return _first(address, offline, lambda first: OpenAI(first, server, abilities, config).reading(count))
 
 
 def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:
-    """What a server says to a question before the run."""
+    """What a server says to a question before the run. Raises `ModelError`."""
 
     async def asked() -> T:
         transport = Transport(address, offline, tries=FIRST_TRIES)
         try:
             return await ask(transport)
+        except (JudgementError, JudgeLostError) as error:
+            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
         finally:
             await transport.aclose()
 
@@ -330,16 +326,3 @@ def _weights(server: Server, folder: str) -> str:
 def _name(server: Server) -> str:
     """The served model's name; llama.cpp's is the path of its file unless it was given an alias."""
     return Path(server.model).name if server.model.startswith("/") else server.model
-
-
-def about(server: Server, same_bytes: str) -> dict[str, str]:
-    """How a model is run, for people."""
-    known = {
-        "path": "server",
-        "dialect": server.dialect,
-        "version": server.version,
-        "served_model": _name(server),
-        "precision": server.precision,
-        "same_bytes": same_bytes,
-    }
-    return {key: value for key, value in known.items() if value}

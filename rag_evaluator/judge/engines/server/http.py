@@ -24,7 +24,7 @@ import httpx
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.judge.protocol import common_beginning
+from rag_evaluator.judge.protocol import Ids, common_beginning
 
 UNIX = "unix:"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,13 +36,11 @@ class Address:
     """Where a server is.
 
     Attributes:
-        root: the address without `/v1`, where servers have their own end points.
         base: the address of the OpenAI-compatible end points.
         socket: path of a UNIX socket; None: over TCP.
         key: what the server wants to see in `Authorization`.
     """
 
-    root: str
     base: str
     socket: str | None = None
     key: str | None = field(default=None, repr=False)
@@ -54,14 +52,18 @@ class Address:
             raise ModelError(f"judge.url is missing. The engine 'server' needs the address of one, {EXAMPLES}.")
         key = _key(config.api_key_env)
         if config.url.startswith(UNIX):
-            return cls("http://localhost", "http://localhost/v1", _socket(config.url), key)
+            return cls("http://localhost/v1", _socket(config.url), key)
         parts = urlsplit(config.url)
         if parts.username or parts.password:
             raise ModelError("judge.url holds a name or password. Give a key with judge.api_key_env, and no password.")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ModelError(f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}.")
         base = config.url.rstrip("/") if parts.path.strip("/") else f"{config.url.rstrip('/')}/v1"
-        return cls(base.removesuffix("/v1"), base, None, key)
+        return cls(base, None, key)
+
+    def url(self, path: str) -> str:
+        """Where an end point is: one of the server's own if its path begins with a slash, else an OpenAI-compatible."""
+        return self.base.removesuffix("/v1") + path if path.startswith("/") else f"{self.base}/{path}"
 
 
 def is_loopback(host: str) -> bool:
@@ -114,9 +116,6 @@ class RequestFailure(Exception):
     def __init__(self, reason: str, busy: bool = False, wait: float | None = None, answered: bool = True) -> None:
         super().__init__(reason)
         self.busy, self.wait, self.answered = busy, wait, answered
-
-
-Ids = tuple[int, ...]
 
 
 class OpenRequests:
@@ -202,40 +201,40 @@ class Transport:
     def __init__(self, address: Address, offline: bool, most: int = 1, tries: int | None = None) -> None:
         self.address, self.offline, self.most = address, offline, most
         self.tries = TRIES if tries is None else tries
-        self._answered: tuple[str, Mapping[str, Any], bool] | None = None  # the last question that was
+        self._answered: tuple[str, Mapping[str, Any]] | None = None  # the last question that was
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, OpenRequests]] = (
             WeakKeyDictionary()
         )
 
-    async def get(self, path: str, root: bool = False) -> Json:
+    async def get(self, path: str) -> Json:
         """The JSON that an end point has. Raises as `post` does."""
-        return await self._repeated("GET", path, None, root)
+        return await self._repeated("GET", path, None)
 
-    async def post(self, path: str, body: Mapping[str, Any], root: bool = False) -> Json:
+    async def post(self, path: str, body: Mapping[str, Any]) -> Json:
         """The JSON of an answer.
 
         Args:
-            root: whether the end point is the server's own, and not one of OpenAI's.
+            path: as `Address.url` takes it.
 
         Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing,
         `ModelError` where it must not be asked.
         """
-        answer = _object(await self._repeated("POST", path, body, root))
-        self._answered = (path, body, root)
+        answer = _object(await self._repeated("POST", path, body))
+        self._answered = (path, body)
         return answer
 
-    async def lines(self, path: str, body: Mapping[str, Any], root: bool = False) -> AsyncGenerator[Json, None]:
+    async def lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Json, None]:
         """The events of an answer that is read while it is written; who stops reading ends it. Raises as `post`."""
         for attempt in range(1, self.tries + 1):
             begun = False
             try:
-                async with self._open("POST", path, body, root) as response:
+                async with self._open("POST", path, body) as response:
                     async for line in _lines(response):
                         if line.startswith("data:") and (data := line[5:].strip()) != "[DONE]":
                             event = _object(_json(data))
                             begun = True
                             yield event
-                self._answered = (path, {**body, "stream": False}, root)
+                self._answered = (path, {**body, "stream": False})
                 return
             except RequestFailure as failure:
                 if begun:  # what was read is kept: the caller goes on from there
@@ -248,10 +247,10 @@ class Transport:
         if client is not None:
             await client.aclose()
 
-    async def _repeated(self, method: str, path: str, body: Mapping[str, Any] | None, root: bool) -> Json:
+    async def _repeated(self, method: str, path: str, body: Mapping[str, Any] | None) -> Json:
         for attempt in range(1, self.tries + 1):
             try:
-                async with self._open(method, path, body, root) as response:
+                async with self._open(method, path, body) as response:
                     return _json(await _text(response))
             except RequestFailure as failure:
                 await self._pause(failure, attempt)
@@ -272,25 +271,22 @@ class Transport:
         """Whether the server still answers what it has answered before, so that only one question is at fault."""
         if self._answered is None:
             return False
-        path, body, root = self._answered
+        path, body = self._answered
         try:
-            async with self._open("POST", path, body, root) as response:
+            async with self._open("POST", path, body) as response:
                 await _text(response)
         except (RequestFailure, JudgementError, JudgeLostError):
             return False
         return True
 
     @asynccontextmanager
-    async def _open(
-        self, method: str, path: str, body: Mapping[str, Any] | None, root: bool
-    ) -> AsyncIterator[httpx.Response]:
+    async def _open(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx.Response]:
         """One try. Raises `RequestFailure` where another may help, `JudgementError`, `JudgeLostError`."""
         client, requests = self._of_loop()
-        url = (self.address.root if root else self.address.base) + path
         extensions = {"trace": self._check_connection} if self.offline and self.address.socket is None else {}
         async with requests.slot(tuple((body or {}).get("prompt", ()))):
             try:
-                async with client.stream(method, url, json=body, extensions=extensions) as response:
+                async with client.stream(method, self.address.url(path), json=body, extensions=extensions) as response:
                     await _check_status(response, self.address.key)
                     yield response
                 requests.answered()

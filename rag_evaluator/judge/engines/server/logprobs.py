@@ -95,19 +95,22 @@ class Tokens:
         raise NoLogprobsError("the server's tokens are not those of its answer")
 
 
-def confidences(tokens: Tokens, schema: Schema, value: Value) -> tuple[float, ...]:
+def confidences(choice: Mapping[str, Any], answer: str, schema: Schema, value: Value) -> tuple[float, ...]:
     """The probability of each verdict or rating of an answer, in the schema's order; empty where the server gives none.
 
     Args:
+        choice: of a chat completion.
+        answer: its text.
         value: the answer, read; it obeys the schema.
     """
-    shares = []
-    for path, values, chosen in scales([schema], value):
-        try:
-            shares.append(round(tokens.shares(path, values)[values.index(chosen)], DECIMALS))
-        except NoLogprobsError:
-            return ()
-    return tuple(shares)
+    try:
+        tokens = Tokens.of(choice, answer)
+        return tuple(
+            round(tokens.shares(path, values)[values.index(chosen)], DECIMALS)
+            for path, values, chosen in scales([schema], value)
+        )
+    except NoLogprobsError:
+        return ()
 
 
 def scales(schemas: Sequence[Schema], value: Value, path: Path = ()) -> Iterator[tuple[Path, list[int], int]]:

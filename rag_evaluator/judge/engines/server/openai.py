@@ -1,4 +1,9 @@
-"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted."""
+"""All other servers: a chat with a JSON schema. There are no token ids, so nothing is counted.
+
+Some cut the beginning of long prompts off, with status 200. With the model's tokenizer, the tokens that the server has
+read are compared with our own count. Without it, the server is asked for a word at the beginning of a prompt, each time
+that a prompt is longer than all that it has read whole.
+"""
 
 import asyncio
 import json
@@ -209,12 +214,17 @@ class ChatAnswer:
 
 
 class OpenAI:
-    """A server that takes chats with `response_format`."""
+    """A server that takes chats with `response_format`.
+
+    Attributes:
+        thought: tokens that an answer may have more because the server thinks.
+    """
 
     name = "openai"
 
-    def __init__(self, transport: Transport, server: Server, abilities: Abilities) -> None:
+    def __init__(self, transport: Transport, server: Server, abilities: Abilities, config: JudgeConfig) -> None:
         self.transport, self.server, self.abilities = transport, server, abilities
+        self.thought = THOUGHT if config.thinking == "on" else 0
 
     @staticmethod
     async def recognise(transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -226,31 +236,33 @@ class OpenAI:
 
     @classmethod
     async def tried(cls, transport: Transport, server: Server, config: JudgeConfig) -> Abilities:
-        """What the server can do, once it has written what a schema dictates. Raises `ModelError`."""
-        try:
-            most = MOST + thought_room(config)
-            return await cls._weighing(transport, server, await cls._limit(transport, server, most), most)
-        except (JudgementError, JudgeLostError) as error:
-            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+        """What the server can do, once it has written what a schema dictates.
 
-    @classmethod
-    async def _limit(cls, transport: Transport, server: Server, most: int) -> str:
-        """How the server calls the budget of an answer. Raises `ModelError` if it ignores schemas."""
+        Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
+        """
+        dialect = cls(transport, server, Abilities(LIMITS[0]), config)
+        await dialect._find_limit()
+        await dialect._find_tops()
+        return dialect.abilities
+
+    async def _find_limit(self) -> None:
+        """How the server calls the budget of an answer."""
         answer = None
         for limit in LIMITS:
+            self.abilities = Abilities(limit)
             try:
-                answer = await cls(transport, server, Abilities(limit)).chat(QUESTION, PROBE, most, JudgeConfig())
+                answer = await self.chat(QUESTION, PROBE, MOST)
                 break
             except JudgementError as error:
                 if limit == LIMITS[-1] or LIMITS[1] not in str(error):
                     raise
         assert answer is not None
         if _json(answer.text) == CONSTANT:
-            return limit
+            return
         if not answer.ended:
             raise ModelError(
-                f"judge.url: the server's answer to a first question did not end within {most} tokens. If its model "
-                "thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
+                f"judge.url: the server's answer to a first question did not end within {MOST + self.thought} tokens. "
+                "If its model thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
             )
         raise ModelError(
             f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
@@ -258,61 +270,56 @@ class OpenAI:
             "model that obeys schemas."
         )
 
-    @classmethod
-    async def _weighing(cls, transport: Transport, server: Server, limit: str, most: int) -> Abilities:
+    async def _find_tops(self) -> None:
         """The log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
-        why = ""
+        limit, why = self.abilities.limit, ""
         for tops in TOPS:
-            abilities = Abilities(limit, tops)
+            self.abilities = Abilities(limit, tops)
             try:
-                await cls(transport, server, abilities).weigh(VERDICT, VERDICTS, most, JudgeConfig())
-                return abilities
-            except NoLogprobsError as error:
-                return Abilities(limit, why=why or str(error))
+                await self.weigh(VERDICT, VERDICTS, MOST)
+                return
             except JudgementError as error:
                 why = why or str(error)
-        return Abilities(limit, why=why)
+                if isinstance(error, NoLogprobsError):
+                    break
+        self.abilities = Abilities(limit, why=why)
 
-    @classmethod
-    async def reading(
-        cls,
-        transport: Transport,
-        server: Server,
-        abilities: Abilities,
-        config: JudgeConfig,
-        count: Callable[[str], int] | None,
-    ) -> Abilities:
-        """The abilities, with the way to find out whether prompts are read whole. Raises `ModelError`.
+    async def reading(self, count: Callable[[str], int] | None) -> Abilities:
+        """The abilities, with the way to find out whether prompts are read whole.
 
         Args:
             count: tokens of a text; None: the model's tokenizer is not known.
+
+        Raises `ModelError` if that tokenizer is another one, `JudgementError`, `JudgeLostError`.
         """
-        dialect = cls(transport, server, abilities)
 
         async def read(text: str) -> int | None:
-            return (await dialect.chat(text, PROBE, MOST + thought_room(config), JudgeConfig())).read
+            return (await self.chat(text, PROBE, MOST)).read
 
-        try:
-            if count is not None and (tokens := await TokenCount.of(count, read)) is not None:
-                return replace(abilities, tokens=tokens)
-            return replace(abilities, repeats=await dialect.finds(hide(QUESTION), thought_room(config)))
-        except (JudgementError, JudgeLostError) as error:
-            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+        if count is not None and (tokens := await TokenCount.of(count, read)) is not None:
+            return replace(self.abilities, tokens=tokens)
+        return replace(self.abilities, repeats=await self.finds(hide(QUESTION)))
 
-    async def finds(self, prompt: str, thought: int) -> bool:
+    async def finds(self, prompt: str) -> bool:
         """Whether the model answers with the word that a prompt of `hide` has at its beginning.
 
         Raises `JudgementError`, `JudgeLostError`.
         """
-        answer = await self.chat(prompt, WORD_SCHEMA, MOST + thought, JudgeConfig())
-        return WORD in answer.text.casefold()
+        return WORD in (await self.chat(prompt, WORD_SCHEMA, MOST)).text.casefold()
 
     async def chat(
-        self, prompt: str, schema: Mapping[str, Any], most: int, config: JudgeConfig, weighed: bool = False
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        most: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        weighed: bool = False,
     ) -> ChatAnswer:
         """The answer to a prompt.
 
         Args:
+            most: tokens that it may have, beside those of a thought.
             weighed: whether to ask for log probabilities.
 
         Raises `JudgementError`, `JudgeLostError`.
@@ -322,12 +329,12 @@ class OpenAI:
             "model": self.server.model,
             "messages": [{"role": "user", "content": prompt}],
             "response_format": {"type": "json_schema", "json_schema": form},
-            "temperature": config.temperature,
-            "seed": config.seed,
-            self.abilities.limit: most,
+            "temperature": temperature,
+            "seed": seed,
+            self.abilities.limit: most + self.thought,
             **({"logprobs": True, "top_logprobs": self.abilities.tops} if weighed else {}),
         }
-        answer = await self.transport.post("/chat/completions", body)
+        answer = await self.transport.post("chat/completions", body)
         try:
             check_model(self.server, answer)
             read = tokens_read(answer)
@@ -341,15 +348,13 @@ class OpenAI:
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
 
-    async def weigh(
-        self, prompt: str, options: Sequence[str], most: int, config: JudgeConfig
-    ) -> tuple[list[float], str]:
+    async def weigh(self, prompt: str, options: Sequence[str], most: int) -> tuple[list[float], str]:
         """The probability of each option as the answer, summing to 1, and the thought before it.
 
         Raises `NoLogprobsError`, `JudgementError`, `JudgeLostError`.
         """
         choice = OptionTexts.of(options)
-        answer = await self.chat(prompt, choice.schema, most, config, weighed=True)
+        answer = await self.chat(prompt, choice.schema, most, weighed=True)
         if not answer.ended or _json(answer.text) is None:
             raise JudgementError("the server's answer did not end within its budget")
         return Tokens.of(answer.choice, answer.text).shares(choice.path, choice.values), answer.thought
@@ -369,9 +374,9 @@ class OpenAIEngine:
                 "by itself, and its own settings say how long."
             )
         self.config, self.transport, self.server = config, transport, server
-        self.dialect, self.abilities = OpenAI(transport, server, abilities), abilities
+        self.dialect, self.abilities = OpenAI(transport, server, abilities, config), abilities
         self.model_id = f"served:{server.model}"  # never a folder
-        self._word = HiddenWord(lambda prompt: self.dialect.finds(prompt, thought_room(config)))
+        self._word = HiddenWord(self.dialect.finds)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -392,11 +397,11 @@ class OpenAIEngine:
     async def generate(self, request: Request) -> Reply:
         """The answer, checked against the schema, since servers obey parts of it only."""
         prompt = "".join(map(chr, request.input_ids))
-        config = self.config.model_copy(update={"seed": request.seed % 2**31})
         schema, weighed = dict(request.schema), self.abilities.tops > 0 and has_scale(dict(request.schema))
-        most = request.budget.max_length + thought_room(self.config)
         await self._check_whole(prompt)
-        written = await self.dialect.chat(prompt, schema, most, config, weighed)
+        written = await self.dialect.chat(
+            prompt, schema, request.budget.max_length, self.config.temperature, request.seed % 2**31, weighed
+        )
         value = _json(written.text)
         if not written.ended or value is None:
             return Reply(written.text, array("I"), complete=False)
@@ -404,10 +409,8 @@ class OpenAIEngine:
         for fault in faults(schema, value):
             raise JudgementError(f"the server did not obey the schema: {fault}")
         answer = json.dumps(value, ensure_ascii=False, indent=4)
-        confidence = _confidences(written, schema, value) if weighed else ()
-        return Reply(
-            answer, array("I"), True, confidence, thinking=written.thought if thought_room(self.config) else None
-        )
+        confidence = confidences(written.choice, written.text, schema, value) if weighed else ()
+        return Reply(answer, array("I"), True, confidence, thinking=written.thought if self.dialect.thought else None)
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
         """See `TextEngine`."""
@@ -415,11 +418,10 @@ class OpenAIEngine:
             raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
         if len(options) == 1:
             return Shares({options[0]: 1.0})
-        config = self.config.model_copy(update={"temperature": 0.0, "seed": 0})
-        most = MOST + sum(map(len, options)) + thought_room(self.config)
+        most = MOST + sum(map(len, options))
         await self._check_whole(prompt)
-        shares, thought = await self.dialect.weigh(prompt, options, most, config)
-        return Shares(dict(zip(options, shares, strict=True)), thought if thought_room(self.config) else None)
+        shares, thought = await self.dialect.weigh(prompt, options, most)
+        return Shares(dict(zip(options, shares, strict=True)), thought if self.dialect.thought else None)
 
     @property
     def tries_prompts(self) -> bool:
@@ -429,7 +431,7 @@ class OpenAIEngine:
     async def try_prompt(self, prompt: str) -> None:
         """See `TextEngine`."""
         await self._check_whole(prompt)
-        await self.dialect.finds(prompt, thought_room(self.config))
+        await self.dialect.finds(prompt)
 
     async def _check_whole(self, prompt: str) -> None:
         """Raises `CutPromptError` for a prompt that the server would cut, as far as that is known before it is sent."""
@@ -443,18 +445,6 @@ class OpenAIEngine:
 
     async def aclose(self) -> None:
         await self.transport.aclose()
-
-
-def thought_room(config: JudgeConfig) -> int:
-    """Tokens that an answer may have more because the server thinks."""
-    return THOUGHT if config.thinking == "on" else 0
-
-
-def _confidences(answer: ChatAnswer, schema: Mapping[str, Any], value: Any) -> tuple[float, ...]:
-    try:
-        return confidences(Tokens.of(answer.choice, answer.text), dict(schema), value)
-    except NoLogprobsError:
-        return ()
 
 
 def _json(text: str) -> Any:

@@ -1,11 +1,14 @@
-"""The attention of packed rows: to the prefix once for all rows, and to the tail of each row, merged by log-sum-exp."""
+"""The attention of packed rows: to the prefix once for all rows, and to the tail of each row, merged by log-sum-exp.
+
+`TailCache` has the keys and values of the rows behind their prefix, `Step` which of them the tokens of a pass may see.
+"""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn.functional import pad
@@ -69,31 +72,23 @@ class Step:
         self.cached: slice | torch.Tensor = torch.tensor(rows, device=device)
         if in_order:
             self.cached = slice(rows[0], rows[0] + len(rows))
-        self._known: dict[Any, VisibleKeys | None] = {}  # layers with the same window see the same
+        self._known: dict[Any, tuple[VisibleKeys, VisibleKeys | None]] = {}  # layers with the same window see the same
 
-    def tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
-        """What the tokens see of the tail of their own row: themselves at least.
+    def visible(self, window: int | None, group: int, dtype: torch.dtype) -> tuple[VisibleKeys, VisibleKeys | None]:
+        """What the tokens see of the tail of their own row, themselves at least, and of the prefix; None: nothing.
 
         Args:
             group: heads that share keys; their queries are put into one dimension.
 
-        The mask is `(rows, 1, group * columns, slots)`. The padding of the view sees something, too, as no row of a
-        mask may be empty.
+        The masks are `(rows, 1, group * columns, slots)` and `(1, 1, group * tokens, slots)`. The padding of the view
+        sees something, too, as no row of a mask may be empty.
         """
-        seen = self._once(("tail", window, group, dtype), lambda: self._tail(window, group, dtype))
-        assert seen is not None
-        return seen
-
-    def of_prefix(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys | None:
-        """What the tokens see of the prefix, with a mask `(1, 1, group * tokens, slots)`; None: nothing."""
-        return self._once(("prefix", window, group, dtype), lambda: self._of_prefix(window, group, dtype))
-
-    def _once(self, key: Any, make: Callable[[], VisibleKeys | None]) -> VisibleKeys | None:
+        key = window, group, dtype
         if key not in self._known:
-            self._known[key] = make()
+            self._known[key] = self._of_tail(*key), self._of_prefix(*key)
         return self._known[key]
 
-    def _tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
+    def _of_tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
         rows, columns = self.shape
         first = 0 if window is None else max(0, self._earliest - window + 1)
         queries = torch.full((rows, columns, 1), self.length - 1)
@@ -239,9 +234,6 @@ class TailCache:
         return tail
 
 
-if TYPE_CHECKING:
-    pass
-
 logger = logging.getLogger(__name__)
 
 
@@ -385,8 +377,9 @@ def packed_attention(
     grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)
-    output, logsumexp = _to_tails(attend, step, grouped, tail, step.tail(window, group, queries.dtype))
-    if (seen := step.of_prefix(window, group, queries.dtype)) is not None:
+    of_tail, seen = step.visible(window, group, queries.dtype)
+    output, logsumexp = _to_tails(attend, step, grouped, tail, of_tail)
+    if seen is not None:
         seeing = slice(None) if seen.tokens is None else seen.tokens
         part = _to_prefix(attend, grouped, cache.prefix[layer], seen)
         output = output.float()

@@ -1,4 +1,4 @@
-"""The interface of what decodes requests, `PackedDecoder` or `PlainDecoder`, and a sequence that they decode."""
+"""What both decoders need: memory and batch sizes, failed devices, trials of a model with rows, active sequences."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence

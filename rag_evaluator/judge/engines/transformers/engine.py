@@ -16,7 +16,7 @@ from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
-from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline, load_tokenizer
+from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
@@ -93,8 +93,6 @@ class TransformersEngine(BatchEngine):
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "TransformersEngine":
-        if config.thinking == "on":  # whether the model can is known before its weights are read
-            PromptEncoder.of(load_tokenizer(config, offline), config)
         return cls.of_pipeline(load_pipeline(config, offline), config)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Loads the generative model from disk as langchain's `HuggingFacePipeline`, with errors that say what to do."""
+"""Loads the generative model and its adapter as langchain's `HuggingFacePipeline`, after checks of their files."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.hub import find_model, in_one_line, load_failure, loading, read_settings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.encoding.chat import PLACE, check_template, check_tokenizer, read_tokenizer
+from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
 from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files, refuse_gguf
 
 FILL = 0.8  # of a GPU's free memory for the weights
@@ -167,6 +167,7 @@ def _saved(model: Json) -> Json | None:
 
 
 if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel
 
 LOADER = "the engine transformers"
@@ -336,13 +337,6 @@ def _check_files(folder: Path, safetensors: bool) -> None:
         )
 
 
-if TYPE_CHECKING:
-    from langchain_huggingface import HuggingFacePipeline
-    from transformers import PreTrainedModel
-
-NOT_LOADED = re.compile(r"^(\S+)\s*\|\W*(?:\[\d+m)?(?:MISSING|MISMATCH)")  # a line of transformers' load report
-
-
 def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
     """The judge's model, with its adapter if it has one, and its tokenizer as a `text-generation` pipeline.
 
@@ -353,6 +347,8 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     try:
         with loading(config.model), hub(offline):
             tokenizer = read_tokenizer(model_files.source, **model_files.kwargs)
+            if config.thinking == "on":  # whether the model can is known before its weights are read
+                PromptEncoder.of(tokenizer, config)
             model = _load_model(model_files, device_map(config, Path(model_files.source)))
             return _pipeline(model, tokenizer, model_files)
     except ModelError:
@@ -368,13 +364,6 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
         raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
 
 
-def load_tokenizer(config: JudgeConfig, offline: bool = True) -> Any:
-    """The judge's fast tokenizer without its model. Raises `ModelError`. Any: transformers gives no common type."""
-    model_files = find_judge(config, offline)
-    with hub(offline):
-        return read_tokenizer(model_files.source, **model_files.kwargs)
-
-
 def check_model(model: Any, tokenizer: Any) -> None:
     """Refuse what loads but cannot judge. Raises `ModelError`."""
     check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
@@ -384,9 +373,8 @@ def check_model(model: Any, tokenizer: Any) -> None:
 def _load_model(model_files: ModelFiles, device_map: Any) -> "PreTrainedModel":
     """The model on its devices, complete. Raises `ModelError`, and what libraries raise."""
     source, kwargs = model_files.source, {"device_map": device_map, **model_files.kwargs}
-    with _load_report() as report:
-        model: PreTrainedModel = _loader(source, kwargs).from_pretrained(source, **kwargs)
-    if missing := [match[1] for line in report if (match := NOT_LOADED.match(line))]:
+    model, report = _loader(source, kwargs).from_pretrained(source, output_loading_info=True, **kwargs)
+    if missing := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         named = ", ".join(missing[:3])
         raise ModelError(
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
@@ -438,25 +426,3 @@ def _unlogged(name: str) -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
-
-
-@contextmanager
-def _load_report() -> Iterator[list[str]]:
-    """The lines that transformers logs about the weights it loads in the block, whatever the user's log level is."""
-    lines: list[str] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.extend(record.getMessage().splitlines())
-
-    logger, handler = logging.getLogger("transformers.modeling_utils"), Collect()
-    level, propagate = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate

@@ -2,7 +2,7 @@
 
 The tokens of all rows are packed into one sequence for the linear layers, so a row costs no more beside a longer one.
 Attention (`attention`) reads the prefix's keys and values once for all rows, and each row's own tail from a
-pre-allocated cache (`tail_cache`).
+pre-allocated cache (`TailCache`).
 
 Whether a model can be run in this way is tried when it is loaded (`try_out`): packed rows must give the logits of each
 row alone, and round no more.

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
@@ -18,8 +18,10 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Decoded, Vocabulary, new_sequence
 from rag_evaluator.judge.engines.transformers.decoder import (
     ActiveSequence,
+    Answer,
     BatchSize,
     BatchSizeSetting,
+    Item,
     Outcome,
     out_of_memory,
     peak_watched,
@@ -293,13 +295,6 @@ def _feed_and_compare(
     row = held[0] // len(prompts) - slot * input_ids.shape[1]
     share = difference / float(expected.float().abs().max())
     return share, slot + passing // input_ids.numel(), max(row, 0)
-
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
 
 
 class PlainDecoder:

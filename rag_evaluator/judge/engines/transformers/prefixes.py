@@ -7,10 +7,7 @@ from statistics import median
 from typing import Generic, TypeVar
 
 from rag_evaluator.judge.engines.transformers.attention import Layer, TailCache
-from rag_evaluator.judge.protocol import Request, common_beginning
-
-Ids = tuple[int, ...]
-
+from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
 PREFIX_TOKENS = 8192  # of all prefixes whose keys and values are kept
 

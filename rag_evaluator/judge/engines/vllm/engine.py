@@ -15,9 +15,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.digest import short_digest
@@ -215,7 +214,7 @@ class VllmEngine(ServerEngine):
         try:
             with ACTIVITY.phase(f"starting vLLM with {folder}"):
                 life.wait_until_ready(config.vllm.start_timeout)
-            address = Address("http://localhost", "http://localhost/v1", str(life.socket))
+            address = Address("http://localhost/v1", str(life.socket))
             name = ADAPTED if config.adapter else NAME
             served = config.model_copy(update={"served_model": name, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
             engine = cls.at(served, address, offline)

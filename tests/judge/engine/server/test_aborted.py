@@ -24,7 +24,7 @@ def test_a_thought_that_a_server_aborts_because_it_ends_is_not_a_whole_thought(w
     thought = Continuation([1, 2], None, 0, 8, stop=TextEnd("</think>", frozenset({3})))
 
     async def asked(fake: Fake) -> None:
-        transport = Transport(Address(fake.url[:-3], fake.url, None), offline=True)
+        transport = Transport(Address(fake.url), offline=True)
         async with aclosing(transport), aclosing(Vllm(transport, Server("vllm", "9", "tiny")).write(thought)) as tokens:
             async for _ in tokens:
                 pass

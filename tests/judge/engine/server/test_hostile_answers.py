@@ -194,7 +194,7 @@ def test_log_probabilities_of_another_form_are_not_used(logprobs: Any) -> None:
 
 
 async def written(dialect: Any, fake: Fake) -> list[int]:
-    transport = Transport(Address(fake.url[:-3], fake.url, None), offline=True)
+    transport = Transport(Address(fake.url), offline=True)
     continuation = Continuation([7], None, 0, 8, stop=TextEnd("</s>", frozenset({3})))
     try:
         return [token.token async for token in dialect(transport, Server("d", "9", "tiny")).write(continuation)]

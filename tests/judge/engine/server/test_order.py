@@ -62,8 +62,8 @@ def test_the_order_is_that_of_the_token_ids_which_a_server_is_asked_with() -> No
         fake.write = lambda body: {"seen": body["prompt"]}
 
         async def ask() -> None:
-            transport = Transport(Address(fake.url.removesuffix("/v1"), fake.url), offline=True, most=1)
-            await asyncio.gather(*(transport.post("/completions", {"prompt": prompt}) for prompt in prompts))
+            transport = Transport(Address(fake.url), offline=True, most=1)
+            await asyncio.gather(*(transport.post("completions", {"prompt": prompt}) for prompt in prompts))
             await transport.aclose()
 
         asyncio.run(ask())

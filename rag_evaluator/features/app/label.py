@@ -1,10 +1,10 @@
-"""Blind labelling: what is asked, the texts that are needed to answer, and nothing that the judge said."""
+"""Labels that people give in the app, blind: what they are asked, in order, and the table that `certify` reads."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,41 +12,116 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, render
-from rag_evaluator.features.app.labelling import (
-    LabelItem,
-    annotators,
-    choices,
-    given_labels,
-    items_of,
-    label_path,
-    write_label_table,
-)
-from rag_evaluator.features.app.queues import rows_in
-from rag_evaluator.features.app.record import ReviewRecord
-from rag_evaluator.features.app.review_pages import Reviews, about_of, body_of, keep, person, record_of, review_page
+from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, page, render
+from rag_evaluator.features.app.queues import about_of, rows_in
+from rag_evaluator.features.app.review import Reviews, body_of, keep, person, record_of
 from rag_evaluator.features.app.state import NotThere
+from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
-from rag_evaluator.features.certify.sheet import write_draw
-from rag_evaluator.features.certify.texts import ASKED_BY, question_of
+from rag_evaluator.features.certify.sheet import DRAW, ROW, SAMPLE, choices_of, label_of, question_of, write_draw
+from rag_evaluator.features.certify.table import ANNOTATOR, LABEL, METRIC, SAMPLED, STATEMENT
+from rag_evaluator.files.atomic import replace_bytes, safe_names
+from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of
 from rag_evaluator.resources import command
+from rag_evaluator.results.certificate import FOLDER
+from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.results.run import Run
-
-# Any in this module: JSON.
+from rag_evaluator.statistics.formulas import Scale
 
 MOST = 1000  # rows of a queue to label
-STATEMENT_QUESTIONS = {
-    "supported": "Does this statement follow from the contexts?",
-    "answers": "Is this statement right?",
-    "correct": "Is this statement supported by the other text?",
-    "relevant": "Does this statement hold?",
-    "complete": "Does this statement of the reference follow from the contexts?",
-    "refusal": "Does this statement hold?",
-    "errors": "Is this statement right?",
-    "other": "Does this statement hold, by the texts on this page?",
-}
-"""What is asked of a statement, by what is asked of the whole score."""
+NOT_SAMPLED = "not-sampled"  # in place of the name of a draw
+Json = Mapping[str, Any]  # Any: JSON
+
+
+class LabelItem(NamedTuple):
+    """One question to a person.
+
+    Attributes:
+        statement: that is labelled, as the judge has written it; None: the whole score.
+    """
+
+    row: int
+    metric: str
+    statement: str | None = None
+
+
+class LabelChoice(NamedTuple):
+    """An answer that is offered.
+
+    Attributes:
+        key: that gives it.
+        word: `yes`, or a grade.
+    """
+
+    key: str
+    word: str
+    value: float
+
+
+def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
+    """The answers to a question, as label sheets offer them: yes and no, or the grades of the scale."""
+    words = choices_of("english", 0.0 if per_statement else scale.low, scale.high)
+    return [
+        LabelChoice(str(word)[0] if isinstance(word, str) else str(word), str(word), label_of(word)) for word in words
+    ]
+
+
+def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
+    """What is asked, row by row in the order in which they were drawn.
+
+    Args:
+        details: row -> its details, to label statements; an empty one asks for whole scores. A metric
+            whose judge wrote no statements is asked for as a whole.
+    """
+    return [item for row in rows for metric in metrics for item in _items(row, metric, details.get(row, ()))]
+
+
+def _items(row: int, metric: str, records: Sequence[Json]) -> Iterator[LabelItem]:
+    first = next((record for record in records if record["metric"] == metric), None)
+    statements = [] if first is None else statements_of(first)
+    yield from [LabelItem(row, metric, statement) for statement in statements] or [LabelItem(row, metric)]
+
+
+def statements_of(record: Json) -> list[str]:
+    """The statements on which the judge gave a verdict of yes or no, each once, in order; without the verdicts."""
+    statements = (verdict.statement for verdict in numbers_of(record) if verdict.value in (0.0, 1.0))
+    return list(dict.fromkeys(statement for statement in statements if statement))
+
+
+def given_labels(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:
+    """The labels of a person, as `store.labels` has them."""
+    return {
+        LabelItem(record.row, record.field, record.statement): float(record.after)
+        for record in store.labels(draw, by, digests)
+        if record.row is not None
+    }
+
+
+def label_path(store: ReviewStore, draw: str | None, by: str) -> Path:
+    """The table of a person's labels: `labels/<draw>.<name>.jsonl`; `not-sampled` for rows that were not drawn."""
+    names = store.annotators(draw)
+    return store.folder / FOLDER / f"{draw or NOT_SAMPLED}.{safe_names(names)[names.index(by)]}.jsonl"
+
+
+def write_label_table(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> Path:
+    """Write the labels of a person again, as `reviews.jsonl` has them, in the long form that `certify` reads.
+
+    Args:
+        digests: of the rows of the run.
+    """
+    with store.locked():
+        path = label_path(store, draw, by)
+        path.parent.mkdir(exist_ok=True)
+        lines = map(json_line, map(_line, store.labels(draw, by, digests)))
+        replace_bytes(path.with_name(f".{path.name}.new"), b"".join(lines), path)
+    return path
+
+
+def _line(record: ReviewRecord) -> dict[str, Any]:
+    line = {ROW: record.row, SAMPLE: record.sample, ANNOTATOR: record.by, METRIC: record.field}
+    sampled = {SAMPLED: False} if record.draw is None else {DRAW: record.draw}
+    return {**line, STATEMENT: record.statement, LABEL: record.after, **sampled}
 
 
 @dataclass(frozen=True)
@@ -69,7 +144,7 @@ class LabelRoutes:
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
         metrics = about_of(run).metrics
-        return review_page("label.html", self.reviews.state, title=run.title, path=path, metrics=metrics)
+        return page("label.html", self.reviews.state, run.title, True, path=path, metrics=metrics)
 
     def draws(self, request: Request) -> Response:
         """The draws of a run, with what the person has labelled of each."""
@@ -115,20 +190,18 @@ class LabelRoutes:
             {
                 "draw": draw,
                 "closed": draw is not None and self.reviews.store(run).is_closed(draw, by),
-                "items": [[item.row, item.metric, item.statement, labels.get(item)] for item in items],
+                "items": [[*item, labels.get(item)] for item in items],
                 "asks": [self._ask(run, *kind) for kind in sorted(kinds)],
             }
         )
 
     def _ask(self, run: Run, metric: str, per_statement: bool) -> dict[str, Any]:
         """The question that is asked for a metric, and the answers."""
-        scale, kind = about_of(run).scales[metric], ASKED_BY.get(metric, "other")
-        whole = question_of(metric, "english")
         return {
             "metric": metric,
             "statement": per_statement,
-            "question": STATEMENT_QUESTIONS[kind] if per_statement else whole,
-            "choices": [[choice.key, choice.word, choice.value] for choice in choices(scale, per_statement)],
+            "question": question_of(metric, "english", per_statement),
+            "choices": choices(about_of(run).scales[metric], per_statement),
         }
 
     def _asked(self, run: Run, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
@@ -143,11 +216,10 @@ class LabelRoutes:
         chosen = request.query_params.getlist("metric") or metrics
         if not set(chosen) <= set(metrics):
             raise BadRequest("expected metrics of this run.")
-        queues = [*self.reviews.queues(run, path), self.reviews.reviewed(run)]
-        for each in queues:
-            if each.name == queue:
-                return None, list(rows_in(each))[:MOST], chosen
-        raise NotThere(str(queue))
+        queues = {each.name: each for each in (*self.reviews.queues(run), self.reviews.reviewed(run))}
+        if queue not in queues:
+            raise NotThere(str(queue))
+        return None, list(rows_in(queues[queue]))[:MOST], chosen
 
     def row(self, request: Request) -> Response:
         """The texts that are needed to label some metrics in a row: neither scores nor reasons nor other columns."""
@@ -202,13 +274,12 @@ class LabelRoutes:
         name, store = request.query_params.get("draw", ""), self.reviews.store(run)
         if name not in self.reviews.draws(run) or not store.is_closed(name, by):
             return as_json({"error": "Agreement is shown after you have closed the draw."}, 403)
-        closed = [who for who in annotators(store, name) if store.is_closed(name, who)]
+        closed = [who for who in store.annotators(name) if store.is_closed(name, who)]
         tables = [label_path(store, name, who) for who in closed]
         figures, problem = _figures(run.folder, tables)
         labels = [word for table in tables for word in ("--labels", f"{run.folder}/labels/{table.name}")]
         again = command("certify", run.folder, *labels)
-        values = {"figures": list(_shown(figures)), "problem": problem, "people": closed, "command": again}
-        return as_page(render("agreement.html", **values))
+        return as_page(render("agreement.html", figures=figures, problem=problem, people=closed, command=again))
 
 
 def _figures(folder: Path, tables: Sequence[Path]) -> tuple[Mapping[str, Any], str]:
@@ -218,35 +289,3 @@ def _figures(folder: Path, tables: Sequence[Path]) -> tuple[Mapping[str, Any], s
             return certify(folder, tables, out=Path(place) / "certificate.json").certificate["metrics"], ""
         except RagEvaluatorError as error:
             return {}, str(error)
-
-
-def _shown(figures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A line for each metric, and for its statements: (value, low, high), or why there is nothing."""
-    for metric, part in figures.items():
-        statements = part.get("statements")
-        if statements is None or "compared" in part:
-            mean = part.get("label_mean") or {}
-            means = {"mean": _interval(mean, "label_mean"), "judge": mean.get("judge_mean")}
-            yield {
-                "title": metric,
-                "labels": part.get("labels"),
-                "reason": part.get("reason"),
-                **_agreed(part),
-                **means,
-            }
-        if statements is not None:
-            title = f"statements of {metric}"
-            about = {"title": title, "labels": statements["labels"], "reason": statements.get("reason")}
-            yield {**about, **_agreed(statements), "mean": None, "judge": None}
-
-
-def _agreed(part: Mapping[str, Any]) -> dict[str, Any]:
-    binary, graded = part.get("binary") or {}, part.get("graded") or {}
-    kappa = binary.get("kappa") or graded.get("kappa_quadratic") or {}
-    agreement = _interval(binary.get("agreement") or {}, "mean")
-    return {"verdict": part["verdict"], "agreement": agreement, "kappa": _interval(kappa, "value")}
-
-
-def _interval(figure: Mapping[str, Any], name: str) -> tuple[float, float | None, float | None] | None:
-    value = figure.get(name)
-    return None if value is None else (value, figure.get("ci_low"), figure.get("ci_high"))

@@ -1,14 +1,18 @@
-"""`rag-evaluator merge` and `rag-evaluator status`: what is in a results folder, without any model."""
+"""`rag-evaluator submit`, `status` and `merge`: a run that workers share, without any model."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.start import OK
-from rag_evaluator.errors import MissingChunksError
+from rag_evaluator.cli.options import OK
+from rag_evaluator.config.features import load
+from rag_evaluator.config.schema import Config
+from rag_evaluator.errors import ConfigError, MissingChunksError
+from rag_evaluator.resources import command
 from rag_evaluator.results.rows import is_panel
 from rag_evaluator.run.journal import Journal, journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
+from rag_evaluator.tasks import all_tasks
 
 
 def merge(options: argparse.Namespace) -> int:
@@ -96,3 +100,48 @@ def _print_panel_status(folder: Path, as_json: bool) -> int:
             print_status(stage)
     say("panel written" if panel.is_written() else "panel not written yet")
     return OK
+
+
+def submit(options: argparse.Namespace) -> int:
+    """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
+    from rag_evaluator.cli.console import print_json
+    from rag_evaluator.cli.evaluate import read_config
+    from rag_evaluator.run import slurm
+
+    config = read_config(options)
+    if options.workers < 1:
+        raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
+    if options.runs and not all_tasks()[options.task].takes_runs:
+        raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
+    task, results, inputs = _submitted(options, config)
+    node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
+    submission = slurm.prepare(
+        options.config,
+        results,
+        options.workers,
+        options.set,
+        [*node, *options.sbatch],
+        options.launcher,
+        task,
+        inputs,
+    )
+    array, merge = (None, None) if options.dry_run else slurm.submit(submission)
+    commands = slurm.commands(submission, *([array] if array else []))
+    if options.json:
+        scripts = {str(path): text for path, text in submission.scripts.items()}
+        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": array}
+        print_json({**about, "merge": merge, "submitted": bool(array), "commands": commands, "scripts": scripts})
+    elif array is None:
+        print(*(f"# {path}\n{text}" for path, text in submission.scripts.items()), *commands, sep="\n")
+    else:
+        print(*(f"wrote {path}" for path in submission.scripts), *commands, sep="\n")
+        print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
+        print(f"watch it: {command('status', results)}")
+    return OK
+
+
+def _submitted(options: argparse.Namespace, config: Config) -> tuple[str, Path, list[str] | None]:
+    """The command of each worker, the results folder, and the command's arguments; None: the configuration."""
+    task = all_tasks()[options.task]
+    results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
+    return task.command or options.task, results, inputs

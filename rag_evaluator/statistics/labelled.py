@@ -1,0 +1,156 @@
+"""The labelled rows of a run: their strata, weights and folds."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rag_evaluator.statistics.formulas import Array, Scale
+
+FOLDS = 5
+
+
+Places = NDArray[np.int64]
+
+
+def dealt(members: Places, strata: Places | None = None, folds: int = FOLDS, seed: int = 0) -> Places:
+    """The fold of each row. Units are dealt in turn, in random order, stratum by stratum.
+
+    Args:
+        members: number of the unit of each row, from 0; the rows of a unit are in one fold.
+        strata: of each row; a unit is dealt with the lowest of its rows. None: one stratum.
+    """
+    units = int(members.max(initial=-1)) + 1
+    home = np.zeros(units, np.int64)
+    if strata is not None:
+        home = np.full(units, np.iinfo(np.int64).max)
+        np.minimum.at(home, members, strata)
+    dealing = np.empty(units, np.int64)
+    order = np.lexsort((np.random.default_rng(seed).permutation(units), home))
+    dealing[order] = np.arange(units) % max(min(folds, units), 1)
+    return np.asarray(dealing[members], dtype=np.int64)
+
+
+LEAST_OF_STRATUM = 2  # of a stratum: one label says nothing of how much labels differ
+
+
+NO_LABEL = "none: no row has a label"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """The rows of a run, in an order that depends on their values only.
+
+    Attributes:
+        scores, labels: 0 where there is none.
+        plain_labels: the labels, or what they were before weights moved them.
+        scored, labelled: where there is one.
+        strata: number of the stratum.
+        probabilities: of the row, to have a label.
+        within: share of a labelled row in the weight of the labels of its stratum; 0 for other rows.
+        shares: the same times the stratum's share of all rows: they add up to 1.
+        folds: of a labelled row, the fold that it is dealt to; -1 for other rows.
+        blank: rows that were drawn and have no label.
+    """
+
+    scores: Array
+    labels: Array
+    plain_labels: Array
+    scored: NDArray[np.bool_]
+    labelled: NDArray[np.bool_]
+    strata: NDArray[np.int64]
+    probabilities: Array
+    within: Array
+    shares: Array
+    folds: NDArray[np.int64]
+    blank: int
+
+    def label_means(self, values: Array) -> Array:
+        """For every row the weighted mean of the labelled rows of its stratum."""
+        return np.asarray(np.bincount(self.strata, weights=self.within * values)[self.strata])
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of rows of each stratum."""
+        return np.bincount(self.strata)
+
+    def lacking(self) -> str | None:
+        """Why nothing can be estimated; None if each stratum has `LEAST_OF_STRATUM` labels, or all its rows."""
+        if not self.labelled.any():
+            return NO_LABEL
+        labels = np.bincount(self.strata[self.labelled], minlength=len(self.sizes()))
+        for stratum, (count, size) in enumerate(zip(labels, self.sizes(), strict=True)):
+            if count < min(LEAST_OF_STRATUM, size):
+                kind = "score" if self.scored[self.strata == stratum][0] else "no score"
+                return (
+                    f"none: {count} of {size} rows of a stratum with {kind} have a label, {LEAST_OF_STRATUM} are needed"
+                )
+        return None if self.labelled.sum() > len(labels) else "none: as many strata as labels"
+
+
+def make_labelled_rows(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    scale: Scale,
+    strata: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    drawn: ArrayLike | None,
+    units: Sequence[str] | None,
+    plain_labels: ArrayLike | None = None,
+) -> LabelledRows:
+    """The sample of a draw; the arguments are those of `label_mean`.
+
+    Blank labels lower the probabilities of their stratum in the same ratio (non-response at random).
+    """
+    judged, people = (np.clip(np.asarray(values, np.float64), scale.low, scale.high) for values in (scores, labels))
+    asked = ~np.isnan(people) if drawn is None else np.asarray(drawn, dtype=bool)
+    chances = np.ones(len(judged)) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+    groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
+    keys = np.arange(len(judged)) if units is None else np.asarray(units, dtype=object)
+    plain = people if plain_labels is None else np.asarray(plain_labels, dtype=np.float64)
+    lengths = {len(judged), len(people), len(asked), len(chances), len(groups), len(keys), len(plain)}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"scores, labels, strata, probabilities, drawn, units and plain_labels have different lengths: "
+            f"{sorted(lengths)}"
+        )
+    if not np.all((chances > 0) & (chances <= 1)):
+        raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
+    labelled = asked & ~np.isnan(people)
+    folds = np.full(len(judged), -1)
+    folds[labelled] = dealt(np.unique(keys[labelled], return_inverse=True)[1], groups[labelled])
+    order = np.lexsort((folds, chances, np.where(labelled, people, np.inf), judged, groups))
+    judged, people, labelled, chances = judged[order], people[order], labelled[order], chances[order]
+    scored = ~np.isnan(judged)
+    groups_with_missing = np.where(scored, groups[order], groups.max(initial=0) + 1)
+    stratum = np.asarray(np.unique(groups_with_missing, return_inverse=True)[1], dtype=np.int64)
+    sizes, counts = np.bincount(stratum), np.bincount(stratum, weights=labelled)
+    expected = np.bincount(stratum, weights=chances)
+    probabilities = np.minimum(chances * (counts / expected)[stratum], 1.0)
+    weights = np.where(labelled, 1 / chances, 0.0)
+    within = weights / np.maximum(np.bincount(stratum, weights=weights), 1e-300)[stratum]
+    shares = within * (sizes / len(stratum))[stratum]
+    return LabelledRows(
+        scores=np.where(scored, judged, 0.0),
+        labels=np.where(labelled, people, 0.0),
+        plain_labels=plain[order],
+        scored=scored,
+        labelled=labelled,
+        strata=stratum,
+        probabilities=probabilities,
+        within=within,
+        shares=shares,
+        folds=folds[order],
+        blank=int(np.count_nonzero(asked)) - int(np.count_nonzero(labelled)),
+    )
+
+
+def cluster_numbers(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:
+    """A number for each row, the same for rows of one cluster; None and NaN are a cluster of their own."""
+    if clusters is None:
+        return np.arange(rows)
+    numbers: dict[Hashable, int] = {}
+    keys = [
+        ("row", place) if label is None or label != label else ("label", label) for place, label in enumerate(clusters)
+    ]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
